@@ -1,0 +1,55 @@
+"""Writes docs/reference/cli.md from the help texts: `.venv/bin/python docs/cli_reference.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from fablint.cli import cli
+
+PAGE = Path(__file__).parent / "reference" / "cli.md"
+HEAD = """\
+# The command line
+
+Written by `docs/cli_reference.py` from the help texts; do not edit.
+
+The result is on stdout, chatter on stderr. Colour is left out where stdout is no terminal or `NO_COLOR` is set. An
+error is one line on stderr: what is wrong, where, and what to do.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | pass; the verb did what it was asked to |
+| 1 | a fault was found |
+| 2 | wrong usage: nothing was started |
+| 3 | incomplete or undecided: what was measured is kept |
+| 4 | refused by preflight |
+| 5 | internal error |
+| 130 | interrupted with Ctrl-C: what was measured is kept |
+
+| environment | meaning |
+| --- | --- |
+| `FABLINT_HOME` | for engines, logs and scratch runs; else `$XDG_CACHE_HOME/fablint`, else `~/.cache/fablint` |
+| `FABLINT_MPICXX` | builds the engine; else the `mpicxx` on the PATH, Cray's `CC`, the one of the `mpich` wheel |
+| `NO_COLOR` | no colour |
+"""
+
+
+def commands(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
+    """Path and help of a command and of all below it."""
+    settings = {} if parent else dict(cli.context_settings)
+    context = click.Context(command, parent=parent, info_name=path.split()[-1], terminal_width=100, **settings)
+    yield path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            yield from commands(command.commands[name], f"{path} {name}", context)
+
+
+def render() -> str:
+    sections = (f"## {path}\n\n```\n{text}\n```\n" for path, text in commands(cli, "fablint"))
+    return "\n".join([HEAD, *sections])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())

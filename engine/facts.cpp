@@ -1,0 +1,152 @@
+#include "facts.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+extern char** environ;
+
+namespace fablint {
+
+namespace {
+
+std::vector<int> allowed_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cpus;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    return cpus;
+}
+
+// The node that holds all these CPUs, -1 when they span several or sysfs does not say.
+int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
+    std::set<int> nodes;
+    for (const int cpu : cpus) {
+        int found = -1;
+        std::error_code ignored;
+        const std::string folder = sysfs + "/devices/system/cpu/cpu" + std::to_string(cpu);
+        for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+            const std::string name = entry.path().filename().string();
+            if (name.rfind("node", 0) == 0) found = std::atoi(name.c_str() + 4);
+        }
+        nodes.insert(found);
+        if (nodes.size() > 1) return -1;
+    }
+    return nodes.empty() ? -1 : *nodes.begin();
+}
+
+std::vector<int> unfold(const std::string& text) {
+    std::vector<int> numbers;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, ',');) {
+        const std::size_t dash = part.find('-');
+        const int first = std::atoi(part.c_str());
+        const int last = dash == std::string::npos ? first : std::atoi(part.c_str() + dash + 1);
+        for (int number = first; number <= last; ++number) numbers.push_back(number);
+    }
+    return numbers;
+}
+
+bool more_ranks_than_cpus(const std::vector<int>& rank_host, const std::vector<std::string>& cores) {
+    std::map<int, std::pair<std::size_t, std::set<int>>> hosts;
+    for (std::size_t rank = 0; rank < cores.size(); ++rank) {
+        auto& [ranks, cpus] = hosts[rank_host[rank]];
+        ++ranks;
+        for (const int cpu : unfold(cores[rank])) cpus.insert(cpu);
+    }
+    return std::any_of(hosts.begin(), hosts.end(),
+                       [](const auto& host) { return host.second.first > host.second.second.size(); });
+}
+
+}  // namespace
+
+std::string fold(const std::vector<int>& numbers) {
+    std::string text;
+    for (std::size_t i = 0; i < numbers.size();) {
+        std::size_t j = i;
+        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
+        text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
+        if (j > i) text += "-" + std::to_string(numbers[j]);
+        i = j + 1;
+    }
+    return text;
+}
+
+Json relevant_environment() {
+    static const std::array<const char*, 15> prefixes = {"OMPI_", "MPICH_", "MPIR_", "PMI",    "UCX_",
+                                                         "FI_",   "PSM",    "NCCL_", "SLURM_", "PBS_",
+                                                         "OMP_",  "HYDRA_", "KMP_",  "I_MPI_", "MV2_"};
+    std::map<std::string, std::string> variables;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string text = *entry;
+        const std::size_t equals = text.find('=');
+        const bool relevant = std::any_of(prefixes.begin(), prefixes.end(),
+                                          [&](const char* prefix) { return text.rfind(prefix, 0) == 0; });
+        if (relevant && equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+    JsonObject object;
+    for (const auto& [name, value] : variables) object.add(name, value);
+    return object.json();
+}
+
+Facts::Facts(Team& team, const std::string& sysfs) : team_(team), sysfs_(sysfs) {
+    const std::vector<int> cpus = allowed_cpus();
+    const int numa = numa_node_of(cpus, sysfs_);
+    std::vector<Nic> nics;
+#ifndef SMPI_H  // a simulated host has none of this machine's interfaces
+    nics = find_nics(sysfs_);
+#endif
+    cores_ = team_.gather(fold(cpus));
+    nearest_ = team_.gather(nearest_nic(nics, numa));
+    for (const std::string& text : team_.gather(std::to_string(numa))) numa_.push_back(std::atoi(text.c_str()));
+    for (const std::string& text : team_.gather(std::to_string(getpid()))) pids_.push_back(std::atoi(text.c_str()));
+    const bool speaks_for_host = team_.first_rank_on_my_host() == team_.rank();
+    if (speaks_for_host) nics_ = nics;
+    JsonObject by_host;
+    const std::vector<std::string> all_nics = team_.gather(speaks_for_host ? nics_json(nics_).text() : "");
+    for (std::size_t rank = 0; rank < all_nics.size(); ++rank)
+        if (!all_nics[rank].empty()) by_host.add(team_.host_of(static_cast<int>(rank)), Json::parsed(all_nics[rank]));
+    nics_json_ = by_host.json();
+    counters_before_ = counters_of_all_hosts();
+#ifndef SMPI_H  // simulated hosts have CPUs of their own
+    const bool crowded = team_.rank() == 0 && more_ranks_than_cpus(team_.rank_host(), cores_);
+    oversubscribed_ = team_.maximum(crowded ? 1.0 : 0.0) > 0.0;
+#endif
+}
+
+Json Facts::counters_of_all_hosts() {
+    const bool speaks_for_host = team_.first_rank_on_my_host() == team_.rank();
+    const std::vector<std::string> all = team_.gather(speaks_for_host ? counters_json(sysfs_, nics_).text() : "");
+    JsonObject by_host;
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+        if (!all[rank].empty()) by_host.add(team_.host_of(static_cast<int>(rank)), Json::parsed(all[rank]));
+    return by_host.json();
+}
+
+void Facts::read_counters_after() { counters_after_ = counters_of_all_hosts(); }
+
+void Facts::describe(JsonObject& root) const {
+    JsonObject counters;
+    counters.add("before", counters_before_);
+    if (counters_after_.text() != "null") counters.add("after", counters_after_);
+    root.add("ranks", team_.size())
+        .add("hosts", Json::list(team_.hosts()))
+        .add("rank_host", Json::list(team_.rank_host()))
+        .add("rank_cores", Json::list(cores_))
+        .add("rank_numa", Json::list(numa_))
+        .add("rank_nic", Json::list(nearest_))
+        .add("rank_pid", Json::list(pids_))
+        .add("nics", nics_json_)
+        .add("counters", counters.json())
+        .add("environment", relevant_environment());
+}
+
+}  // namespace fablint

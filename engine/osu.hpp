@@ -1,0 +1,16 @@
+// Tables in the format of the OSU micro-benchmarks, which scripts all over the field read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cell.hpp"
+#include "options.hpp"
+
+namespace fablint {
+
+// `cells`: those of the leading rank of every pair. Latency: mean over the pairs; bandwidth: sum over the pairs of one
+// direction (both directions for a mutual kernel), 10^6 bytes/s. Means, as in OSU; at least three significant digits.
+std::string osu_table(const RowOptions& row, const std::vector<Cell>& cells, int pairs);
+
+}  // namespace fablint

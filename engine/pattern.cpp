@@ -1,0 +1,206 @@
+#include "pattern.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "errors.hpp"
+#include "permutation.hpp"
+
+namespace fablint {
+
+namespace {
+
+int narrow(std::uint64_t x) { return static_cast<int>(x); }
+
+// Ranks 0 and 1.
+class Pair : public Pattern {
+  public:
+    Layout layout() const override { return Layout::list; }
+    std::int64_t rounds() const override { return 1; }
+    int slots(std::int64_t) const override { return 1; }
+    Seat seat(std::int64_t, int rank) const override { return rank < 2 ? Seat{1 - rank, 0} : Seat{}; }
+};
+
+// Rank i with i + n/2, as in OSU. With an odd number of ranks the last one is idle.
+class Pairs : public Pattern {
+  public:
+    explicit Pairs(int ranks) : half_(ranks / 2) {}
+    Layout layout() const override { return Layout::list; }
+    std::int64_t rounds() const override { return 1; }
+    int slots(std::int64_t) const override { return half_; }
+    Seat seat(std::int64_t, int rank) const override {
+        if (rank < half_) return {rank + half_, rank};
+        if (rank < 2 * half_) return {rank - half_, rank - half_};
+        return {};
+    }
+
+  private:
+    int half_;
+};
+
+// Every pair once: the 1-factorisation of the complete graph by the circle method (Kirkman 1847). The ranks are
+// relabelled and the rounds reordered by the seed, so that neither neighbours nor time are confounded with rank
+// numbers. With n odd every round leaves one rank idle.
+class AllPairs : public Pattern {
+  public:
+    AllPairs(int ranks, std::uint64_t seed)
+        : ranks_(ranks),
+          circle_(ranks % 2 == 0 ? ranks - 1 : ranks),
+          labels_(static_cast<std::uint64_t>(ranks), mix(seed, 1)),
+          order_(static_cast<std::uint64_t>(circle_), mix(seed, 2)) {}
+    Layout layout() const override { return Layout::matrix; }
+    std::int64_t rounds() const override { return circle_; }
+    int slots(std::int64_t) const override { return ranks_ / 2; }
+    Seat seat(std::int64_t round, int rank) const override {
+        const std::int64_t turn = narrow(order_.image(static_cast<std::uint64_t>(round)));
+        const std::int64_t label = narrow(labels_.image(static_cast<std::uint64_t>(rank)));
+        const bool has_hub = ranks_ % 2 == 0;  // the label outside the circle
+        if (has_hub && label == circle_) return {rank_of(turn), 0};
+        if (label == turn) return has_hub ? Seat{rank_of(circle_), 0} : Seat{};
+        // On the circle, labels x and y meet in the round r with x + y = 2 r.
+        const std::int64_t distance = ((label - turn) % circle_ + circle_) % circle_;
+        const std::int64_t other = ((2 * turn - label) % circle_ + circle_) % circle_;
+        const std::int64_t slot = std::min(distance, circle_ - distance) - (has_hub ? 0 : 1);
+        return {rank_of(other), static_cast<int>(slot)};
+    }
+
+  private:
+    int rank_of(std::int64_t label) const { return narrow(labels_.preimage(static_cast<std::uint64_t>(label))); }
+
+    int ranks_;
+    std::int64_t circle_;
+    Permutation labels_;
+    Permutation order_;
+};
+
+// Each rank of the first half with each of the second half. With n odd the second half is one larger and every round
+// leaves one of its ranks idle.
+class Bisection : public Pattern {
+  public:
+    Bisection(int ranks, std::uint64_t seed)
+        : low_(ranks / 2), high_(ranks - ranks / 2), order_(static_cast<std::uint64_t>(high_), mix(seed, 2)) {}
+    Layout layout() const override { return Layout::matrix; }
+    std::int64_t rounds() const override { return high_; }
+    int slots(std::int64_t) const override { return low_; }
+    Seat seat(std::int64_t round, int rank) const override {
+        const int shift = narrow(order_.image(static_cast<std::uint64_t>(round)));
+        if (rank < low_) return {low_ + (rank + shift) % high_, rank};
+        const int partner = ((rank - low_ - shift) % high_ + high_) % high_;
+        return partner < low_ ? Seat{partner, partner} : Seat{};
+    }
+
+  private:
+    int low_, high_;
+    Permutation order_;
+};
+
+// Seeded random perfect matchings: neighbours in a random order of the ranks.
+class RandomMatchings : public Pattern {
+  public:
+    RandomMatchings(int ranks, std::uint64_t seed, std::int64_t matchings)
+        : ranks_(ranks), seed_(seed), matchings_(matchings) {}
+    Layout layout() const override { return Layout::list; }
+    std::int64_t rounds() const override { return matchings_; }
+    int slots(std::int64_t) const override { return ranks_ / 2; }
+    Seat seat(std::int64_t round, int rank) const override {
+        const Permutation places(static_cast<std::uint64_t>(ranks_), mix(seed_, static_cast<std::uint64_t>(round) + 3));
+        const std::uint64_t place = places.image(static_cast<std::uint64_t>(rank));
+        const std::uint64_t neighbour = place ^ 1U;
+        if (neighbour >= static_cast<std::uint64_t>(ranks_)) return {};
+        return {narrow(places.preimage(neighbour)), narrow(place / 2)};
+    }
+
+  private:
+    int ranks_;
+    std::uint64_t seed_;
+    std::int64_t matchings_;
+};
+
+// Rounds that a file spells out: one round per line, pairs as 0-1, separated by blanks or commas.
+class ExplicitRounds : public Pattern {
+  public:
+    ExplicitRounds(const std::string& text, const std::string& name, int ranks) : ranks_(ranks), name_(name) {
+        std::istringstream lines(text);
+        int number = 0;
+        for (std::string line; std::getline(lines, line);) parse_line(line.substr(0, line.find('#')), ++number);
+        if (rounds_.empty())
+            throw usage_error(name + ": no round in the file: write one round per line, such as 0-1 2-3");
+    }
+    Layout layout() const override { return Layout::list; }
+    std::int64_t rounds() const override { return static_cast<std::int64_t>(rounds_.size()); }
+    int slots(std::int64_t round) const override { return static_cast<int>(at(round).size() / 2); }
+    Seat seat(std::int64_t round, int rank) const override {
+        const auto found = at(round).find(rank);
+        return found == at(round).end() ? Seat{} : found->second;
+    }
+
+  private:
+    using Round = std::map<int, Seat>;
+
+    const Round& at(std::int64_t round) const { return rounds_[static_cast<std::size_t>(round)]; }
+
+    void parse_line(std::string line, int number) {
+        std::replace(line.begin(), line.end(), ',', ' ');
+        std::istringstream words(line);
+        Round round;
+        for (std::string word; words >> word;) add_pair(round, word, name_ + ":" + std::to_string(number) + ": ");
+        if (!round.empty()) rounds_.push_back(std::move(round));
+    }
+
+    void add_pair(Round& round, const std::string& word, const std::string& where) const {
+        char* end = nullptr;
+        const long a = std::strtol(word.c_str(), &end, 10);
+        const bool dash = end != word.c_str() && *end == '-' && std::isdigit(static_cast<unsigned char>(end[1])) != 0;
+        const long b = dash ? std::strtol(end + 1, &end, 10) : -1;
+        if (!dash || *end != '\0' || a < 0) throw usage_error(where + "'" + word + "' is no pair: write it as 0-1");
+        for (const long rank : {a, b}) {
+            if (rank >= ranks_)
+                throw usage_error(where + "rank " + std::to_string(rank) + " does not exist: this run has " +
+                                  std::to_string(ranks_) + " ranks");
+            if (a == b || round.count(static_cast<int>(rank)) != 0)
+                throw usage_error(where + "rank " + std::to_string(rank) +
+                                  " appears twice: a rank has one partner per round");
+        }
+        const int slot = static_cast<int>(round.size() / 2);
+        round[static_cast<int>(a)] = {static_cast<int>(b), slot};
+        round[static_cast<int>(b)] = {static_cast<int>(a), slot};
+    }
+
+    int ranks_;
+    std::string name_;
+    std::vector<Round> rounds_;
+};
+
+}  // namespace
+
+const std::vector<PatternInfo>& patterns() {
+    static const std::vector<PatternInfo> table = {
+        {"pair", "ranks 0 and 1"},
+        {"pairs", "rank i with i + n/2"},
+        {"all-pairs", "every pair once: n-1 rounds of n/2 pairs"},
+        {"bisection", "each rank of the first half with each of the second half"},
+        {"random", "random matchings"},
+        {"rounds", "the rounds of a file"},
+    };
+    return table;
+}
+
+std::unique_ptr<Pattern> make_pattern(const PatternRequest& request) {
+    if (request.ranks < 2)
+        throw usage_error("pattern " + request.kind + " needs at least 2 ranks, this run has " +
+                          std::to_string(request.ranks) + ": start it with mpiexec -n 2");
+    if (request.kind == "pair") return std::make_unique<Pair>();
+    if (request.kind == "pairs") return std::make_unique<Pairs>(request.ranks);
+    if (request.kind == "all-pairs") return std::make_unique<AllPairs>(request.ranks, request.seed);
+    if (request.kind == "bisection") return std::make_unique<Bisection>(request.ranks, request.seed);
+    if (request.kind == "random")
+        return std::make_unique<RandomMatchings>(request.ranks, request.seed, request.matchings);
+    if (request.kind == "rounds")
+        return std::make_unique<ExplicitRounds>(request.rounds_text, request.rounds_name, request.ranks);
+    throw usage_error("unknown pattern '" + request.kind + "'");
+}
+
+}  // namespace fablint

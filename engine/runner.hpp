@@ -1,0 +1,74 @@
+// The one loop: meet in rounds, measure, store.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "instrument.hpp"
+#include "meeting.hpp"
+#include "options.hpp"
+#include "pattern.hpp"
+#include "store.hpp"
+#include "team.hpp"
+
+namespace fablint {
+
+// What is common to the rows of a run.
+struct RunContext {
+    Team& team;
+    const Clock& clock;
+    const Instrument& instrument;
+    Store* store;  // null: nothing is written
+    double epoch;  // instant of the common clock from which `started` counts
+    bool progress;
+};
+
+struct RowOutcome {
+    bool interrupted = false;
+    bool damaged = false;
+    std::string table;  // OSU's format, on rank 0; empty for patterns that have none
+};
+
+// Set by the signal handler: end after the round under way.
+void request_stop();
+
+class Runner {
+  public:
+    // `rounds_text`: content of the rounds file. Throws a usage error when the ranks do not suffice.
+    Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text);
+
+    // Collective.
+    RowOutcome run();
+
+  private:
+    Seat seat(std::int64_t round) const;
+    Grid grid() const;
+    Json cells_per_round() const;
+    Json attributes(const char* state, const std::string& corrupt) const;
+    std::vector<std::int64_t> plan_rounds() const;
+    void measure_rounds();
+    bool meet_before_round();
+    void take_part(std::int64_t round, const Seat& seat);
+    void show_progress(std::size_t done, std::size_t all);
+    std::string collect_damages();
+    std::string table();
+
+    RunContext context_;
+    Team& team_;
+    const RowOptions& row_;
+    std::vector<std::unique_ptr<Pattern>> patterns_;  // one per repeat
+    std::int64_t rounds_per_repeat_;
+    std::unique_ptr<Transport> transport_;
+    std::unique_ptr<Memory> memory_;
+    std::unique_ptr<Meeting> meeting_;
+    Signal signal_;
+    double began_ = 0.0;
+    double last_flush_ = 0.0;
+    double last_progress_ = 0.0;
+    double measuring_s_ = 0.0;
+    bool interrupted_ = false;
+    std::vector<char> table_cells_;
+};
+
+}  // namespace fablint

@@ -1,0 +1,123 @@
+#include "session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "facts.hpp"
+#include "instrument.hpp"
+#include "root.hpp"
+#include "runner.hpp"
+#include "store.hpp"
+#include "watchdog.hpp"
+
+namespace fablint {
+
+namespace {
+
+// Rank 0 reads, all get the text: other hosts need not see the file.
+std::string read_for_all(Team& team, const std::string& name) {
+    std::string text;
+    team.on_rank_0([&] {
+        std::ifstream file;
+        if (name != "-") file.open(name);
+        std::istream& stream = name == "-" ? std::cin : file;
+        if (!stream) throw usage_error("cannot read " + name + ": no such file, or no permission");
+        text.assign(std::istreambuf_iterator<char>(stream), {});
+    });
+    return team.broadcast(text);
+}
+
+double epoch_seconds() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::vector<RowOptions> collect_rows(Team& team, const Options& options) {
+    std::vector<RowOptions> rows = options.rows;
+    if (!options.plan.empty()) {
+        const std::string name = options.plan == "-" ? "plan" : options.plan;
+        rows = parse_plan(read_for_all(team, options.plan), name);
+    }
+    name_rows(rows);
+    return rows;
+}
+
+double longest_round(const std::vector<RowOptions>& rows) {
+    double longest = 0.0;
+    for (const RowOptions& row : rows) longest = std::max(longest, row.stop.budget_s);
+    return longest;
+}
+
+// The content of every row's rounds file, empty where it has none. All rows are checked against the ranks before
+// anything is measured, by making their runners.
+std::vector<std::string> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows) {
+    std::vector<std::string> texts;
+    for (const RowOptions& row : rows) {
+        texts.push_back(row.rounds_file.empty() ? "" : read_for_all(context.team, row.rounds_file));
+        const Runner refuses_what_is_wrong(context, row, texts.back());
+    }
+    return texts;
+}
+
+Exit run_rows(const RunContext& context, const std::vector<RowOptions>& rows,
+              const std::vector<std::string>& rounds_texts) {
+    Exit status = Exit::done;
+    const std::optional<Error> failure = attempt([&] {
+        for (std::size_t i = 0; i < rows.size() && status != Exit::incomplete; ++i) {
+            const RowOutcome outcome = Runner(context, rows[i], rounds_texts[i]).run();
+            if (context.team.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
+            if (outcome.damaged) status = Exit::fault;
+            if (outcome.interrupted) status = Exit::incomplete;
+        }
+    });
+    return failure ? failure->status() : status;  // all ranks agreed on the failure, and one reported it
+}
+
+std::unique_ptr<Watchdog> watch(Team& team, double limit_s, double round_s, Store* store) {
+#ifdef SMPI_H  // simulated time stands still while a rank waits
+    limit_s = 0.0;
+#endif
+    if (limit_s <= 0.0) return nullptr;
+    return std::make_unique<Watchdog>(team, limit_s, round_s, [store] {
+        if (store != nullptr) store->rescue();
+    });
+}
+
+}  // namespace
+
+Exit measure(Team& team, const Options& options, const std::vector<std::string>& command) {
+    const std::vector<RowOptions> rows = collect_rows(team, options);
+    Facts facts(team, "/sys");
+    team.set_patient(facts.oversubscribed());
+    const Instrument instrument = examine_instrument(team, wall_clock());
+    const double now_s = epoch_seconds();
+    const double epoch_s = options.epoch.value_or(now_s);
+    // The same instant for all ranks: rank 0's.
+    const double origin = team.maximum(team.rank() == 0 ? team.now() - (now_s - epoch_s) : -1e300);
+    RunContext context{team, wall_clock(), instrument, nullptr, origin, !options.quiet};
+    const std::vector<std::string> rounds_texts = read_rounds(context, rows);
+    Root root(team, facts, instrument, command, rows, epoch_s);
+    std::unique_ptr<Store> store;
+    if (!options.output.empty()) {
+        store = std::make_unique<Store>(team, options.output, options.resume, options.private_files);
+        root.write(*store, "measuring");
+        context.store = store.get();
+    }
+    auto watchdog = watch(team, options.watchdog_s, longest_round(rows), store.get());
+    const Exit status = run_rows(context, rows, rounds_texts);
+    watchdog.reset();
+    if (!store) return status;
+    facts.read_counters_after();
+    if (status == Exit::done || status == Exit::fault) {
+        root.write(*store, "complete");
+    } else {
+        root.write_at_the_end(*store, "interrupted");
+    }
+    return status;
+}
+
+}  // namespace fablint

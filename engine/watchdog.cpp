@@ -1,0 +1,83 @@
+#include "watchdog.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <limits>
+
+namespace fablint {
+
+namespace {
+
+constexpr auto glance = std::chrono::milliseconds(50);
+constexpr double rescue_after_s = 2.0;
+constexpr double stage_step_s = 1.0;
+constexpr double own_stop_s = 1.0;
+
+using SteadyTime = std::chrono::steady_clock;
+
+double seconds_since(SteadyTime::time_point instant) {
+    return std::chrono::duration<double>(SteadyTime::now() - instant).count();
+}
+
+}  // namespace
+
+Watchdog::Watchdog(Team& team, double limit_s, double round_s, std::function<void()> rescue)
+    : team_(team), limit_s_(limit_s), round_s_(round_s), rescue_(std::move(rescue)), thread_([this] { watch(); }) {}
+
+Watchdog::~Watchdog() {
+    over_ = true;
+    thread_.join();
+}
+
+void Watchdog::watch() {
+    Heartbeat::Reading last = team_.heartbeat().read();
+    auto since = SteadyTime::now();
+    auto glanced = since;
+    bool rescued = false;
+    while (!over_) {
+        std::this_thread::sleep_for(glance);
+        // A long gap between two glances: it was this process that stood still, and it has nobody to accuse.
+        if (seconds_since(glanced) > own_stop_s) since = SteadyTime::now();
+        glanced = SteadyTime::now();
+        const Heartbeat::Reading now = team_.heartbeat().read();
+        if (now.beats != last.beats) {
+            last = now;
+            since = SteadyTime::now();
+            rescued = false;
+            continue;
+        }
+        const double silent_s = seconds_since(since);
+        if (!rescued && silent_s > rescue_after_s && now.phase != Heartbeat::Phase::busy) {
+            rescue_();
+            rescued = true;
+        }
+        if (silent_s > patience_s(now)) report(now, silent_s);
+    }
+}
+
+double Watchdog::patience_s(const Heartbeat::Reading& reading) const {
+    switch (reading.phase) {
+        case Heartbeat::Phase::measuring:
+            return limit_s_;
+        case Heartbeat::Phase::waiting:
+            return limit_s_ + round_s_ + stage_step_s * (reading.stage + 1);
+        case Heartbeat::Phase::busy:
+            break;
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const {
+    const bool measuring = reading.phase == Heartbeat::Phase::measuring;
+    char partner[32] = "none";
+    if (measuring) std::snprintf(partner, sizeof partner, "%d", team_.rank());
+    std::fprintf(stderr, "fablint-engine: lost: rank %d (%s), round %lld, partner %s: %s for %.0f s\n", reading.peer,
+                 team_.host_of(reading.peer).c_str(), static_cast<long long>(reading.round), partner,
+                 measuring ? "no message" : "did not come to the next round", silent_s);
+    std::fflush(stderr);
+    _exit(static_cast<int>(Exit::incomplete));
+}
+
+}  // namespace fablint

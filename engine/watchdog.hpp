@@ -1,0 +1,37 @@
+// Ends a run in which a rank hangs, and names that rank. A thread beside the measuring one; it makes no MPI calls.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "team.hpp"
+
+namespace fablint {
+
+// The rank that waits for the hung rank directly speaks first: a pair that measures after `limit_s` without a message,
+// ranks that wait at a rendezvous after a round's longest duration more, those at a later stage of it (who may wait for
+// a mere victim) later still. Whoever speaks writes its `lost:` line and ends its process, upon which the launcher ends
+// the others.
+class Watchdog {
+  public:
+    // `round_s`: how long a round may take. `rescue`: called from the watchdog's thread when the rank has made no
+    // progress for a while, to bring to disk what was measured.
+    Watchdog(Team& team, double limit_s, double round_s, std::function<void()> rescue);
+    ~Watchdog();
+    Watchdog(const Watchdog&) = delete;
+    Watchdog& operator=(const Watchdog&) = delete;
+
+  private:
+    void watch();
+    double patience_s(const Heartbeat::Reading& reading) const;
+    [[noreturn]] void report(const Heartbeat::Reading& reading, double silent_s) const;
+
+    Team& team_;
+    double limit_s_;
+    double round_s_;
+    std::function<void()> rescue_;
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+};
+
+}  // namespace fablint

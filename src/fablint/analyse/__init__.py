@@ -1,0 +1,8 @@
+"""From a run to a verdict: which part is slow, in which direction, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from fablint.analyse.diagnose import diagnose
+from fablint.analyse.settings import Settings
+
+__all__ = ["Settings", "diagnose"]

@@ -1,0 +1,170 @@
+"""From what the views convicted or suspected to findings: one per part, with the evidence of every view."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fablint.analyse.culprits import Conviction
+from fablint.analyse.places import Codes, Places
+from fablint.analyse.view import Judged
+from fablint.analyse.words import NEXT_STEP, conviction_text, counted, fold, relative, view_text
+from fablint.model import Component, Direction, Finding, State
+
+Charge = tuple[Judged, Conviction]
+
+
+def convicted(views: Sequence[Judged], places: Places) -> list[Finding]:
+    """Findings for the culprits, those with the largest loss first."""
+    cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
+    for view in views:
+        for conviction in view.convictions:
+            cases[conviction.kind, conviction.name].append((view, conviction))
+    findings = [_finding(charges, places) for charges in cases.values()]
+    return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
+
+
+def _finding(charges: list[Charge], places: Places) -> Finding:
+    """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
+    view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
+    telling = [conviction for judged, conviction in charges if judged.one_way]
+    sides = {side for conviction in telling for side in conviction.sides}
+    direction: Direction | None = None if not telling else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
+    component, name = _part(main, direction)
+    state = _state(charges, places)
+    lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
+    rivals = {rival for _, conviction in charges for rival in conviction.ambiguous}
+    evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
+    if main.kind == "rank":
+        evidence.insert(0, f"rank {main.name.rpartition(':')[2]} alone, not the other ranks of its host")
+    return Finding(
+        state=state,
+        component=component,
+        name=name,
+        direction=direction if component != "link" else None,
+        quantity=view.quantity,
+        effect=middle,
+        interval=(min(lower, upper), max(lower, upper)),
+        evidence="; ".join(dict.fromkeys(evidence)),
+        alternatives=(*_in_series(main, places), *sorted(rivals)),
+        next_step=_next_step(state, component, name),
+    )
+
+
+def _part(conviction: Conviction, direction: Direction | None) -> tuple[Component, str]:
+    """Component and name for the verdict. A cable that is slow one way is a directed link."""
+    if conviction.kind == "rank":
+        return "host", conviction.name
+    if conviction.kind == "cable" and direction in ("tx", "rx"):
+        ends = conviction.name.split("=")
+        return "link", ">".join(ends if direction == "tx" else reversed(ends))
+    return conviction.kind, conviction.name
+
+
+def _state(charges: list[Charge], places: Places) -> State:
+    """FAULT, unless something else than the fabric explains it as well."""
+    ranks = np.unique(np.concatenate([conviction.ranks for _, conviction in charges]))
+    if len(places.hosts) == 1 or places.crowded[places.host[ranks]].mean() > 0.5:
+        return State.CONFOUNDED
+    if charges[0][1].kind == "rank" or all(conviction.ambiguous for _, conviction in charges):
+        return State.SUSPECT
+    return State.FAULT
+
+
+def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
+    """Parts that every message of the culprit crosses as well."""
+    name = conviction.name
+    if conviction.kind == "cable":
+        a, b = name.split("=")
+        return (f"port of {a} to {b}", f"port of {b} to {a}")
+    if conviction.kind == "switch":
+        return (f"all cables of {name}",)
+    if conviction.kind == "rank":
+        return ("its CPU cores", "the NIC it uses")
+    host = name.split("/")[0]
+    nic = (f"NIC of {host}",) if conviction.kind == "host" else ()
+    switch = int(places.switch[conviction.ranks[0]])
+    if switch < 0:
+        return (*nic, f"cable of {name}", f"switch port of {name}")
+    behind = places.switches[switch]
+    alone = np.unique(places.host[places.switch == switch]).size == 1
+    return (*nic, f"cable {host}={behind}", f"port of {behind} to {host}", *((f"switch {behind}",) if alone else ()))
+
+
+def _next_step(state: State, component: Component, name: str) -> str:
+    if state is State.CONFOUNDED:
+        return "give every rank a CPU of its own and measure again"
+    if state is State.SUSPECT:
+        return f"measure {name} again, with more partners"
+    return NEXT_STEP[component].format(name=name)
+
+
+def suspected(views: Sequence[Judged], places: Places, known: Codes) -> list[Finding]:
+    """Hosts and routes to be retested. `known` are hosts with a finding already."""
+    if len(places.hosts) == 1:
+        return []
+    findings = []
+    reported = set(known.tolist())
+    for view in views:
+        for host, loss in view.slow_hosts:
+            if host not in reported:
+                reported.add(host)
+                findings.append(_suspect_host(view, host, loss, places))
+    return findings + _suspect_routes(views, places, reported)
+
+
+def _suspect_host(view: Judged, host: int, loss: float, places: Places) -> Finding:
+    name = places.hosts[host]
+    state = State.CONFOUNDED if places.crowded[host] else State.SUSPECT
+    return Finding(
+        state=state,
+        component="host",
+        name=name,
+        quantity=view.quantity,
+        effect=relative(loss, view.quantity),
+        evidence=f"{view_text(view)}: slow with most of its partners, but these are too few or too noisy to convict it",
+        next_step=_next_step(state, "host", name),
+    )
+
+
+def _suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) -> list[Finding]:
+    """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts."""
+    losses: dict[tuple[int, int], tuple[float, Judged]] = {}
+    for view in views:
+        for pair in view.slow_pairs:
+            a, b = sorted(int(places.host[rank]) for rank in pair.ranks)
+            if a in reported or b in reported or places.crowded[[a, b]].any():
+                continue
+            if pair.loss > losses.get((a, b), (0.0, view))[0]:
+                losses[a, b] = pair.loss, view
+    findings = []
+    for left, right in _blocks(losses):
+        inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
+        loss, view = max(inside, key=lambda found: found[0])
+        name = f"{fold([places.hosts[host] for host in left])}={fold([places.hosts[host] for host in right])}"
+        findings.append(
+            Finding(
+                state=State.SUSPECT,
+                component="route",
+                name=name,
+                quantity=view.quantity,
+                effect=relative(loss, view.quantity),
+                evidence=f"{view_text(view)}: {counted(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
+                "directions; both ends are fine with their other partners",
+                next_step=NEXT_STEP["route"].format(name=name),
+            )
+        )
+    return findings
+
+
+def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs as blocks left x right: hosts with the same slow partners together."""
+    partners: dict[int, list[int]] = defaultdict(list)
+    for a, b in sorted(pairs):
+        partners[a].append(b)
+    blocks: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for host, others in partners.items():
+        blocks[tuple(others)].append(host)
+    return [(tuple(hosts), others) for others, hosts in blocks.items()]

@@ -1,0 +1,225 @@
+"""The judgement of a whole run: every size of every row is a view; the views together give one verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from fablint.analyse.charges import convicted, suspected
+from fablint.analyse.clean import (
+    FEWEST_LINK_PAIRS,
+    Mask,
+    clean_parts,
+    hosts_alike,
+    judged_hosts,
+    judged_links,
+    unjudged,
+)
+from fablint.analyse.parts import FEWEST_PEERS, per_link_totals
+from fablint.analyse.places import Codes, Places, locate
+from fablint.analyse.reported import damaged, lost
+from fablint.analyse.routes import Routes, unique_routes
+from fablint.analyse.settings import Settings
+from fablint.analyse.view import STATISTICS, Judged, judge
+from fablint.analyse.words import counted, fold
+from fablint.model import Coverage, Diagnosis, Finding, Row, Run, State, Topology, Verdict, VerdictWord
+
+MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
+ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+
+
+def diagnose(run: Run, topology: Topology | None = None, settings: Settings | None = None) -> Diagnosis:
+    """Name the parts that are slow, say how sure that is, and what could not be judged.
+
+    `topology` adds switches and links to the parts that can be named. The method is docs/explanation/how-it-decides.md.
+    """
+    settings = settings or Settings()
+    places = locate(run, topology)
+    routes = unique_routes(topology, places.switches) if topology and topology.cables and places.switches else None
+    rows = [row for row in run.rows if _tells_of_fabric(run, row)]
+    views = [(row, size) for row in rows for size in row.sizes]
+    judged = [
+        judge(row.observations(size, _statistic(row)), places, routes, settings, views=len(views))
+        for row, size in views
+    ]
+    findings = [*damaged(run), *lost(run), *convicted(judged, places)]
+    findings += suspected(judged, places, _named(findings, places))
+    coverage = _coverage(rows, judged, places, routes, settings)
+    findings += _circumstances(places)
+    findings += _not_accused(judged, places, routes, findings, settings)
+    notes = _notes(run, judged, places, topology)
+    verdict, code = _conclusion(run, findings, judged)
+    return Diagnosis(
+        Verdict(verdict=verdict, exit_code=code, findings=_ordered(findings), coverage=coverage, notes=tuple(notes)),
+        fits=tuple(view.fit for view in judged),
+        topology=topology,
+        settings=asdict(settings),
+    )
+
+
+def _tells_of_fabric(run: Run, row: Row) -> bool:
+    """Was anything measured, and over something? The null transport moves nothing."""
+    moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
+    return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(STATISTICS))
+
+
+def _statistic(row: Row) -> str:
+    return next(name for name in STATISTICS if name in row.statistics)
+
+
+def _named(findings: Sequence[Finding], places: Places) -> Codes:
+    """Hosts that a finding is about already."""
+    codes = {name: code for code, name in enumerate(places.hosts)}
+    names = [finding.name.split("/")[0].rpartition(":")[0] or finding.name.split("/")[0] for finding in findings]
+    return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
+
+
+def _circumstances(places: Places) -> list[Finding]:
+    """What makes the whole run unfit to judge a fabric by."""
+    findings = []
+    if len(places.hosts) == 1:
+        findings.append(
+            Finding(
+                state=State.NOT_JUDGED,
+                component="config",
+                name="one host",
+                evidence=f"all {places.host.size} ranks run on {places.hosts[0]}: no message crossed a network",
+                next_step="measure with at least 4 hosts to judge a fabric",
+            )
+        )
+    if places.crowded.any():
+        crowded = [places.hosts[host] for host in np.nonzero(places.crowded)[0]]
+        findings.append(
+            Finding(
+                state=State.CONFOUNDED,
+                component="config",
+                name="more ranks than CPUs",
+                evidence=f"on {fold(crowded)} ranks wait for each other, and their times with them",
+                next_step="give every rank a CPU of its own and measure again",
+            )
+        )
+    return findings
+
+
+def _not_accused(
+    judged: Sequence[Judged], places: Places, routes: Routes | None, findings: Sequence[Finding], settings: Settings
+) -> list[Finding]:
+    """NOT JUDGED and OK findings, and the hosts that a sick switch hides."""
+    if not judged or len(places.hosts) == 1:
+        return []
+    judgeable = _judgeable_links(places, routes)
+    hosts = ~np.isin(np.arange(len(places.hosts)), _named(findings, places)) & ~places.crowded
+    switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
+    links = judgeable.copy()
+    for view in judged:
+        hosts &= judged_hosts(view, settings)
+        links &= judged_links(view, settings)
+    result = []
+    for code, name in enumerate(places.switches):
+        if any(finding.component == "switch" and finding.name == name for finding in findings):
+            switches[code] = False
+            behind = np.unique(places.host[places.switch == code])
+            hosts[behind] = False
+            links &= ~_touching(routes, name)
+            result.append(_hidden(name, fold([places.hosts[host] for host in behind])))
+    accused = {finding.name for finding in findings if finding.state in ACCUSED}
+    if routes is not None:
+        for link, ends in enumerate(routes.links):
+            links[link] &= not accused & {">".join(ends), "=".join(ends), "=".join(reversed(ends))}
+    result += unjudged(judged, places, routes, judgeable, settings)
+    return result + clean_parts(judged, places, routes, hosts, switches, links)
+
+
+def _hidden(switch: str, hosts: str) -> Finding:
+    return Finding(
+        state=State.NOT_JUDGED,
+        component="host",
+        name=hosts,
+        evidence=f"whatever they send or receive crosses {switch}, which is slow itself",
+        next_step=f"measure again when {switch} is mended",
+    )
+
+
+def _touching(routes: Routes | None, switch: str) -> Mask:
+    return np.array([switch in ends for ends in routes.links] if routes else [], dtype=bool)
+
+
+def _judgeable_links(places: Places, routes: Routes | None) -> Mask:
+    """(links,) which links enough pairs of this run's hosts could cross, were they all measured."""
+    if routes is None:
+        return np.zeros(0, dtype=bool)
+    size = np.bincount(places.switch[places.switch >= 0], minlength=len(places.switches))
+    enough = per_link_totals(routes, np.outer(size, size)) >= FEWEST_LINK_PAIRS
+    return enough if len(routes.links) >= 2 * FEWEST_PEERS else np.zeros_like(enough)
+
+
+def _coverage(
+    rows: Sequence[Row], judged: Sequence[Judged], places: Places, routes: Routes | None, settings: Settings
+) -> Coverage:
+    planned = measured = 0
+    for row in rows:
+        per_round = row.attributes["cells_per_round"]
+        rounds = int(row.attributes["rounds"])
+        cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
+        planned += cells // max(1, int(row.attributes.get("repeats", 1)))
+        measured += min((view.pairs_measured for view in judged if view.row == row.name), default=0)
+    hosts = np.full(len(places.hosts), bool(judged) and len(places.hosts) > 1)
+    links = _judgeable_links(places, routes)
+    in_use = int(np.count_nonzero(links))
+    for view in judged:
+        hosts &= judged_hosts(view, settings)
+        links &= judged_links(view, settings)
+    return Coverage(
+        pairs_planned=planned,
+        pairs_measured=measured,
+        hosts=len(places.hosts),
+        hosts_judged=int(np.count_nonzero(hosts)),
+        links=in_use,
+        links_judged=int(np.count_nonzero(links)) if judged else 0,
+    )
+
+
+def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topology | None) -> list[str]:
+    """What a reader should know, and what this run could not have shown whatever it measured."""
+    notes = list(run.notes)
+    if run.state != "complete":
+        notes.append(f"the run is not complete (state: {run.state}): what is missing is not judged")
+    notes += [
+        ": ".join(filter(None, (f"row {row.name}", row.attributes["state"], row.attributes.get("reason"))))
+        for row in run.rows
+        if row.attributes["state"] != "complete"
+    ]
+    if not topology and any(len(view.convictions) >= MANY_CULPRITS for view in judged):
+        notes.append("several culprits at once: with --topology, parts that they share can be told from them")
+    if not topology and len(places.hosts) > 1:
+        notes.append("no topology: switches and links were not judged one by one (--topology names them)")
+    if topology and (unknown := np.unique(places.host[places.switch < 0])).size:
+        notes.append(f"the topology does not name {fold([places.hosts[host] for host in unknown])}")
+    if topology and len(places.hosts) > 1:
+        compared = {kind for view in judged for kind in view.compared}
+        if "switch" not in compared:
+            notes.append(f"{counted(len(places.switches), 'switch')} in the run: too few to compare switches")
+        if topology.cables and "cable" not in compared:
+            notes.append("too few cables between switches to compare them with each other")
+    if judged and not any(view.one_way for view in judged) and len(places.hosts) > 1:
+        notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
+    return notes
+
+
+def _conclusion(run: Run, findings: Sequence[Finding], judged: Sequence[Judged]) -> tuple[VerdictWord, int]:
+    states = {finding.state for finding in findings}
+    if State.FAULT in states:
+        return "fault", 1
+    complete = run.state == "complete" and all(row.attributes["state"] == "complete" for row in run.rows)
+    if not judged or not complete or states - {State.OK}:
+        return "incomplete", 3
+    return "pass", 0
+
+
+def _ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Worst first, otherwise as found."""
+    order = {state: position for position, state in enumerate(State)}
+    return tuple(sorted(findings, key=lambda finding: (order[finding.state], -math.fabs(finding.effect or 0.0))))

@@ -1,0 +1,96 @@
+"""What is left when the culprits are known: single pairs and single hosts that deserve a retest. Never a FAULT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.evidence import Evidence
+from fablint.analyse.fit import Effects, leftover
+from fablint.analyse.places import Codes, Places
+from fablint.analyse.settings import Settings
+
+TAIL_SHARE = 0.01  # the slowest of all pairs, which are looked at one by one,
+TAIL_CELLS = 1000  # and at least so many
+
+
+@dataclass(frozen=True)
+class SlowPair:
+    """Two ranks whose pair was slow in both of its measurements, and nothing else explains it."""
+
+    ranks: tuple[int, int]
+    loss: float  # log-effect of the better of the two measurements
+
+
+def slow_pairs(evidence: Evidence, effects: Effects, settings: Settings, *, views: int) -> list[SlowPair]:
+    """Pairs for a retest, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
+
+    A pair is measured twice, once in each direction, and a sick route slows both. How often one measurement alone is
+    as slow as the better of the two is seen from the pairs that were slow one way only, and two independent ones
+    multiply: with k such cells of n, two given cells are both among the slowest k + 2 by chance with probability
+    (k + 1) (k + 2) / n^2. So many slow pairs do not hide each other, and being slow once is noise.
+    """
+    ranks, loss, tail, cells = _tail_pairs(evidence, effects, settings)
+    order = np.argsort(-loss, kind="stable")
+    slower = tail.size - np.searchsorted(tail, loss[order], side="left")
+    once = slower - 2 * np.arange(1, order.size + 1)
+    p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (cells + 1.0) ** 2)
+    passes = np.flatnonzero(np.sort(p) <= settings.route_rate * np.arange(1, p.size + 1) / (cells / 2))
+    chosen = order[np.argsort(p, kind="stable")[: passes[-1] + 1]] if passes.size else order[:0]
+    return [SlowPair((int(a), int(b)), float(x)) for (a, b), x in zip(ranks[chosen], loss[chosen], strict=True)]
+
+
+def _tail_pairs(
+    evidence: Evidence, effects: Effects, settings: Settings
+) -> tuple[Codes, npt.NDArray[np.float32], npt.NDArray[np.float32], int]:
+    """Pairs slow in both measurements (k, 2), their smaller loss (k,), all losses in the tail, sorted, cells in all.
+
+    Only losses above the tolerance and among the slowest hundredth or thousand of all are in the tail.
+    """
+    pairs, places = evidence.pairs, evidence.places
+    sample = leftover(effects, places, pairs.sample_rows(), cap=True)
+    sample = sample[evidence.gain[pairs.sample_rows()] != 0]
+    if not sample.size:
+        return np.empty((0, 2), np.int64), np.empty(0, np.float32), np.empty(0, np.float32), 0
+    share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
+    floor = max(settings.tolerance, float(np.quantile(sample, 1 - share)))
+    keys, losses, cells = [], [], 0
+    for rows in pairs.blocks():
+        live = evidence.gain[rows] != 0
+        cells += int(np.count_nonzero(live))
+        left = leftover(effects, places, rows, cap=True)
+        with np.errstate(invalid="ignore"):
+            row, column = np.nonzero((left > floor) & live)
+        losses.append(left[row, column])
+        keys.append((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
+    key, loss = np.concatenate(keys), np.concatenate(losses).astype(np.float32)
+    key, first = np.unique(key, return_index=True)
+    loss = loss[first]
+    a, b = key // pairs.ranks, key % pairs.ranks
+    back = np.minimum(np.searchsorted(key, b * pairs.ranks + a), max(0, key.size - 1))
+    both = (a < b) & (key[back] == b * pairs.ranks + a) if key.size else np.zeros(0, dtype=bool)
+    smaller = np.minimum(loss, loss[back])[both] if key.size else loss
+    return np.stack([a[both], b[both]], axis=1), smaller, np.sort(loss), cells
+
+
+def slow_hosts(effects: Effects, places: Places, evidence: Evidence | None) -> list[tuple[int, float]]:
+    """Hosts whose median loss is surely beyond the tolerance although the evidence did not convict them.
+
+    Their number and log-effect. Hosts that a culprit explains have no evidence left and are not among them;
+    without `evidence` too little was measured to convict anybody.
+    """
+    found = []
+    hosts = places.host
+    lower = np.fmax(effects.sent_bounds[0], effects.received_bounds[0])
+    median = np.fmax(effects.sent_bounds[1], effects.received_bounds[1])
+    with np.errstate(invalid="ignore"):
+        slow = lower > effects.host_tolerance
+    if evidence:
+        slow &= evidence.sent + evidence.received > 0
+    for host in np.unique(hosts[slow]):
+        members = hosts == host
+        if slow[members].all():
+            found.append((int(host), float(np.min(median[members]))))
+    return found

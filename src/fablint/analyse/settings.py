@@ -1,0 +1,18 @@
+"""The few numbers that a judgement depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Defaults are for production fabrics. Relative effects are fractions (0.05: 5 %)."""
+
+    tolerance: float = 0.05  # healthy variation: a part may be this much slower than its peers
+    smallest_fault: float = 0.05  # beyond the tolerance: what the evidence is tuned to tell from noise
+    spread_factor: float = 5.0  # the tolerance is at least this many robust standard deviations of the parts themselves
+    most_tolerance: float = 0.2  # where the parts differ so much that more must be tolerated, none of them is judged
+    alpha: float = 0.01  # chance of one false FAULT in a whole healthy run
+    route_rate: float = 0.01  # share of false ones among suspect routes
+    min_partners: int = 3  # fewer measured partners: NOT JUDGED

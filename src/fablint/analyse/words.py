@@ -1,0 +1,68 @@
+"""How findings are worded: effects, sizes, what else it could be, what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+from fablint.analyse.culprits import Conviction
+from fablint.analyse.view import Judged, Quantity
+from fablint.model import Component
+
+MOST_NAMES = 6  # of links that a finding spells out
+
+NEXT_STEP: dict[Component, str] = {
+    "host": "run a loopback test on {name}: if slow, it is the host or its NIC; else move its cable to another port",
+    "nic": "move the cable of {name} to another port of the switch and measure again",
+    "switch": "read the error counters, temperature and power of {name}, then measure again around it",
+    "cable": "read the error counters of both ports of {name}, reseat or swap the cable, measure again",
+    "link": "read the error counters at the receiving end of {name}, reseat or swap the cable, measure again",
+    "route": "measure {name} again; if it stays slow, look at the route between them",
+    "config": "",
+}
+
+
+def relative(loss: float, quantity: Quantity) -> float:
+    """Relative change of the quantity for a log-effect on time: 0.105 is 10 % less bandwidth or 11 % more latency."""
+    return math.expm1(-loss) if quantity == "bandwidth" else math.expm1(loss)
+
+
+def size_text(size: int) -> str:
+    """`8 B`, `1 MiB`."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale and size % scale == 0:
+            return f"{size // scale} {unit}"
+    return f"{size} B"
+
+
+def view_text(view: Judged) -> str:
+    """`bandwidth 1 MiB`."""
+    return f"{view.row} {size_text(view.size)}"
+
+
+def conviction_text(view: Judged, conviction: Conviction) -> str:
+    """What one view saw of a culprit."""
+    lower, middle, upper = (relative(loss, view.quantity) for loss in conviction.loss)
+    text = (
+        f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs slow, {middle:+.1%}"
+        f" [{min(lower, upper):+.1%}, {max(lower, upper):+.1%}], odds 1e{int(conviction.log_e / math.log(10))} to 1"
+    )
+    return text if view.one_way else f"{text}; a round trip cannot tell the direction"
+
+
+def fold(names: Sequence[str]) -> str:
+    """Names as a folded node set: `h[00-63]`."""
+    return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
+
+
+def listed(names: Sequence[str], kind: str) -> str:
+    """A few names, or how many there are: names of links do not fold."""
+    return ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} {kind}s"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 host`, `2 switches`."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{ending}"

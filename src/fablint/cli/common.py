@@ -1,0 +1,174 @@
+"""What the verbs share: the options that all have, the types of arguments, how results are printed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from fablint.flow import Surroundings
+    from fablint.model import Diagnosis, Run
+    from fablint.system import System
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+INTERRUPTED = 130  # as a shell reports a program ended by Ctrl-C
+_WIDTH = 80
+_WIDEST = 120
+
+
+def _machine() -> System:
+    from fablint.system import System
+
+    return System()
+
+
+@dataclass
+class Session:
+    """One call of fablint: what the options that all verbs have say, and the machine (tests give another)."""
+
+    debug: bool = False
+    quiet: bool = False
+    json: bool = False
+    machine: Callable[[], System] = field(default=_machine)
+
+    @contextmanager
+    def surroundings(self, mpicxx: Path | None = None) -> Iterator[Surroundings]:
+        """The machine with progress on stderr, for the verbs that take their time."""
+        from fablint.flow import Surroundings
+        from fablint.measure import Shown, Silent
+
+        system = self.machine()
+        if self.quiet:
+            yield Surroundings(system, Silent(), mpicxx)
+            return
+        from rich.console import Console
+
+        with Shown(system, Console(stderr=True)) as shown:
+            yield Surroundings(system, shown, mpicxx)
+
+    def result(self, text: str, facts: Any) -> None:
+        """Print the result: `text` for people, `facts` as JSON for programs."""
+        click.echo(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
+
+    def verdict(self, run: Run, diagnosis: Diagnosis) -> int:
+        """Print a verdict; returns its exit code."""
+        from fablint.report import console_summary, verdict_json
+
+        width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
+        if self.json:
+            click.echo(verdict_json(diagnosis), nl=False)
+        else:
+            click.echo(console_summary(run, diagnosis, width=width, color=in_colour()), nl=False)
+        return diagnosis.verdict.exit_code
+
+    def say(self, text: str) -> None:
+        """Chatter."""
+        if not self.quiet:
+            click.echo(f"fablint: {text}", err=True)
+
+    def warn(self, text: str) -> None:
+        """Something that went wrong although there is a result."""
+        click.echo(f"fablint: {text}", err=True)
+
+
+def in_colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _switch_on(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Given before or after the verb, a switch means the same."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        session = context.ensure_object(Session)
+        setattr(session, name, value or getattr(session, name))
+
+    return remember
+
+
+def common_options(verb: Verb) -> Verb:
+    """`--json`, `--quiet` and `--debug`."""
+    switches = (
+        (("--debug",), "debug", "Show a traceback when something fails."),
+        (("-q", "--quiet"), "quiet", "No progress and no chatter on stderr."),
+        (("--json",), "json", "Print the result as JSON."),
+    )
+    for names, attribute, words in switches:
+        callback = _switch_on(attribute)
+        verb = click.option(*names, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=words)(
+            verb
+        )
+    return verb
+
+
+def verb(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command of fablint: with the common options, and the `Session` as its first argument."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def interruptible(*values: Any, **named: Any) -> Any:
+            try:
+                return function(*values, **named)
+            except KeyboardInterrupt:  # click would print an empty line
+                return INTERRUPTED
+
+        command: click.Command = click.command(**settings)(common_options(click.pass_obj(interruptible)))
+        return command
+
+    return decorate
+
+
+class Duration(click.ParamType[float]):
+    """`20s`, `2m`, `1.5h` or plain seconds; as seconds."""
+
+    name = "duration"
+    _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # noqa: RUF012
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", str(value))
+        if not found or found[2] not in self._UNITS or not 0 < float(found[1]) < math.inf:
+            self.fail(f"'{value}' is no duration above 0: write 20s, 2m or 1h", param, ctx)
+        return float(found[1]) * self._UNITS[found[2]]
+
+
+class Percentiles(click.ParamType[tuple[float, ...]]):
+    """`50,90,99.9`; as a tuple of figures."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            figures = tuple(float(word) for word in str(value).split(","))
+        except ValueError:
+            figures = (math.nan,)
+        if not all(0 <= figure <= 100 for figure in figures):
+            self.fail(f"'{value}': give figures between 0 and 100, such as 50,90,99.9", param, ctx)
+        return figures
+
+
+run_argument = click.argument("run", type=click.Path(path_type=Path))
+output_option = click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run directory to write."
+)
+topology_option = click.option(
+    "--topology", type=click.Path(path_type=Path), metavar="FILE", help="Which host hangs on which switch (YAML)."
+)
+mpicxx_option = click.option(
+    "--mpicxx", type=click.Path(path_type=Path), metavar="PROGRAM", help="MPI C++ compiler to build the engine with."
+)
+ranks_option = click.option("-n", "--ranks", type=int, default=2, show_default=True, help="Number of ranks.")

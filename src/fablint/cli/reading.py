@@ -1,0 +1,90 @@
+"""The verbs that read a run: analyse, report, show, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fablint.cli.common import Session, run_argument, topology_option, verb
+
+FORMATS = ("netcdf", "hdf5", "csv", "parquet", "npy")
+
+
+@verb(short_help="Judge a run: what is at fault.")
+@run_argument
+@topology_option
+def analyse(session: Session, run: Path, topology: Path | None) -> int:
+    """Judge RUN: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
+
+    \b
+    Example:
+      fablint analyse night.run --topology fabric.yaml
+    """
+    from fablint import flow
+
+    read = flow.read(run)
+    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology)))
+
+
+@verb(short_help="Judge a run and write the HTML report.")
+@run_argument
+@topology_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write [RUN/report/index.html]."
+)
+def report(session: Session, run: Path, topology: Path | None, output: Path | None) -> int:
+    """Judge RUN and write one self-contained HTML page, with verdict.json beside it.
+
+    The exit code is the verdict's, as for analyse.
+
+    \b
+    Example:
+      fablint report night.run -o night.html
+    """
+    from fablint import flow
+
+    read = flow.read(run)
+    diagnosis = flow.diagnose(read, flow.load_topology(topology))
+    page = output or flow.page_of(run)
+    flow.write_report(read, diagnosis, page)
+    code = session.verdict(read, diagnosis)
+    session.say(f"report: {page}")
+    return code
+
+
+@verb(short_help="What a run holds; judges nothing.")
+@run_argument
+def show(session: Session, run: Path) -> None:
+    """Say what RUN holds: launch, rows, how far it got. Judges nothing.
+
+    \b
+    Example:
+      fablint show night.run
+    """
+    from fablint import flow
+    from fablint.report import run_summary
+
+    read = flow.read(run)
+    rows = {row.name: dict(row.attributes) for row in read.rows}
+    facts = {"format": 1, "run": str(run), "attributes": dict(read.attributes), "rows": rows, "notes": list(read.notes)}
+    session.result(run_summary(read), facts)
+
+
+@verb(short_help="Write a run in another format.")
+@run_argument
+@click.option("--to", "form", type=click.Choice(FORMATS), required=True, help="Format to write.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="File or folder to create."
+)
+def export(session: Session, run: Path, form: str, output: Path) -> None:
+    """Write RUN in another format.
+
+    \b
+    Example:
+      fablint export night.run --to netcdf -o night.nc
+    """
+    from fablint import flow
+
+    flow.export(run, form, output)
+    session.result(str(output), {"format": 1, "run": str(run), "to": form, "output": str(output)})

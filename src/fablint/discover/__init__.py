@@ -1,0 +1,7 @@
+"""What the fabric is made of. So far: from a topology file that somebody wrote."""
+
+from __future__ import annotations
+
+from fablint.discover.topology_file import load_topology
+
+__all__ = ["load_topology"]

@@ -1,0 +1,56 @@
+"""Every way fablint stops, and the exit code it stops with.
+
+    FablintError
+    ├── UsageError            2  the command line, a plan file or a topology file is wrong
+    ├── IncompleteError       3  the measurement could not be finished (a host was lost, the disk is full, ...)
+    │   └── BrokenRunError    3  a run directory cannot be read
+    ├── PreflightError        4  a host is not fit to be measured
+    └── InternalError         5  fablint itself is at fault
+
+Exit code 0 is a pass and 1 a fault found in the fabric: neither is an error, both are a `Verdict`.
+"""
+
+from __future__ import annotations
+
+
+class FablintError(Exception):
+    """Base of all errors. `message` says what is wrong and where, `hint` what to do about it."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """The one line that the user reads."""
+        return f"{self.message}: {self.hint}" if self.hint else self.message
+
+
+class UsageError(FablintError):
+    """Bad input: nothing was started."""
+
+    exit_code = 2
+
+
+class IncompleteError(FablintError):
+    """What was measured is kept, but it is not all that was asked for."""
+
+    exit_code = 3
+
+
+class BrokenRunError(IncompleteError):
+    """A run directory that cannot be read."""
+
+
+class PreflightError(FablintError):
+    """A host is not fit to be measured."""
+
+    exit_code = 4
+
+
+class InternalError(FablintError):
+    """A state that must not happen."""
+
+    exit_code = 5

@@ -1,0 +1,209 @@
+"""The stages in order: plan, measure, store, analyse, report. The only module that knows them all.
+
+Stages never see each other; what one makes is handed to the next here, as objects of `model`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import IncompleteError, InternalError, UsageError
+from fablint.model import Diagnosis, Plan, Run, Topology
+from fablint.system import System
+
+if TYPE_CHECKING:
+    from fablint.measure import Outcome, Progress
+    from fablint.report import BenchTable
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every measuring verb works with: the machine, where progress goes, the `mpicxx` that the user chose."""
+
+    system: System
+    progress: Progress
+    mpicxx: Path | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run directory as the engine left it, sealed."""
+
+    run: Run
+    exit_code: int  # 0, 1 where payloads were damaged, 3 where rounds are missing
+    error: str = ""
+
+
+# ------------------------------------------------------------------------------------------------ plan
+
+
+def local_plan(system: System, ranks: int, budget_s: float | None = None) -> Plan:
+    """What `check --local` measures with `ranks` ranks on this machine."""
+    from fablint.plan import check_plan
+
+    if ranks < 2:
+        raise UsageError(f"{ranks} rank has nobody to talk to" if ranks == 1 else f"{ranks} ranks", "give two or more")
+    return check_plan(ranks, hosts=1, oversubscribed=ranks > len(system.affinity()), budget_s=budget_s)
+
+
+def read_plan(text: str, ranks: int, source: str) -> Plan:
+    """A plan of the user's; rounds files are read from where the user is."""
+    from fablint.plan import parse_plan
+
+    return parse_plan(text, ranks, source, _read_text)
+
+
+def _read_text(name: str) -> str:
+    return Path(name).read_text()
+
+
+# ------------------------------------------------------------------------------------------------ measure, store
+
+
+def free_output(system: System, output: Path | None) -> Path:
+    """Where the run will be written; checked now, so that nobody waits for a measurement that has no place to go."""
+    path = output or Path(f"fablint-{system.now():%Y%m%d-%H%M%S}.run")
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} exists", "give another name with -o")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{parent} is no directory", "create it, or give another place with -o")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{parent} cannot be written", "give another place with -o")
+    return path
+
+
+def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[str] = ()) -> Measured:
+    """Measure `plan` into `output`, building the engine if need be.
+
+    Returns what there is, be it complete or not. Raises UsageError, IncompleteError or InternalError when the engine
+    refused to start or left no run; KeyboardInterrupt when the user stopped it, after sealing what was measured.
+    """
+    from fablint.measure import build_engine, find_mpiexec, run_engine
+
+    engine = build_engine(around.system, around.progress, mpicxx=around.mpicxx)
+    mpiexec = find_mpiexec(around.system, engine.mpicxx)
+    outcome = run_engine(around.system, around.progress, mpiexec, engine, plan, output, options=options)
+    if outcome.status == UsageError.exit_code:
+        raise UsageError(outcome.error)
+    if outcome.status == InternalError.exit_code:
+        raise InternalError(f"engine: {outcome.error}")
+    if not (output / "zarr.json").exists():
+        if outcome.stopped_by == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise IncompleteError(outcome.error, "nothing was measured; fablint doctor looks at the set-up")
+    return _sealed(around, output, outcome)
+
+
+def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
+    """Write into the run what its engine could not: that it ended early, and who was lost."""
+    from fablint.measure import name_deaths
+    from fablint.store import read_run, set_state
+
+    run = read_run(path)
+    lost = outcome.lost or tuple(name_deaths(outcome.deaths, run.attributes))
+    if lost or run.state == "measuring":
+        set_state(path, "interrupted", [one.entry() for one in lost])
+        run = read_run(path)
+    if outcome.stopped_by is not None:
+        if outcome.stopped_by != signal.SIGINT:
+            raise IncompleteError(outcome.error, f"what was measured is kept: fablint resume {path}")
+        around.progress.note(f"fablint: interrupted; what was measured is kept: fablint resume {path}")
+        raise KeyboardInterrupt
+    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error)
+
+
+def resume(around: Surroundings, path: Path) -> Measured | None:
+    """Measure the rounds that a run lacks; None when it lacks none."""
+    from fablint.plan import resume_plan
+    from fablint.store import missing_rounds, read_run
+
+    run = read_run(path)
+    if "simulated" in run.attributes:
+        raise UsageError(f"{path} was simulated", "there is no fabric to go on measuring")
+    plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, _read_text)
+    if not plan.rows:
+        return None
+    # `started` cells go on counting from the first launch.
+    return measure(around, plan, path, ["--resume", "--epoch", repr(run.attributes["started_epoch_s"])])
+
+
+def export(path: Path, to: str, output: Path) -> None:
+    """Write a run in another format."""
+    from fablint.store import export_run
+
+    export_run(read(path), to, output)
+
+
+def read(path: Path) -> Run:
+    from fablint.store import read_run
+
+    return read_run(path)
+
+
+# ------------------------------------------------------------------------------------------------ analyse, report
+
+
+def load_topology(path: Path | None) -> Topology | None:
+    from fablint.discover import load_topology as load
+
+    return None if path is None else load(path)
+
+
+def diagnose(run: Run, topology: Topology | None = None) -> Diagnosis:
+    from fablint.analyse import diagnose as judge
+
+    return judge(run, topology)
+
+
+def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
+    """The HTML page, and the verdict for programs beside it."""
+    from fablint.report import verdict_json, write_html
+
+    write_html(run, diagnosis, page)
+    page.with_name("verdict.json").write_text(verdict_json(diagnosis))
+
+
+def page_of(path: Path) -> Path:
+    """Where a run's own report is."""
+    return path / "report" / "index.html"
+
+
+# ------------------------------------------------------------------------------------------------ whole jobs
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run, what it means, and where the page is that says so."""
+
+    run: Run
+    diagnosis: Diagnosis
+    page: Path
+    error: str = ""
+
+
+def check(around: Surroundings, plan: Plan, output: Path, topology: Topology | None = None) -> Checked:
+    """Measure, judge, report. An incomplete run is judged as well: the verdict says how much of it there is."""
+    measured = measure(around, plan, output)
+    diagnosis = diagnose(measured.run, topology)
+    write_report(measured.run, diagnosis, page_of(output))
+    return Checked(measured.run, diagnosis, page_of(output), measured.error)
+
+
+def bench(around: Surroundings, row: str, ranks: int, percentiles: Sequence[float], output: Path | None) -> BenchTable:
+    """Measure one row and return its table. Without `output` the run is thrown away afterwards."""
+    from fablint.report import bench_table
+
+    plan = read_plan(row, ranks, "bench")
+    if output is None:
+        with around.system.temporary_folder(around.system.home_folder("scratch")) as folder:
+            return bench(around, row, ranks, percentiles, folder / "bench.run")
+    measured = measure(around, plan, output)
+    if measured.error:
+        raise IncompleteError(measured.error)
+    return bench_table(measured.run, measured.run.rows[0], percentiles)

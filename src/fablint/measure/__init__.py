@@ -1,0 +1,29 @@
+"""measure: builds the engine, starts it with the launcher that fits, follows it to its end."""
+
+from __future__ import annotations
+
+from fablint.measure.doctor import Check, examine
+from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
+from fablint.measure.launcher import Mpiexec, find_mpiexec
+from fablint.measure.messages import Lost
+from fablint.measure.progress import Progress, Shown, Silent
+from fablint.measure.session import Outcome, name_deaths, run_engine
+
+__all__ = [
+    "Check",
+    "Engine",
+    "Lost",
+    "Mpiexec",
+    "Outcome",
+    "Progress",
+    "Shown",
+    "Silent",
+    "build_engine",
+    "examine",
+    "find_engine",
+    "find_mpicxx",
+    "find_mpiexec",
+    "list_engines",
+    "name_deaths",
+    "run_engine",
+]

@@ -1,0 +1,103 @@
+"""`fablint doctor`: is this machine ready, and where not, how to mend it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from fablint.errors import FablintError
+from fablint.measure.engine import describe_compiler, find_mpicxx, list_engines
+from fablint.measure.launcher import find_mpiexec
+from fablint.system import System
+
+_PINNED_MEMORY = 64 * 2**20  # what an RDMA stack registers for a few connections
+_EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parquet"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor: what was looked at, what was found, how to mend it where it is not `ok`."""
+
+    name: str
+    ok: bool
+    found: str
+    mend: str = ""
+    needed: bool = True  # can nothing be measured without it?
+
+
+def examine(system: System) -> list[Check]:
+    """All checks, in the order in which a first run needs the parts."""
+    looks: tuple[Callable[[System], Iterator[Check]], ...] = (_python, _home, _mpi, _engines, _cpus, _memory, _extras)
+    return [check for look in looks for check in look(system)]
+
+
+def _python(system: System) -> Iterator[Check]:
+    yield Check("python", True, f"{platform.python_version()} at {system.python}")
+
+
+def _home(system: System) -> Iterator[Check]:
+    """The nearest folder that exists decides whether FABLINT_HOME can be written; nothing is made."""
+    folder = system.home
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    yield Check(
+        "FABLINT_HOME", writable, str(folder), "" if writable else "set FABLINT_HOME to a directory you can write"
+    )
+
+
+def _mpi(system: System) -> Iterator[Check]:
+    try:
+        path, found = find_mpicxx(system)
+        compiler = describe_compiler(system, path, found)
+    except FablintError as error:
+        yield Check("mpicxx", False, error.message, error.hint)
+        return
+    yield Check("mpicxx", True, f"{path} ({found}), {compiler.version}")
+    try:
+        mpiexec = find_mpiexec(system, path)
+    except FablintError as error:
+        yield Check("mpiexec", False, error.message, error.hint)
+        return
+    yield Check("mpiexec", True, f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}")
+
+
+def _engines(system: System) -> Iterator[Check]:
+    engines = list_engines(system)
+    for engine in engines:
+        yield Check("engine", True, f"{engine.path}, for {engine.mpicxx}")
+    if not engines:
+        yield Check("engine", True, "none built yet: the first measurement builds one, or fablint engine build")
+
+
+def _cpus(system: System) -> Iterator[Check]:
+    usable, all_cpus = len(system.affinity()), system.cpu_count()
+    found = f"{usable} of {all_cpus} usable"
+    bound = usable == 1 and all_cpus > 1
+    yield Check(
+        "CPUs",
+        not bound,
+        found,
+        "this shell is bound to one CPU: ask for more, or start from another" if bound else "",
+        False,
+    )
+
+
+def _memory(system: System) -> Iterator[Check]:
+    limit = system.locked_memory_limit()
+    found = "unlimited" if limit is None else f"{limit / 2**20:.0f} MiB"
+    rdma = any(Path("/sys/class/infiniband").glob("*"))
+    scarce = rdma and limit is not None and limit < _PINNED_MEMORY
+    yield Check(
+        "locked memory", not scarce, found, "RDMA needs more: raise memlock in limits.conf" if scarce else "", False
+    )
+
+
+def _extras(system: System) -> Iterator[Check]:
+    for package, purpose in _EXTRAS.items():
+        found = find_spec(package) is not None
+        words = f"{package} for {purpose}" + ("" if found else " is not installed")
+        yield Check("extra", found, words, "" if found else "pip install 'fablint[export]'", False)

@@ -1,0 +1,210 @@
+"""The engine: found as sources, built with the site's `mpicxx`, kept per MPI library and compiler.
+
+An engine lives in `FABLINT_HOME/engines/KEY/`. KEY is a hash of the sources, of what `mpicxx` says about itself and of
+the MPI library that it links (path, age, size): another MPI module is another engine, and switching back costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from fablint.errors import InternalError, UsageError
+from fablint.measure.progress import Progress
+from fablint.system import Completed, System
+from fablint.version import __version__
+
+PROGRAM = "fablint-engine"
+FACTS = "engine.json"
+FLAGS = ("-std=c++17", "-O2", "-pthread")
+LIBRARIES = ("-ldl",)
+_FOLDERS = (".", "kernels", "transports", "memories")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """An `mpicxx`, how it was found, and what it says about itself."""
+
+    path: Path
+    found: str  # `--mpicxx`, `$FABLINT_MPICXX`, `PATH`, `Cray CC`, `mpich wheel`
+    show: str  # the command line behind it
+    version: str
+    libraries: tuple[str, ...]  # the MPI libraries it links: path, size, age
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A built engine."""
+
+    key: str
+    path: Path
+    mpicxx: Path
+    compiler: str
+    libraries: tuple[str, ...]
+    built: str  # ISO 8601
+    fablint: str  # version that built it
+
+
+def find_mpicxx(system: System, given: Path | None = None) -> tuple[Path, str]:
+    """The `mpicxx` to use, and how it was found. Raises UsageError when there is none."""
+    if given is not None:
+        return _must_run(system, str(given), "--mpicxx"), "--mpicxx"
+    if chosen := system.environ.get("FABLINT_MPICXX"):
+        return _must_run(system, chosen, "$FABLINT_MPICXX"), "$FABLINT_MPICXX"
+    if found := system.which("mpicxx"):
+        return found, "PATH"
+    if "CRAYPE_VERSION" in system.environ and (found := system.which("CC")):
+        return found, "Cray CC"
+    wheel = system.python.parent / "mpicxx"
+    if wheel.exists():
+        return wheel, "mpich wheel"
+    raise UsageError("no mpicxx found", "load an MPI module, set FABLINT_MPICXX, or pip install 'fablint[mpich]'")
+
+
+def _must_run(system: System, name: str, origin: str) -> Path:
+    found = system.which(name)
+    if found is None:
+        raise UsageError(f"{origin} names {name}, which is no program", "give the path of an MPI C++ compiler")
+    return found.absolute()
+
+
+def describe_compiler(system: System, path: Path, found: str) -> Compiler:
+    """Ask `mpicxx` for its command line and version. Raises UsageError when it fails even at that."""
+    version = system.run([str(path), "--version"])
+    if version.status != 0:
+        raise UsageError(
+            f"{path} --version fails: {first_error(version)}", "choose another with --mpicxx or FABLINT_MPICXX"
+        )
+    show = system.run([str(path), "-show"])  # Cray's CC does not know it, and needs no -I and -L
+    line = show.output.strip() if show.status == 0 else ""
+    return Compiler(path, found, line, version.output.splitlines()[0].strip(), tuple(_mpi_libraries(path, line)))
+
+
+def _mpi_libraries(mpicxx: Path, show: str) -> list[str]:
+    """Path, size and age of the MPI libraries in a compiler's command line, links resolved."""
+    words = show.split()
+    folders = [Path(word[2:]) for word in words if word.startswith("-L")]
+    folders += [mpicxx.parent.parent / "lib", mpicxx.parent.parent / "lib64"]
+    names = [word[2:] for word in words if word.startswith("-lmpi") or word.startswith("-lmpich")]
+    found: dict[str, None] = {}
+    for name in names:
+        library = next((folder / f"lib{name}.so" for folder in folders if (folder / f"lib{name}.so").exists()), None)
+        if library is not None:
+            facts = library.resolve().stat()
+            found[f"{library.resolve()} {facts.st_size} {facts.st_mtime_ns}"] = None
+    return list(found)
+
+
+def find_sources() -> Path:
+    """The folder of the engine's sources: inside the wheel, else in the checkout."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "engine_sources", package.parents[1] / "engine"):
+        if (folder / "main.cpp").is_file():
+            return folder
+    raise InternalError(f"the engine's sources are missing from {package}", "reinstall fablint")
+
+
+def translation_units(sources: Path) -> list[Path]:
+    return sorted(path for folder in _FOLDERS for path in (sources / folder).glob("*.cpp"))
+
+
+def engine_key(sources: Path, compiler: Compiler) -> str:
+    """What tells one build from another, as 16 hexadecimal digits."""
+    digest = sha256("\0".join((*FLAGS, *LIBRARIES, str(compiler.path), compiler.show, compiler.version)).encode())
+    digest.update("\0".join(compiler.libraries).encode())
+    headers = (path for folder in _FOLDERS for pattern in ("*.h", "*.hpp") for path in (sources / folder).glob(pattern))
+    for path in sorted([*translation_units(sources), *headers]):
+        digest.update(f"{path.relative_to(sources)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def find_engine(system: System, mpicxx: Path | None = None) -> Engine:
+    """The engine for this `mpicxx`, if it is built. Raises UsageError if not."""
+    compiler = describe_compiler(system, *find_mpicxx(system, mpicxx))
+    engine = _read_engine(system.home / "engines" / engine_key(find_sources(), compiler))
+    if engine is None:
+        raise UsageError(f"no engine is built for {compiler.path}", "fablint engine build")
+    return engine
+
+
+def build_engine(system: System, progress: Progress, *, mpicxx: Path | None = None, force: bool = False) -> Engine:
+    """The engine for this `mpicxx`, built if it is not there yet or if `force`.
+
+    Safe when several do it at once: each builds in a folder of its own and moves the finished file into place.
+    Raises UsageError when there is no `mpicxx`, when it fails, or when FABLINT_HOME cannot be written.
+    """
+    compiler = describe_compiler(system, *find_mpicxx(system, mpicxx))
+    sources = find_sources()
+    key = engine_key(sources, compiler)
+    ready = _read_engine(system.home / "engines" / key)
+    if ready is not None and not force:
+        return ready
+    engines = system.home_folder("engines")
+    with system.temporary_folder(engines) as work:
+        _compile(system, progress, compiler, sources, work)
+        built = system.now().isoformat(timespec="seconds")
+        folder = system.home_folder(f"engines/{key}")
+        program = folder / PROGRAM
+        libraries = tuple(line.rsplit(maxsplit=2)[0] for line in compiler.libraries)
+        engine = Engine(key, program, compiler.path, compiler.version, libraries, built, __version__)
+        (work / FACTS).write_text(json.dumps(asdict(engine), default=str, indent=1))
+        (work / FACTS).replace(folder / FACTS)
+        (work / PROGRAM).replace(program)
+    return engine
+
+
+def _compile(system: System, progress: Progress, compiler: Compiler, sources: Path, work: Path) -> None:
+    """Compile the translation units side by side and link them to `work/fablint-engine`."""
+    units = translation_units(sources)
+    with ThreadPoolExecutor(max_workers=len(system.affinity())) as pool:
+        jobs = []
+        for number, unit in enumerate(units):
+            argv = [str(compiler.path), *FLAGS, f"-I{sources}", "-c", str(unit), "-o", str(work / f"{number}.o")]
+            jobs.append(pool.submit(system.run, argv, timeout_s=600))
+        for done, job in enumerate(as_completed(jobs), 1):
+            if job.result().status != 0:
+                pool.shutdown(cancel_futures=True)
+                raise _failure(system, compiler, job.result())
+            progress.step("building the engine", done, len(units) + 1)
+    objects = [str(work / f"{number}.o") for number in range(len(units))]
+    argv = [str(compiler.path), *FLAGS, *objects, "-o", str(work / PROGRAM), *LIBRARIES]
+    linked = system.run(argv, timeout_s=600)
+    if linked.status != 0:
+        raise _failure(system, compiler, linked)
+    progress.step("building the engine", len(units) + 1, len(units) + 1)
+
+
+def _failure(system: System, compiler: Compiler, result: Completed) -> UsageError:
+    log = system.home_folder("logs") / "engine-build.log"
+    log.write_text(" ".join(result.argv) + f"\n\n{result.output}{result.errors}")
+    return UsageError(f"{compiler.path} cannot build the engine: {first_error(result)}", f"see {log}")
+
+
+def first_error(result: Completed) -> str:
+    """The first line of a compiler's output that speaks of an error, else its first line, else its status."""
+    lines = [line.strip() for line in (result.errors + result.output).splitlines() if line.strip()]
+    telling = (line for line in lines if "error" in line.lower() or "cannot find" in line or "undefined" in line)
+    return next(telling, lines[0] if lines else f"exit status {result.status}")
+
+
+def _read_engine(folder: Path) -> Engine | None:
+    """The engine in a folder of the cache; None when it is unfinished or damaged."""
+    if not os.access(folder / PROGRAM, os.X_OK):
+        return None
+    try:
+        facts: dict[str, Any] = json.loads((folder / FACTS).read_text())
+        facts |= {"key": folder.name, "path": folder / PROGRAM, "mpicxx": Path(facts["mpicxx"])}
+        return Engine(**{**facts, "libraries": tuple(facts["libraries"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def list_engines(system: System) -> list[Engine]:
+    """All engines in the cache, latest first."""
+    folders = sorted((system.home / "engines").glob("[0-9a-f]*"))
+    return sorted(filter(None, map(_read_engine, folders)), key=lambda engine: engine.built, reverse=True)

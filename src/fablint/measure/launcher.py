@@ -1,0 +1,93 @@
+"""How the engine's ranks are started: the interface of a launcher, and the choice of the one that fits the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from fablint.errors import UsageError
+from fablint.system import System
+
+
+@dataclass(frozen=True)
+class Death:
+    """What a launcher says about a rank that ended without being asked to; None where it does not say."""
+
+    rank: int | None = None
+    pid: int | None = None
+    host: str | None = None
+    reason: str = "ended unexpectedly"
+
+
+class Launcher(Protocol):
+    """One kind of MPI launcher."""
+
+    @property
+    def name(self) -> str: ...
+
+    def recognises(self, version: str) -> bool:
+        """Is this the text that `mpiexec --version` of this kind prints?"""
+        ...
+
+    def arguments(self, ranks: int, *, root: bool) -> list[str]:
+        """What stands between `mpiexec` and the engine to start `ranks` ranks on this machine."""
+        ...
+
+    def environ(self, *, oversubscribed: bool) -> dict[str, str]:
+        """Environment that the ranks need in addition."""
+        ...
+
+    def deaths(self, lines: Sequence[str]) -> list[Death]:
+        """The ranks that the launcher reports as killed or crashed, from all that it printed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Mpiexec:
+    """A launcher as it is installed here."""
+
+    path: Path
+    kind: Launcher
+    version: str  # its first line
+
+    def argv(self, system: System, ranks: int, command: Sequence[str]) -> list[str]:
+        return [str(self.path), *self.kind.arguments(ranks, root=system.is_root()), *command]
+
+
+def find_mpiexec(system: System, mpicxx: Path) -> Mpiexec:
+    """The launcher of the MPI that `mpicxx` belongs to: its neighbour, else the one on the PATH.
+
+    Raises UsageError when there is none, or when it is of no kind that we know.
+    """
+    suffix = mpicxx.name.partition(".")[2]  # Debian: mpicxx.mpich has mpiexec.mpich as its neighbour
+    names = [f"{stem}.{suffix}" for stem in ("mpiexec", "mpirun") if suffix] + ["mpiexec", "mpirun", "mpiexec.hydra"]
+    beside = (mpicxx.parent / name for name in names)
+    path = next((candidate for candidate in beside if candidate.exists()), None)
+    path = path or next(filter(None, map(system.which, names)), None)
+    if path is None:
+        raise UsageError(
+            f"no mpiexec beside {mpicxx} nor on the PATH", "load the MPI module that the engine is built with"
+        )
+    return identify(system, path)
+
+
+def identify(system: System, path: Path) -> Mpiexec:
+    """Ask a launcher which kind it is. Raises UsageError when it does not say or is of no known kind."""
+    from fablint.measure.launchers import LAUNCHERS
+
+    answer = system.run([str(path), "--version"], timeout_s=30)
+    text = answer.output + answer.errors
+    kind = next((launcher for launcher in LAUNCHERS if launcher.recognises(text)), None)
+    if kind is None:
+        known = ", ".join(launcher.name for launcher in LAUNCHERS)
+        first = next(iter(text.splitlines()), f"exit status {answer.status}")
+        raise UsageError(f"{path} is a launcher of unknown kind ({first})", f"use an MPI with one of these: {known}")
+    return Mpiexec(path, kind, _version_line(text))
+
+
+def _version_line(text: str) -> str:
+    """The line with the number in it: Hydra prints a headline first."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in lines if any(letter.isdigit() for letter in line)), lines[0])

@@ -1,0 +1,59 @@
+"""Hydra: the mpiexec of MPICH and its relatives, and Intel MPI's edition of it."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+
+from fablint.measure.launcher import Death
+
+# MPICH: "=   PID 123 RUNNING AT n1" and "=   EXIT CODE: 9".
+# Intel: "=   RANK 1 PID 123 RUNNING AT n1" and "=   KILLED BY SIGNAL: 9 (Killed)".
+_RUNNING = re.compile(r"=\s+(?:RANK (?P<rank>\d+) )?PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+_EXIT = re.compile(r"=\s+(?:EXIT CODE|KILLED BY SIGNAL|KILL SIGNAL|EXIT STATUS): (?P<code>-?\d+)")
+
+
+def _reason(code: int) -> str:
+    """Hydra gives the number of the signal, or the exit status, as one and the same figure."""
+    number = code - 128 if code > 128 else code
+    try:
+        return f"was ended by signal {number} ({signal.strsignal(number) or 'unknown'})"
+    except ValueError:
+        return f"ended with status {code}"
+
+
+class Hydra:
+    """MPICH, MVAPICH, and the `mpich` wheel."""
+
+    name = "MPICH (Hydra)"
+
+    def recognises(self, version: str) -> bool:
+        return "HYDRA build details" in version
+
+    def arguments(self, ranks: int, *, root: bool) -> list[str]:
+        return ["-n", str(ranks)]
+
+    def environ(self, *, oversubscribed: bool) -> dict[str, str]:
+        return {}
+
+    def deaths(self, lines: Sequence[str]) -> list[Death]:
+        found: list[Death] = []
+        running: re.Match[str] | None = None
+        for line in lines:
+            running = _RUNNING.search(line) or running
+            if running and (ended := _EXIT.search(line)):
+                rank = running["rank"]
+                reason = _reason(int(ended["code"]))
+                found.append(Death(int(rank) if rank else None, int(running["pid"]), running["host"], reason))
+                running = None
+        return found
+
+
+class IntelHydra(Hydra):
+    """Intel MPI."""
+
+    name = "Intel MPI"
+
+    def recognises(self, version: str) -> bool:
+        return "Intel(R) MPI" in version

@@ -1,0 +1,75 @@
+"""What the engine says on stderr, docs/reference/engine.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+PREFIX = "fablint-engine: "
+
+_ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
+_LOST = re.compile(
+    r"lost: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
+    r"partner (?P<partner>\d+|none): (?P<reason>.*)"
+)
+
+
+@dataclass(frozen=True)
+class RoundBegun:
+    """A progress line: `round` of `of` of a row."""
+
+    row: str
+    round: int
+    of: int
+    left_s: float | None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A rank that hung or died; None where it is not known. An entry of the run's attribute `lost`."""
+
+    rank: int | None
+    host: str | None
+    round: int | None
+    partner: int | None
+    reason: str
+
+    def entry(self) -> Mapping[str, int | str | None]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        who = "a rank" if self.rank is None else f"rank {self.rank}"
+        where = f" on {self.host}" if self.host else ""
+        when = f" in round {self.round}" if self.round is not None else ""
+        return f"{who}{where} {self.reason}{when}"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The one line that says why the engine stopped."""
+
+    text: str
+
+
+Message = RoundBegun | Lost | Failed
+
+
+def parse(line: str) -> Message | None:
+    """The message in a line; None when the line is somebody else's or says nothing that we use.
+
+    Launchers put words of their own before a line, such as `[1,0]<stderr>:`.
+    """
+    _, marker, said = line.partition(PREFIX)
+    if not marker:
+        return None
+    if found := _ROUND.fullmatch(said):
+        left = found["left"]
+        return RoundBegun(found["row"], int(found["round"]), int(found["of"]), float(left) if left else None)
+    if found := _LOST.fullmatch(said):
+        partner = None if found["partner"] == "none" else int(found["partner"])
+        reason = f"was lost ({found['reason']})"
+        return Lost(int(found["rank"]), found["host"], int(found["round"]), partner, reason)
+    if said.startswith("error: "):
+        return Failed(said.removeprefix("error: "))
+    return None

@@ -1,0 +1,96 @@
+"""How far a long job has come: a bar on a terminal, a plain line now and then elsewhere, nothing under two seconds."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from fablint.system import System
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+QUIET_S = 2.0  # nothing is shown before, and plain lines come no oftener
+
+
+class Progress(Protocol):
+    """What long jobs report to."""
+
+    def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
+        """`done` of `total` steps of `task` are done; `left_s` seconds to go, None when unknown."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something that the user should read now."""
+        ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+
+class Shown:
+    """Shows progress on a console (stderr) while the `with` block lasts."""
+
+    def __init__(self, system: System, console: Console) -> None:
+        self._system = system
+        self._console = console
+        self._began = self._last = system.monotonic()
+        self._bar: RichProgress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def note(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
+        now = self._system.monotonic()
+        if now - self._began < QUIET_S:
+            return
+        if self._console.is_terminal:
+            self._draw(task, done, total, left_s)
+        elif now - self._last >= QUIET_S:
+            self._last = now
+            self.note(f"{task}: {done} of {total}{_left(left_s)}")
+
+    def _draw(self, task: str, done: int, total: int, left_s: float | None) -> None:
+        if self._bar is None:
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+            from rich.progress import Progress as RichProgress
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+            )
+            self._bar = RichProgress(*columns, console=self._console, transient=True)
+            self._bar.add_task(task, total=total, left="")
+            self._bar.start()
+        self._bar.update(
+            self._bar.task_ids[0], description=task, completed=done, total=total, left=_left(left_s).strip(", ")
+        )
+
+
+def _left(left_s: float | None) -> str:
+    if left_s is None:
+        return ""
+    return f", {left_s:.0f} s left" if left_s < 120 else f", {left_s / 60:.0f} min left"

@@ -1,0 +1,180 @@
+"""One run of the engine, from the launcher's start to its end, whatever happens in between.
+
+The engine ends by itself: when it is done, when it is asked to (it then finishes the round under way), when its
+watchdog finds a rank that hangs. The launcher ends the survivors of a rank that died. Each of these has a deadline
+here, after which the whole family of processes is killed, so that nothing hangs.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fablint.measure import messages
+from fablint.measure.engine import Engine
+from fablint.measure.launcher import Death, Mpiexec
+from fablint.measure.messages import Failed, Lost, RoundBegun
+from fablint.measure.progress import Progress
+from fablint.model import Plan
+from fablint.system import Process, System
+
+DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, docs/reference/engine.md
+
+STOP_S = 75.0  # after SIGINT: a round may last 60 s, then the engine writes
+LOST_S = 30.0  # after a rank was reported lost
+_GLANCE_S = 0.2
+_LAST_LINES = 200  # of what others than the engine print
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run of the engine ended."""
+
+    status: int  # one of the engine's exit statuses
+    error: str = ""  # what the engine or the launcher gave as the reason, one line
+    lost: tuple[Lost, ...] = ()  # what the engine says
+    deaths: tuple[Death, ...] = ()  # what the launcher says where the engine says nothing
+    stopped_by: int | None = None  # the signal that we passed on
+
+
+@dataclass
+class _Watch:
+    """What was seen so far."""
+
+    rows: Sequence[int]  # rounds of every row
+    errors: list[str] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)  # lines that are not the engine's
+    rows_begun: list[str] = field(default_factory=list)
+
+    def deaths(self, mpiexec: Mpiexec) -> list[Death]:
+        return mpiexec.kind.deaths(self.others)
+
+    def take(self, line: str, progress: Progress) -> None:
+        match messages.parse(line):
+            case RoundBegun() as begun:
+                self._round(begun, progress)
+            case Lost() as lost if lost.partner not in {one.rank for one in self.lost if one.rank is not None}:
+                self.lost.append(lost)  # but not what a lost rank says when it is woken to be ended
+            case Failed(text):
+                self.errors.append(text)
+            case None if line.strip():
+                self.others.append(line)
+                del self.others[:-_LAST_LINES]
+            case _:
+                pass
+
+    def _round(self, begun: RoundBegun, progress: Progress) -> None:
+        if begun.row not in self.rows_begun:
+            self.rows_begun.append(begun.row)
+        which = f"row {len(self.rows_begun)} of {len(self.rows)}, {begun.row}" if len(self.rows) > 1 else begun.row
+        progress.step(which, begun.round, begun.of, begun.left_s)
+
+
+def name_deaths(deaths: Sequence[Death], attributes: Mapping[str, Any]) -> list[Lost]:
+    """Say which ranks died, from the run's root attributes: some launchers give the pid alone, others the rank.
+
+    A pid alone tells the host and no more, unless it is the host's only rank: Hydra ends the neighbours of a rank that
+    died at once, and then reports the first of them all.
+    """
+    pids, rank_host, hosts = list(attributes["rank_pid"]), list(attributes["rank_host"]), attributes["hosts"]
+    named = []
+    for death in deaths:
+        rank, host = death.rank, death.host
+        if rank is not None:
+            host = hosts[rank_host[rank]]
+        elif pids.count(death.pid) == 1:  # pids of several hosts may coincide
+            suspect = pids.index(death.pid)
+            host = hosts[rank_host[suspect]]
+            rank = suspect if rank_host.count(rank_host[suspect]) == 1 else None
+        named.append(Lost(rank, host, None, None, death.reason))
+    return named
+
+
+def run_engine(
+    system: System,
+    progress: Progress,
+    mpiexec: Mpiexec,
+    engine: Engine,
+    plan: Plan,
+    output: Path,
+    *,
+    options: Sequence[str] = (),
+) -> Outcome:
+    """Measure `plan` into the run directory `output`; `options` are further run options of the engine.
+
+    SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
+    """
+    argv = mpiexec.argv(system, plan.ranks, [str(engine.path), "--plan", "-", "-o", str(output), *options])
+    environ = mpiexec.kind.environ(oversubscribed=plan.ranks > len(system.affinity()))
+    with system.caught_signals() as caught:
+        process = system.spawn(argv, text=plan.text, environ=environ)
+        watch = _Watch([row.rounds for row in plan.rows])
+        try:
+            killed = _follow(system, progress, process, watch, caught, engine.path)
+        finally:
+            process.kill()
+    launched = (output / "zarr.json").exists()
+    return _outcome(
+        mpiexec, process.poll() or 0, watch, launched=launched, killed=killed, stopped_by=next(iter(caught), None)
+    )
+
+
+def _follow(
+    system: System, progress: Progress, process: Process, watch: _Watch, caught: Sequence[int], program: Path
+) -> bool:
+    """Read until the end. True when the deadline had to end it."""
+    passed_on = 0
+    deadline: float | None = None
+    while True:
+        try:
+            line = process.read_line(_GLANCE_S)
+        except EOFError:
+            return process.wait(LOST_S) is None
+        now = system.monotonic()
+        if line is not None:
+            watch.take(line, progress)
+        if watch.lost and deadline is None:
+            deadline = now + LOST_S
+        if len(caught) > passed_on:
+            if passed_on:
+                return True
+            passed_on = len(caught)
+            deadline = now + STOP_S
+            progress.note("fablint: stopping after the round under way; once more to stop now")
+            process.signal_program(program, signal.SIGINT)
+        if deadline is not None and now > deadline:
+            return True
+
+
+def _outcome(
+    mpiexec: Mpiexec, status: int, watch: _Watch, *, launched: bool, killed: bool, stopped_by: int | None
+) -> Outcome:
+    """What the exit status and the messages say together.
+
+    The engine's own words count most. A launcher's report of a death is taken only where there are none, for a
+    launcher also reports survivors that gave up as dead. Its exit status may be its own.
+    """
+    if watch.lost:
+        return Outcome(INCOMPLETE, str(watch.lost[0]), tuple(watch.lost))
+    if watch.errors:
+        return Outcome(status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE, watch.errors[0])
+    if stopped_by is not None:
+        return Outcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
+    if killed:
+        return Outcome(INCOMPLETE, "the engine did not end by itself and was killed")
+    if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
+        return Outcome(status)
+    deaths = watch.deaths(mpiexec)
+    if deaths:
+        return Outcome(INCOMPLETE, deaths[0].reason, deaths=tuple(deaths))
+    said = next((line.strip() for line in watch.others if _telling(line)), f"exit status {status}")
+    return Outcome(INCOMPLETE, f"{mpiexec.path} failed: {said}")
+
+
+def _telling(line: str) -> bool:
+    """Not a ruler, not blank."""
+    return any(letter.isalpha() for letter in line)

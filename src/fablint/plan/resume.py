@@ -1,0 +1,75 @@
+"""What is left to measure of a run that ended early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fablint.errors import UsageError
+from fablint.model import Plan, PlanRow, Row, Run
+from fablint.plan.cost import row_seconds
+from fablint.plan.grammar import RowRequest
+from fablint.plan.parse import ReadFile, parse_plan
+from fablint.plan.patterns import Extent
+from fablint.plan.values import fold_indices
+
+
+def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadFile | None = None) -> Plan:
+    """The rows of `run` restricted to the rounds that are missing, in the order of the run.
+
+    Complete rows stay in the plan with `--only-rounds none`, since the engine writes the list of rows anew. Rows that
+    were never started are planned whole, from the root attribute `plan`.
+
+    Args:
+        run: the run to finish.
+        missing: rounds to measure, per row name (`store.missing_rounds`); rows without an entry are complete.
+        read_file: reads the rounds files of rows that were never started.
+
+    Returns:
+        A plan for the same number of ranks. It has no rows when nothing is missing.
+
+    Raises:
+        UsageError: a row that was never started cannot be planned.
+    """
+    started = {row.name: row for row in run.rows}
+    lines = dict(zip(run.attributes["rows"], run.attributes.get("plan", []), strict=False))
+    rows = [
+        _rest(started[name], missing.get(name, ()))
+        if name in started
+        else _whole(run, name, lines.get(name), read_file)
+        for name in run.attributes["rows"]
+    ]
+    return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else ())
+
+
+def _whole(run: Run, name: str, line: str | None, read_file: ReadFile | None) -> PlanRow:
+    if line is None:
+        raise UsageError(
+            f"row {name} was not started and the run does not say what it was", "measure it into a new run"
+        )
+    return parse_plan(line, run.ranks, f"row {name}", read_file).rows[0]
+
+
+def _rest(row: Row, rounds: Sequence[int]) -> PlanRow:
+    words = str(row.attributes["options"]).split()
+    if "--name" not in words:
+        words += ["--name", row.name]
+    words += ["--only-rounds", fold_indices(rounds)]
+    return PlanRow(" ".join(words), len(rounds), _seconds(row, len(rounds)))
+
+
+def _seconds(row: Row, rounds: int) -> float:
+    """Predicted from the attributes: the line may name a rounds file, which planning cannot read."""
+    stop = row.attributes["stop"]
+    request = RowRequest(
+        kernel=row.kernel,
+        order=str(row.attributes["order"]),
+        sizes=row.sizes,
+        warmup=int(row.attributes["warmup"]),
+        samples=stop.get("samples"),
+        budget=stop.get("budget_s"),
+        precision=stop.get("precision"),
+    )
+    cells = row.attributes["cells_per_round"]
+    total = int(row.attributes["rounds"])
+    pairs = sum(cells) // 2 if isinstance(cells, list) else cells * total // 2
+    return row_seconds(request, Extent(total, pairs), rounds)

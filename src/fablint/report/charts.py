@@ -1,0 +1,132 @@
+"""Distributions and host effects, reduced to what the page draws as inline SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.model import Fit, Row, Run, Scope
+from fablint.report import facts, text
+from fablint.report.survey import SizeSurvey
+
+BINS = 72
+RANKED_HOSTS = 15
+_BEYOND = 3.0  # the axis ends at so many medians; what is above stands in the last bin
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Pairs of one scope over time. Heights are logarithms of the counts, 0..1: a single pair stays visible."""
+
+    scope: Scope
+    pairs: int
+    heights: tuple[float, ...]
+    counts: tuple[int, ...]
+    labels: tuple[str, str]  # figures at both ends of the axis
+    clipped: bool  # does the last bin hold everything beyond the axis?
+
+
+@dataclass(frozen=True)
+class SizeLine:
+    """Figures of one size over all pairs; `p99` is the slow end for times and bandwidths alike."""
+
+    size: str
+    pairs: int
+    best: str
+    median: str
+    p99: str
+    worst: str
+
+
+@dataclass(frozen=True)
+class HostEffect:
+    """What a host adds to its pairs, as relative change of the figure, with bar lengths from -1 to 1."""
+
+    host: str
+    tx: float
+    rx: float
+    tx_bar: float
+    rx_bar: float
+
+
+@dataclass(frozen=True)
+class RowCharts:
+    """What the page shows of one row."""
+
+    name: str
+    kernel: str
+    size: str
+    lines: tuple[SizeLine, ...]
+    histograms: tuple[Histogram, ...]
+    hosts: tuple[HostEffect, ...]
+    noise: float | None
+
+    @classmethod
+    def of(cls, run: Run, row: Row, surveys: Sequence[SizeSurvey]) -> RowCharts:
+        shown = next(one for one in surveys if one.size == facts.telling_size(row))
+        fit = shown.fit
+        return cls(
+            name=row.name,
+            kernel=row.kernel,
+            size=text.size(shown.size),
+            lines=tuple(_line(one) for one in surveys),
+            histograms=histograms(shown),
+            hosts=host_effects(run, fit) if fit else (),
+            noise=fit.noise if fit and np.isfinite(fit.noise) else None,
+        )
+
+
+def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
+    """One histogram per scope, all on the same axis."""
+    distribution = one.distribution
+    if not distribution.pairs():
+        return ()
+    low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
+    end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
+    edges = np.geomspace(low * 0.999, max(end, low * 1.01), BINS + 1)
+    labels = (text.figure(one.row.kernel, one.size, low), text.figure(one.row.kernel, one.size, float(edges[-1])))
+    drawn = []
+    for scope in distribution.scopes():
+        counts = np.rint(distribution.histogram(scope, edges))
+        heights = np.log1p(counts) / np.log1p(max(counts.max(), 1.0))  # two pairs may round to no bar
+        drawn.append(
+            Histogram(
+                scope=scope,
+                pairs=distribution.pairs(scope),
+                heights=tuple(round(float(height), 4) for height in heights),
+                counts=tuple(int(count) for count in counts),
+                labels=labels,
+                clipped=high > edges[-1],
+            )
+        )
+    return tuple(drawn)
+
+
+def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
+    """The hosts with the largest effects, slowest first. A host with several ranks counts with its slowest."""
+    host = np.asarray(run.attributes["rank_host"])
+    slowest = np.full((2, len(run.hosts)), -np.inf)
+    for side, effect in enumerate((fit.tx, fit.rx)):
+        np.maximum.at(slowest[side], host, np.nan_to_num(np.asarray(effect, dtype=float), nan=-np.inf))
+    slowest[np.isneginf(slowest)] = 0.0
+    ranked = np.argsort(-slowest.max(axis=0), kind="stable")[:RANKED_HOSTS]
+    noise = 4 * fit.noise if np.isfinite(fit.noise) else 0.0  # effects within the noise draw short bars
+    longest = max(float(np.abs(slowest[:, ranked]).max(initial=0.0)), noise, 0.02)
+    return tuple(
+        HostEffect(
+            run.hosts[index],
+            *(text.change(fit.kernel, float(effect)) for effect in slowest[:, index]),
+            *(round(float(effect) / longest, 4) for effect in slowest[:, index]),
+        )
+        for index in ranked
+    )
+
+
+def _line(one: SizeSurvey) -> SizeLine:
+    distribution, kernel = one.distribution, one.row.kernel
+    quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
+    return SizeLine(
+        text.size(one.size), distribution.pairs(), *(text.figure(kernel, one.size, time) for time in quantiles)
+    )

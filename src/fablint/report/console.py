@@ -1,0 +1,128 @@
+"""The verdict on a terminal: at most 25 lines, the answer first."""
+
+from __future__ import annotations
+
+import textwrap
+
+from fablint.model import Diagnosis, Finding, Run, State
+from fablint.report import facts, findings, text
+
+MAX_LINES = 25
+_MARGIN = 12  # width of the left column
+_ROWS_SHOWN = 4
+_COLOURS = {"fault": 31, "incomplete": 33, "pass": 32}  # ANSI: red, yellow, green
+_STATE_COLOURS = {
+    State.FAULT: 31,
+    State.SUSPECT: 33,
+    State.CONFOUNDED: 35,
+    State.NOT_JUDGED: 36,
+    State.OK: 32,
+}
+
+
+def console_summary(run: Run, diagnosis: Diagnosis, *, width: int = 80, color: bool = False) -> str:
+    """The summary, newline-terminated: at most `MAX_LINES` lines of `width` columns, colour codes not counted.
+
+    Says in this order what is wrong, how much of the plan was done, what was measured and with what. The caller
+    decides on colour (`NO_COLOR`, not a terminal: False).
+    """
+    painter = _Painter(width, color)
+    verdict = diagnosis.verdict
+    head = [painter.line(verdict.verdict.upper(), findings.headline(verdict), _COLOURS[verdict.verdict], bold=True)]
+    tail = _tail(run, diagnosis, painter)
+    room = MAX_LINES - len(head) - len(tail) - 2  # two blank lines around the findings
+    body = _findings(findings.ordered(verdict), room, painter)
+    return "\n".join([*head, "", *body, "", *tail] if body else [*head, "", *tail]) + "\n"
+
+
+class _Painter:
+    """Lines with a label in the left margin, cut to the width, with colour where wanted."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        self.width, self.color = max(width, _MARGIN + 20), color
+
+    def line(self, label: str, words: str, colour: int | None = None, *, bold: bool = False) -> str:
+        gap = max(_MARGIN, len(label) + 2)
+        words = text.shorten(words, self.width - gap)
+        if self.color and colour is not None:
+            label = f"\x1b[{'1;' if bold else ''}{colour}m{label}\x1b[0m" + " " * (gap - len(label))
+        return f"{label:<{gap}}{words}".rstrip()
+
+    def block(self, label: str, words: str, limit: int, colour: int | None = None) -> list[str]:
+        """Wrapped to at most `limit` lines."""
+        room = self.width - max(_MARGIN, len(label) + 2)
+        wrapped = textwrap.wrap(text.printable(words), room, break_on_hyphens=False) or [""]
+        if len(wrapped) > limit:
+            wrapped[limit - 1] = text.shorten(" ".join(wrapped[limit - 1 :]), room)
+        return [self.line(label if not index else "", line, colour) for index, line in enumerate(wrapped[:limit])]
+
+
+def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
+    """As many findings as have room, worst first, then how many were left out.
+
+    The worst ones are told at length as long as one line remains for each of the others.
+    """
+    blocks = [_finding(finding, painter) for finding in findings.sick(found)]
+    blocks += [painter.block(State.OK, _words(*part), 2, _STATE_COLOURS[State.OK]) for part in findings.healthy(found)]
+    short = [
+        painter.line(finding.state, _title(finding), _STATE_COLOURS[finding.state]) for finding in findings.sick(found)
+    ]
+    short += [painter.line(State.OK, _words(*part), _STATE_COLOURS[State.OK]) for part in findings.healthy(found)]
+    kept = min(len(blocks), room)
+    while kept > 1 and sum(map(len, blocks[:kept])) + len(blocks) - kept > room:
+        kept -= 1
+    lines = [line for block in blocks[:kept] for line in block]
+    if len(lines) + len(blocks) - kept <= room:
+        return lines + short[kept:]
+    named = kept + max(0, room - 1 - len(lines))
+    return [*lines, *short[kept:named], painter.line("", f"... and {len(blocks) - named:,} more (see report)")]
+
+
+def _finding(finding: Finding, painter: _Painter) -> list[str]:
+    """Part, direction and effect; evidence; what else it could be; next step."""
+    lines = painter.block(finding.state, _title(finding), 2, _STATE_COLOURS[finding.state])
+    if finding.evidence:
+        lines += painter.block("", finding.evidence, 2)
+    if finding.alternatives:
+        lines += painter.block("", "not told apart from: " + ", ".join(finding.alternatives), 1)
+    if finding.next_step:
+        lines += painter.block("", "next: " + finding.next_step, 2)
+    return lines
+
+
+def _title(finding: Finding) -> str:
+    return _words(findings.subject(finding), findings.effect(finding))
+
+
+def _words(*words: str) -> str:
+    return "  ".join(filter(None, words))
+
+
+def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
+    """Coverage, what was measured, the instrument, notes."""
+    coverage = diagnosis.verdict.coverage
+    words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"]
+    words.append(f"{coverage.hosts_judged:,} of {text.plural(coverage.hosts, 'host')} judged")
+    if coverage.links:
+        words.append(f"{coverage.links_judged:,} of {text.plural(coverage.links, 'link')}")
+    lines = [painter.line("coverage", ", ".join(words))]
+    origin = "; simulated, no real fabric" if "simulated" in run.attributes else ""
+    what = (
+        f"{text.plural(len(run.hosts), 'host')}, {text.plural(run.ranks, 'rank')}, {text.plural(len(run.rows), 'row')}"
+    )
+    lines.append(painter.line("measured", f"{what}; run {run.state}{origin}"))
+    for row in run.rows[:_ROWS_SHOWN]:
+        if row.attributes.get("state") == "skipped":
+            lines.append(painter.line("", f"{row.name}: skipped, {row.attributes.get('reason', 'no reason given')}"))
+            continue
+        size = facts.telling_size(row)
+        figure = facts.typical(row, size, facts.fit_of(diagnosis, row, size))
+        lines.append(painter.line("", f"{row.name} at {text.size(size)}: {figure}"))
+    if len(run.rows) > _ROWS_SHOWN:
+        lines.append(painter.line("", f"... and {text.plural(len(run.rows) - _ROWS_SHOWN, 'more row')}"))
+    lines += painter.block("instrument", facts.instrument(run), 2)
+    notes = facts.notes(run, diagnosis)
+    lines += [painter.line("note", note) for note in notes[: 2 if len(notes) <= 2 else 1]]
+    if len(notes) > 2:
+        lines.append(painter.line("note", f"... and {len(notes) - 1} more (see report)"))
+    return lines

@@ -1,0 +1,120 @@
+// Mouse, keyboard, menus and the address: `#row=latency&size=8&mode=residual&src=3&dst=5` points at one cell.
+
+function listWorst(view) {
+  const { map } = view, body = byId("worst").tBodies[0];
+  byId("worst-title").textContent = map.fitted ? "Slowest pairs against the model" : "Slowest pairs";
+  body.replaceChildren(...map.worst.map(([src, dst, seconds, residual]) => {
+    const line = document.createElement("tr"), time = Math.log(seconds);
+    const words = [view.fabric.name(src), view.fabric.name(dst), map.figure(time), residual === null ? "-" : map.change(residual)];
+    line.append(...words.map((word, index) => {
+      const cell = Object.assign(document.createElement("td"), { textContent: word });
+      if (index > 1) cell.className = "number";
+      return cell;
+    }));
+    line.addEventListener("click", () => view.select(map.cellOf(src, dst)));
+    return line;
+  }));
+}
+
+async function update(view) {
+  const map = view.maps[byId("map").selectedIndex];
+  const residual = document.querySelector("input[value=residual]");
+  residual.disabled = !map.fitted;
+  if (!map.fitted) document.querySelector("input[value=raw]").checked = true;
+  if (map !== view.map) view.cursor = null;
+  await view.show(map, residual.checked ? "residual" : "raw");
+  listWorst(view);
+  if (view.cursor) view.tell(view.cursor);
+}
+
+function listenToPointer(view) {
+  const { canvas } = view;
+  let drag = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    drag = { x: event.offsetX, y: event.offsetY, moved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!drag) return view.tell(view.cellAt(event.offsetX, event.offsetY));
+    const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
+    if (Math.abs(dx) + Math.abs(dy) < 3 && !drag.moved) return;
+    view.x -= dx;
+    view.y -= dy;
+    drag = { x: event.offsetX, y: event.offsetY, moved: true };
+    view.draw();
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const cell = view.cellAt(event.offsetX, event.offsetY);
+    if (drag && !drag.moved && cell) pin(view, cell);
+    drag = null;
+  });
+  canvas.addEventListener("pointercancel", () => { drag = null; });
+  canvas.addEventListener("pointerleave", () => { if (view.cursor) view.tell(view.cursor); });
+  canvas.addEventListener("dblclick", (event) => view.zoomBy(2, event.offsetX, event.offsetY));
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
+    event.preventDefault();
+    view.zoomBy(2 ** (-event.deltaY / 240), event.offsetX, event.offsetY);
+  }, { passive: false });
+}
+
+function listenToKeys(view) {
+  const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  view.canvas.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (steps[event.key]) {
+      const { x, y } = view.cursor || { x: 0, y: 0 }, [dx, dy] = view.cursor ? steps[event.key] : [0, 0];
+      const clamp = (value, end) => Math.min(Math.max(value, 0), end - 1);
+      view.select({ x: clamp(x + dx, view.map.width), y: clamp(y + dy, view.map.height) });
+    } else if (event.key === "+" || event.key === "=") view.zoomBy(1.5);
+    else if (event.key === "-") view.zoomBy(1 / 1.5);
+    else if (event.key === "0") view.fit();
+    else return;
+    event.preventDefault();
+  });
+}
+
+/** Selects a cell and puts it into the address. */
+function pin(view, cell) {
+  view.select(cell);
+  const { map, mode } = view, planes = map.views[mode].planes, index = cell.y * map.width + cell.x;
+  if (Number.isNaN(map.logTime(planes, index))) return;
+  const { src, dst } = map.pairAt(planes, index);
+  history.replaceState(null, "", `#${new URLSearchParams({ row: map.row, size: map.size, mode, src, dst })}`);
+}
+
+/** Shows what the address asks for. */
+async function follow(view, first) {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const index = view.maps.findIndex((map) => map.row === asked.get("row") && String(map.size) === asked.get("size"));
+  byId("map").selectedIndex = index >= 0 ? index : first;
+  if (asked.get("mode") === "residual") document.querySelector("input[value=residual]").checked = true;
+  await update(view);
+  const [src, dst] = ["src", "dst"].map((name) => parseInt(asked.get(name), 10));
+  if (src >= 0 && dst >= 0 && src < view.fabric.ranks && dst < view.fabric.ranks) view.select(view.map.cellOf(src, dst));
+}
+
+async function start() {
+  const data = JSON.parse(byId("data").textContent);
+  if (!data.maps.length) return;
+  byId("matrix-section").hidden = false;
+  const view = new View(data, new Fabric(data));
+  byId("map").append(...view.maps.map((map) => Object.assign(document.createElement("option"), { textContent: map.label })));
+  document.querySelector(".matrix form").addEventListener("change", () => update(view).catch(fail));
+  byId("zoom-in").addEventListener("click", () => view.zoomBy(2));
+  byId("zoom-out").addEventListener("click", () => view.zoomBy(0.5));
+  byId("zoom-fit").addEventListener("click", () => view.fit());
+  listenToPointer(view);
+  listenToKeys(view);
+  await follow(view, data.first);
+  window.addEventListener("hashchange", () => follow(view, view.maps.indexOf(view.map)).catch(fail));
+  window.addEventListener("resize", () => view.fit());
+}
+
+/** What went wrong is written on the page, where a reader can quote it. */
+function fail(error) {
+  document.documentElement.dataset.error = String(error);
+  Object.assign(byId("trouble"), { hidden: false, textContent: `The heat map is missing: ${error.message || error}` });
+}
+
+start().then(() => { document.documentElement.dataset.ready = "true"; }, fail);

@@ -1,0 +1,132 @@
+"""Arrays of a run directory, read through Zarr when sliced. What is broken in them reads as missing, with a note.
+
+A run that was copied half or whose disk filled up must not be lost for one bad chunk file, and a bad number must
+not pass for a measurement.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from zarr.storage import LocalStore, WrapperStore
+
+if TYPE_CHECKING:
+    import zarr
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+REMEDY = "its cells are treated as missing (fablint resume measures them again)"
+
+
+class ChunkStore(WrapperStore[LocalStore]):
+    """The files of a run directory without those known to be broken."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(LocalStore(root, read_only=True))
+        self.root = root
+        self.broken: set[str] = set()
+        self.notes: list[str] = []
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        if key in self.broken:
+            return None
+        from zarr.core.buffer import default_buffer_prototype
+
+        return await super().get(key, prototype or default_buffer_prototype(), byte_range)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def leave_out(self, key: str, why: str) -> None:
+        self.broken.add(key)
+        self.note(f"{self.root / key}: {why}: {REMEDY}")
+
+
+class StoredArray:
+    """One array of a run directory, as lazy as Zarr's own, in numpy's manners: `shape`, `dtype`, `array[1, :, 2]`."""
+
+    def __init__(self, array: zarr.Array[Any], store: ChunkStore, valid: tuple[float, float] | None) -> None:
+        self._array = array
+        self._store = store
+        self._valid = valid
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype: np.dtype[Any] = np.dtype(array.dtype)
+        self.ndim = array.ndim
+        self.chunks: tuple[int, ...] = array.chunks
+
+    def __getitem__(self, key: Any) -> Any:
+        """Values at `key`, a fresh numpy array; missing where a chunk is missing or broken or a value impossible."""
+        try:
+            values = self._array[key]
+        except Exception:
+            # Zarr says that something could not be decoded, but not which chunk.
+            if not self._leave_out_broken_chunks():
+                raise
+            values = self._array[key]
+        return self._mend(np.asarray(values))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self[...], dtype=dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def _leave_out_broken_chunks(self) -> bool:
+        """Try every chunk by itself; were there broken ones?"""
+        found = False
+        grid = [range(math.ceil(length / chunk)) for length, chunk in zip(self.shape, self.chunks, strict=True)]
+        for place in itertools.product(*grid):
+            try:
+                self._array.blocks[place]
+            except Exception as error:
+                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+                key = self._array.metadata.encode_chunk_key(place)
+                self._store.leave_out(f"{self._array.path}/{key}", f"cannot be decoded ({reason})")
+                found = True
+        return found
+
+    def _mend(self, values: np.ndarray) -> Any:
+        if self._valid is None or values.size == 0:
+            return values[()]
+        low, high = self._valid
+        if np.fmin.reduce(values, axis=None) < low or np.fmax.reduce(values, axis=None) > high:
+            values = np.where((values < low) | (values > high), values.dtype.type(self._array.fill_value), values)
+            what = "times that are not positive and finite" if low >= 0 else f"values outside {low} .. {high}"
+            self._store.note(f"{self._store.root / self._array.path}: holds {what}: they are treated as missing")
+        return values[()]
+
+
+def find_truncated(folder: Path, node: Mapping[str, Any], store: ChunkStore) -> None:
+    """Leave out the chunk files of an uncompressed array whose length cannot be right.
+
+    Args:
+        folder: of the array.
+        node: its metadata.
+        store: where the chunks will be read from.
+    """
+    if [codec["name"] for codec in node["codecs"]] != ["bytes"]:
+        return  # compressed: only decoding can tell
+    cells = math.prod(node["chunk_grid"]["configuration"]["chunk_shape"])
+    expected = cells * np.dtype(node["data_type"]).itemsize
+    for path, length in _chunk_files(folder):
+        if length != expected:
+            key = Path(path).relative_to(store.root).as_posix()
+            store.leave_out(key, f"{length} bytes where {expected} belong")
+
+
+def _chunk_files(folder: Path) -> Iterator[tuple[str, int]]:
+    for entry in os.scandir(folder):
+        if entry.is_dir():
+            yield from _chunk_files(Path(entry.path))
+        elif re.fullmatch(r"(c\.)?\d+(\.\d+)*|c", entry.name):
+            yield entry.path, entry.stat().st_size

@@ -1,0 +1,53 @@
+"""Run -> files that other programs read, docs/how-to/export.md. One renderer per format, one row in the table each."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.model import Run
+from fablint.store.beside import written_beside
+from fablint.store.export.matrices import write_npy
+from fablint.store.export.netcdf import write_netcdf
+from fablint.store.export.table import write_csv, write_parquet
+
+# Format -> its writer and the package that it needs besides fablint's own.
+FORMATS: dict[str, tuple[Callable[[Run, Path], None], str | None]] = {
+    "netcdf": (write_netcdf, "h5netcdf"),
+    "hdf5": (write_netcdf, "h5netcdf"),  # netCDF-4 is HDF5
+    "csv": (write_csv, None),
+    "parquet": (write_parquet, "pyarrow"),
+    "npy": (write_npy, None),
+}
+
+
+def export_run(run: Run, to: str, output: Path) -> None:
+    """Write `run` in another format, beside `output` first and then renamed.
+
+    Args:
+        run: from a directory or made in memory.
+        to: `netcdf`, `hdf5`, `csv`, `parquet` (a file each) or `npy` (a directory of matrices).
+        output: the file or directory to create.
+
+    Raises:
+        UsageError: unknown format, `output` exists or cannot be created, or the format's package is not installed.
+        IncompleteError: the disk is full.
+    """
+    if to not in FORMATS:
+        raise UsageError(f"unknown format '{to}'", f"choose one of {', '.join(FORMATS)}")
+    write, package = FORMATS[to]
+    if package is not None:
+        need(package, to)
+    with written_beside(Path(output)) as beside:
+        write(run, beside)
+
+
+def need(package: str, to: str) -> Any:
+    """Import an optional package, or say how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise UsageError(f"export to {to} needs {package}", "pip install fablint[export]") from None

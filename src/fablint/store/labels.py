@@ -1,0 +1,72 @@
+"""Run directory -> labelled xarray data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fablint.model import Row, Run
+from fablint.store.layout import ARRAYS
+from fablint.store.reading import read_run
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def open_run(path: str | Path) -> xarray.DataTree:
+    """Open a run directory as an `xarray.DataTree`, one node per row, arrays loaded when they are used.
+
+    Coordinates: `src` and `dst` are ranks, `src_host` and `dst_host` their host names, `size` is in bytes. In
+    the `list` layout `dst` is not a coordinate but the variable that names the partner of `src` in each `round`.
+    Times are seconds, NaN where nothing was measured. Attributes are those of the run; `notes`, where present, says
+    what was found broken and reads as missing.
+
+    Raises:
+        UsageError: there is no run at `path`.
+        BrokenRunError: metadata is damaged or of a newer format.
+    """
+    import xarray
+
+    run = read_run(Path(path))
+    notes = {"notes": list(run.notes)} if run.notes else {}
+    root = xarray.Dataset(attrs={**run.attributes, **notes})
+    return xarray.DataTree.from_dict({"/": root, **{row.name: _labelled(row, run) for row in run.rows}})
+
+
+def _labelled(row: Row, run: Run) -> xarray.Dataset:
+    import xarray
+
+    hosts = np.array(run.rank_host)
+    variables = {
+        name: xarray.Variable(ARRAYS[name].dimensions(row.layout) or (), _lazy(array))
+        for name, array in row.arrays.items()
+    }
+    coordinates: dict[str, Any] = {end: np.arange(run.ranks) for end in ends(row)}
+    coordinates |= {f"{end}_host": (end, hosts) for end in ends(row)}
+    for name in ("size", "bucket"):
+        if name in variables:
+            coordinates[name] = variables.pop(name)
+    return xarray.Dataset(variables, coordinates, dict(row.attributes))
+
+
+def ends(row: Row) -> tuple[str, ...]:
+    """The dimensions of a row that run over ranks."""
+    return ("src",) if row.layout == "list" else ("src", "dst")
+
+
+def _lazy(array: Any) -> Any:
+    """`array` behind xarray's protocol for lazily loaded data."""
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class Lazy(BackendArray):
+        shape = array.shape
+        dtype = array.dtype
+
+        def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+            level = indexing.IndexingSupport.BASIC
+            return indexing.explicit_indexing_adapter(key, self.shape, level, lambda place: array[place])
+
+    return indexing.LazilyIndexedArray(Lazy())

@@ -1,0 +1,130 @@
+"""The tables of docs/reference/run-format.md: which arrays a row has, with which dimensions and types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fablint.errors import BrokenRunError
+from fablint.model import Row
+
+FORMAT = 1
+STATES = ("measuring", "complete", "interrupted", "skipped")
+STATISTICS = ("min", "median", "mean", "p99", "max")
+
+FILES_PER_ARRAY = 1000  # about; chunks are blocks of rows
+BLOCK_BYTES = 2**25  # how much of one array is looked at at a time
+
+
+@dataclass(frozen=True)
+class ArrayKind:
+    """One line of the table of arrays. `matrix` and `list` are dimensions, None where the layout has no such array."""
+
+    dtype: str
+    matrix: tuple[str, ...] | None
+    list: tuple[str, ...] | None
+    fill: float | int  # what a cell that was not measured holds
+
+    def dimensions(self, layout: str) -> tuple[str, ...] | None:
+        return self.list if layout == "list" else self.matrix
+
+
+_CELL, _LISTED = ("repeat", "src", "dst"), ("src", "round")
+ARRAYS: Mapping[str, ArrayKind] = {
+    **{f"time_{name}": ArrayKind("float32", (*_CELL, "size"), (*_LISTED, "size"), math.nan) for name in STATISTICS},
+    "count": ArrayKind("uint32", (*_CELL, "size"), (*_LISTED, "size"), 0),
+    "started": ArrayKind("float64", _CELL, _LISTED, math.nan),
+    "round": ArrayKind("int32", _CELL, None, -1),
+    "dst": ArrayKind("int32", None, _LISTED, -1),
+    "size": ArrayKind("int64", ("size",), ("size",), 0),
+    "histogram": ArrayKind("uint32", (*_CELL, "size", "bucket"), (*_LISTED, "size", "bucket"), 0),
+    "bucket": ArrayKind("float64", ("bucket",), ("bucket",), math.nan),
+}
+
+
+def required(layout: str) -> tuple[str, ...]:
+    """The arrays without which a row says nothing; some `time_*` array comes on top."""
+    return ("size", "count", "dst" if layout == "list" else "round")
+
+
+def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Smallest and largest value that can be true, None where every value can.
+
+    No message takes no time, except on the null transport, where it may be shorter than the clock can tell. A block
+    of zeros is what a file system leaves of a file whose machine lost power.
+    """
+    if name.startswith("time_"):
+        numbers = np.finfo(np.float32)
+        return 0.0 if attributes.get("transport") == "null" else float(numbers.smallest_subnormal), float(numbers.max)
+    if name == "dst":
+        return -1, ranks - 1
+    if name == "round":
+        return -1, int(attributes["rounds"]) - 1
+    return None
+
+
+def check_shapes(where: str, ranks: int, attributes: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Every array of a row must have the shape that the attributes promise.
+
+    Args:
+        where: the row, for messages.
+        ranks: n.
+        attributes: of the row.
+        arrays: anything with a `shape`, by name.
+
+    Raises:
+        BrokenRunError: naming the array, the shape it has and the one it should have.
+    """
+    lengths = {
+        "repeat": int(attributes["repeats"]),
+        "src": ranks,
+        "dst": ranks,
+        "round": int(attributes["rounds"]),
+        "size": int(arrays["size"].shape[0]) if arrays["size"].ndim else 0,
+        "bucket": int(arrays["bucket"].shape[0]) if "bucket" in arrays else 0,
+    }
+    for name, array in arrays.items():
+        dimensions = ARRAYS[name].dimensions(attributes["layout"]) or ()
+        expected = tuple(lengths[dimension] for dimension in dimensions)
+        if tuple(array.shape) != expected:
+            raise BrokenRunError(
+                f"{where}/{name}: its shape ({', '.join(dimensions)}) is {_text(array.shape)}, not {_text(expected)}",
+                "the row is damaged or was written by another program: measure it again",
+            )
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "a single number"
+
+
+def chunk_shape(dimensions: tuple[str, ...], shape: tuple[int, ...], repeats: int) -> tuple[int, ...]:
+    """Blocks of ceil(n K / 1000) source ranks, one repeat, whole in all other dimensions."""
+    ones = {"repeat": 1}
+    if "src" in dimensions:
+        ranks = shape[dimensions.index("src")]
+        ones["src"] = max(1, math.ceil(ranks * repeats / FILES_PER_ARRAY))
+    return tuple(max(1, ones.get(name, length)) for name, length in zip(dimensions, shape, strict=True))
+
+
+def source_blocks(row: Row, name: str = "count", bytes_per_cell: int | None = None) -> Iterator[slice]:
+    """Blocks of source ranks, whole chunks each, in which array `name` of the row fits into memory.
+
+    `bytes_per_cell` is what the caller makes of a cell; None for what the array holds.
+    """
+    array = row.arrays[name]
+    ranks = array.shape[0 if row.layout == "list" else 1]
+    chunk = max(1, math.ceil(ranks * int(row.attributes["repeats"]) / FILES_PER_ARRAY))
+    bytes_per_source = math.prod(array.shape) // max(1, ranks) * (bytes_per_cell or array.dtype.itemsize)
+    step = max(1, BLOCK_BYTES // max(1, bytes_per_source) // chunk) * chunk
+    for start in range(0, ranks, step):
+        yield slice(start, min(start + step, ranks))
+
+
+def block(row: Row, name: str, sources: slice) -> np.ndarray:
+    """The cells of array `name` whose source rank is in `sources`: (repeat, src, dst, ...) or (src, round, ...)."""
+    array = row.arrays[name]
+    return np.asarray(array[sources] if row.layout == "list" else array[:, sources])

@@ -1,0 +1,43 @@
+"""What a resume has to measure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fablint.model import Row
+from fablint.store.layout import block, source_blocks
+
+
+def missing_rounds(row: Row) -> list[int]:
+    """Rounds of which at least one cell is missing, ascending.
+
+    A cell (a directed pair in one round) is measured when every size of it has a count above 0 and whatever the row
+    stores about cells is known: times, when it started, who the partner was. A round is missing when the number of
+    its measured cells is not its `cells_per_round`. A row that was skipped has nothing to measure. Reads the row
+    in blocks of source ranks.
+    """
+    if row.attributes["state"] == "skipped":
+        return []
+    rounds = int(row.attributes["rounds"])
+    measured = np.zeros(rounds, np.int64)
+    for sources in source_blocks(row):
+        cells = _measured_cells(row, sources)
+        if row.layout == "list":
+            measured += cells.sum(axis=0)
+        else:
+            numbers = block(row, "round", sources)[cells]
+            measured += np.bincount(numbers[(numbers >= 0) & (numbers < rounds)], minlength=rounds)
+    planned = np.broadcast_to(np.asarray(row.attributes["cells_per_round"]), rounds)
+    return [int(index) for index in np.flatnonzero(measured != planned)]
+
+
+def _measured_cells(row: Row, sources: slice) -> np.ndarray:
+    """(repeat, src, dst) or (src, round): is the cell complete?"""
+    cells = (block(row, "count", sources) > 0).all(axis=-1)
+    for statistic in row.statistics:
+        cells &= ~np.isnan(block(row, f"time_{statistic}", sources)).any(axis=-1)
+    if "started" in row.arrays:
+        cells &= ~np.isnan(block(row, "started", sources))
+    if row.layout == "list":
+        cells &= block(row, "dst", sources) >= 0
+    return np.asarray(cells)

@@ -1,0 +1,59 @@
+"""`model.Run` -> run directory, for runs made in memory: simulations and imports."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from fablint.model import Row, Run
+from fablint.store.beside import written_beside
+from fablint.store.layout import ARRAYS, FORMAT, check_shapes, chunk_shape
+from fablint.store.metadata import array_node, group_node, replace_node
+
+
+def write_run(path: Path, run: Run) -> None:
+    """Write `run` as a new run directory, in the very layout of the engine.
+
+    It is written beside `path` and renamed into place, so that `path` is either absent or whole.
+
+    Raises:
+        UsageError: `path` exists or cannot be written.
+        BrokenRunError: an array has not the shape that the row's attributes announce.
+        IncompleteError: the disk is full.
+    """
+    with written_beside(Path(path)) as beside:
+        beside.mkdir()
+        replace_node(beside, group_node({**run.attributes, "format": FORMAT, "rows": [row.name for row in run.rows]}))
+        for row in run.rows:
+            _write_row(beside / row.name, row, run.ranks)
+
+
+def _write_row(folder: Path, row: Row, ranks: int) -> None:
+    arrays = {name: array for name, array in row.arrays.items() if name in ARRAYS}
+    check_shapes(f"row {row.name}", ranks, row.attributes, arrays)
+    folder.mkdir()
+    replace_node(folder, group_node(row.attributes))
+    for name in arrays:
+        _write_array(folder / name, row)
+
+
+def _write_array(folder: Path, row: Row) -> None:
+    kind, values = ARRAYS[folder.name], row.arrays[folder.name]
+    dimensions = kind.dimensions(row.layout) or ()
+    chunks = chunk_shape(dimensions, values.shape, int(row.attributes["repeats"]))
+    folder.mkdir()
+    replace_node(folder, array_node(kind.dtype, dimensions, values.shape, chunks, kind.fill))
+    starts = [range(0, length, chunk) for length, chunk in zip(values.shape, chunks, strict=True)]
+    for corner in itertools.product(*starts):
+        place = tuple(slice(start, start + chunk) for start, chunk in zip(corner, chunks, strict=True))
+        cells = np.asarray(values[place], np.dtype(kind.dtype).newbyteorder("<"))
+        if np.array_equal(cells, np.full_like(cells, kind.fill), equal_nan=True):
+            continue  # a missing chunk reads the same
+        if cells.shape != chunks:  # the last one is padded
+            whole = np.full(chunks, kind.fill, cells.dtype)
+            whole[tuple(slice(length) for length in cells.shape)] = cells
+            cells = whole
+        key = ".".join(str(start // chunk) for start, chunk in zip(corner, chunks, strict=True))
+        (folder / f"c.{key}").write_bytes(np.ascontiguousarray(cells).data)

@@ -1,0 +1,247 @@
+"""The only door to the outside world: processes, environment, clock, CPUs, temporary files.
+
+Everything that starts a program or asks the machine takes a `System`; tests hand in one of their own.
+Programs are argv lists, never shell strings.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fablint.errors import UsageError
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_KILL_S = 5.0  # a process in the middle of a system call may take its time to die
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a program left behind."""
+
+    argv: tuple[str, ...]
+    status: int
+    output: str
+    errors: str
+
+
+class Process:
+    """A running program with its whole family: stdout and stderr are read as one stream of lines."""
+
+    def __init__(self, argv: Sequence[str], text: str, environ: Mapping[str, str]) -> None:
+        self._popen = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(environ),
+            start_new_session=True,  # the terminal's Ctrl-C reaches us alone; we decide what to pass on
+            text=True,
+            errors="replace",
+        )
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=self._feed, args=(text,), daemon=True).start()
+        threading.Thread(target=self._drain, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def _feed(self, text: str) -> None:
+        assert self._popen.stdin is not None
+        with suppress(BrokenPipeError), self._popen.stdin as stdin:
+            stdin.write(text)
+
+    def _drain(self) -> None:
+        assert self._popen.stdout is not None
+        with self._popen.stdout as stdout:
+            for line in stdout:
+                self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def read_line(self, timeout_s: float) -> str | None:
+        """The next line, or None when none came in time. Raises EOFError after the last one."""
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        if line is None:
+            self._lines.put(None)
+            raise EOFError
+        return line
+
+    def poll(self) -> int | None:
+        """Exit status, negative for a signal; None while it runs."""
+        return self._popen.poll()
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Exit status, or None when it still runs after `timeout_s`."""
+        try:
+            return self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def family(self) -> list[int]:
+        """Pids of the descendants and of the session, eldest first.
+
+        Launchers give their children process groups and sessions of their own, so that neither is enough alone.
+        """
+        children: dict[int, list[int]] = {}
+        session: list[int] = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue  # it has just ended
+            pid = int(stat.parent.name)
+            children.setdefault(int(fields[1]), []).append(pid)
+            if int(fields[3]) == self.pid:
+                session.append(pid)
+        found = [self.pid, *session]
+        for pid in found:  # grows while we walk it
+            found.extend(child for child in children.get(pid, []) if child not in found)
+        return list(dict.fromkeys(found))[1:]
+
+    def signal_program(self, program: Path, number: int) -> int:
+        """Send a signal to those of the family that execute `program`; returns how many there were."""
+        reached = 0
+        for pid in self.family():
+            with suppress(OSError):
+                if Path(f"/proc/{pid}/exe").resolve() == program.resolve():
+                    os.kill(pid, number)
+                    reached += 1
+        return reached
+
+    def kill(self) -> None:
+        """End the whole family at once; returns when it is gone."""
+        family = self.family()  # before the parent is gone and its children are somebody else's
+        self._popen.kill()
+        deadline = time.monotonic() + _KILL_S
+        while (living := [pid for pid in family if _lives(pid)]) and time.monotonic() < deadline:
+            for pid in living:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        self._popen.wait()
+
+
+def _lives(pid: int) -> bool:
+    """Is there such a process, and is it more than an entry that waits for its parent?"""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+class System:
+    """This machine."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return os.environ
+
+    @property
+    def home(self) -> Path:
+        """Where fablint keeps what outlives a run: built engines, logs, scratch runs."""
+        if set_by_user := self.environ.get("FABLINT_HOME"):
+            return Path(set_by_user)
+        cache = self.environ.get("XDG_CACHE_HOME")
+        return (Path(cache) if cache else Path.home() / ".cache") / "fablint"
+
+    def home_folder(self, name: str) -> Path:
+        """A folder below `home`, made if need be. Raises UsageError where it cannot be."""
+        folder = self.home / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {folder}: {error.strerror}", "set FABLINT_HOME to a directory you can write"
+            ) from error
+        return folder
+
+    @contextmanager
+    def temporary_folder(self, parent: Path) -> Iterator[Path]:
+        """A folder inside `parent` that is gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix=".tmp-", dir=parent, ignore_cleanup_errors=True) as name:
+            yield Path(name)
+
+    @property
+    def python(self) -> Path:
+        return Path(sys.executable)
+
+    def which(self, name: str) -> Path | None:
+        """Where a program is, by name on the PATH or by path."""
+        found = shutil.which(name, path=self.environ.get("PATH"))
+        return Path(found) if found else None
+
+    def run(self, argv: Sequence[str], *, timeout_s: float = 60, cwd: Path | None = None) -> Completed:
+        """Run a program to its end. A program that is not there, or too slow, has status 127 or 124."""
+        try:
+            done = subprocess.run(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                cwd=cwd,
+                env=dict(self.environ),
+                check=False,
+            )
+        except OSError as error:
+            return Completed(tuple(argv), 127, "", f"{argv[0]}: {error.strerror}")
+        except subprocess.TimeoutExpired:
+            return Completed(tuple(argv), 124, "", f"{argv[0]}: no end after {timeout_s:g} s")
+        return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
+
+    def spawn(self, argv: Sequence[str], *, text: str = "", environ: Mapping[str, str] | None = None) -> Process:
+        """Start a program in a session of its own, with `text` on its stdin and `environ` added to ours."""
+        return Process(argv, text, {**self.environ, **(environ or {})})
+
+    @contextmanager
+    def caught_signals(self) -> Iterator[list[int]]:
+        """Collect SIGINT and SIGTERM in a list instead of ending, as long as the block lasts."""
+        caught: list[int] = []
+        before = {number: signal.signal(number, lambda got, _: caught.append(got)) for number in STOP_SIGNALS}
+        try:
+            yield caught
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC).astimezone()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps."""
+        return time.monotonic()
+
+    def cpu_count(self) -> int:
+        """CPUs of the machine."""
+        return os.cpu_count() or 1
+
+    def affinity(self) -> frozenset[int]:
+        """CPUs that this process may use."""
+        return frozenset(os.sched_getaffinity(0))
+
+    def is_root(self) -> bool:
+        return os.geteuid() == 0
+
+    def locked_memory_limit(self) -> int | None:
+        """Bytes that a process may lock (soft limit), None when unlimited."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        return None if soft == resource.RLIM_INFINITY else soft

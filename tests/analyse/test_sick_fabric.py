@@ -1,0 +1,190 @@
+"""Sick parts are named, with their direction and the size of the loss, and nothing else is."""
+
+import numpy as np
+import pytest
+from analyse_cases import accused, changed, deleted, fit_of, in_rounds, named, permuted
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fablint.analyse import diagnose
+from fablint.model import Scope, State
+from fablint.simulate import CHECK_ROWS, Fault, Noise, full_mesh, simulate
+
+MESH = full_mesh(8, 8)
+NOISES = ["normal", "student3", "lognormal"]
+HOST = Fault("host", "h05", bandwidth_factor=0.8)
+SLOW_LINK = Fault("link", "s4>s1", bandwidth_factor=0.6)
+
+CASES = [
+    ([HOST], {("host", "h05", "both")}),
+    ([Fault("host", "h05", "tx", bandwidth_factor=0.8)], {("host", "h05", "tx")}),
+    ([Fault("host", "h05", "rx", bandwidth_factor=0.8)], {("host", "h05", "rx")}),
+    ([Fault("cable", "s1=s4", bandwidth_factor=0.6)], {("cable", "s1=s4", "both")}),
+    ([SLOW_LINK], {("link", "s4>s1", None)}),
+    ([Fault("switch", "s3", bandwidth_factor=0.8)], {("switch", "s3", "both")}),
+    (
+        [Fault("host", "h05", bandwidth_factor=0.7), Fault("link", "s0>s2", bandwidth_factor=0.6)],
+        {("host", "h05", "both"), ("link", "s0>s2", None)},
+    ),
+    (
+        [Fault("host", "h05", bandwidth_factor=0.3), Fault("link", "s0>s2", bandwidth_factor=0.8)],
+        {("host", "h05", "both"), ("link", "s0>s2", None)},
+    ),
+    (
+        [Fault("switch", "s3", bandwidth_factor=0.7), Fault("host", "h40", "rx", bandwidth_factor=0.5)],
+        {("switch", "s3", "both"), ("host", "h40", "rx")},
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize(("faults", "truth"), CASES)
+def test_the_culprit_is_named_and_nothing_else(faults, truth, kind) -> None:
+    for seed in range(3):
+        diagnosis = diagnose(simulate(MESH, faults=faults, noise=Noise(kind), seed=seed), MESH.topology)
+        assert named(diagnosis) == truth
+        assert (diagnosis.verdict.verdict, diagnosis.verdict.exit_code) == ("fault", 1)
+
+
+def test_a_slow_host_of_a_thousand_is_named() -> None:
+    fabric = full_mesh(32, 32)
+    run = simulate(fabric, faults=[Fault("host", "h0500", bandwidth_factor=0.8)], noise=Noise("student3"))
+    assert named(diagnose(run, fabric.topology)) == {("host", "h0500", "both")}
+
+
+@pytest.mark.parametrize(
+    ("fault", "loss"), [(HOST, -0.2), (SLOW_LINK, -0.4), (Fault("switch", "s3", bandwidth_factor=0.8), -0.2)]
+)
+def test_the_interval_of_the_loss_holds_the_truth(fault, loss) -> None:
+    finding = diagnose(simulate(MESH, faults=[fault]), MESH.topology).verdict.findings[0]
+    assert finding.state is State.FAULT
+    assert finding.quantity == "bandwidth"
+    assert finding.interval[0] - 0.015 <= loss <= finding.interval[1] + 0.015
+    assert finding.interval[0] <= finding.effect <= finding.interval[1]
+
+
+def test_a_host_has_its_series_class_and_a_next_step() -> None:
+    finding = diagnose(simulate(MESH, faults=[HOST]), MESH.topology).verdict.findings[0]
+    assert finding.alternatives == ("NIC of h05", "cable h05=s0", "port of s0 to h05")
+    assert "loopback" in finding.next_step
+    assert "of 126 pairs slow" in finding.evidence
+
+
+def test_one_host_per_switch_cannot_be_told_from_its_switch() -> None:
+    fabric = full_mesh(12, 1)
+    finding = diagnose(
+        simulate(fabric, faults=[Fault("switch", "s03", bandwidth_factor=0.6)]), fabric.topology
+    ).verdict.findings[0]
+    assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", "h03")
+    assert "switch s03" in finding.alternatives
+
+
+def test_round_trips_name_the_part_but_not_the_direction() -> None:
+    for fault, truth in (
+        (Fault("host", "h05", "tx", added_latency_s=1e-6), ("host", "h05", None)),
+        (Fault("link", "s4>s1", added_latency_s=1e-6), ("cable", "s1=s4", None)),
+    ):
+        diagnosis = diagnose(simulate(MESH, rows=CHECK_ROWS[:1], faults=[fault]), MESH.topology)
+        assert named(diagnosis) == {truth}
+        assert diagnosis.verdict.findings[0].effect > 0.1
+        assert any("round trips only" in note for note in diagnosis.verdict.notes)
+
+
+def test_streams_settle_the_direction_that_round_trips_leave_open() -> None:
+    fault = Fault("link", "s4>s1", bandwidth_factor=0.6, added_latency_s=1e-6)
+    diagnosis = diagnose(simulate(MESH, faults=[fault]), MESH.topology)
+    assert named(diagnosis) == {("link", "s4>s1", None)}
+    finding = diagnosis.verdict.findings[0]
+    assert "latency 8 B" in finding.evidence
+    assert "bandwidth 1 MiB" in finding.evidence
+
+
+def test_hosts_behind_a_slow_switch_are_not_called_fine() -> None:
+    findings = diagnose(
+        simulate(MESH, faults=[Fault("switch", "s3", bandwidth_factor=0.8)]), MESH.topology
+    ).verdict.findings
+    hidden = next(f for f in findings if f.state is State.NOT_JUDGED)
+    assert (hidden.name, "s3" in hidden.evidence) == ("h[24-31]", True)
+    fine = next(f for f in findings if f.state is State.OK and f.component == "host")
+    assert fine.name == "h[00-23,32-63]"
+
+
+def test_without_a_topology_hosts_are_still_named() -> None:
+    assert named(diagnose(simulate(MESH, faults=[HOST]))) == {("host", "h05", "both")}
+
+
+def test_without_a_topology_a_slow_cable_is_pairs_to_retest() -> None:
+    diagnosis = diagnose(simulate(MESH, faults=[Fault("cable", "s0=s1", bandwidth_factor=0.6)], seed=2))
+    assert named(diagnosis) == set()
+    assert ("route", "h[00-07]=h[08-15]", None) in named(diagnosis, State.SUSPECT)
+    assert diagnosis.verdict.exit_code == 3
+
+
+def test_a_pair_slow_both_ways_is_a_suspect_route_and_one_slow_once_is_noise() -> None:
+    def slow(times: np.ndarray, row: str) -> np.ndarray:
+        if row == "bandwidth":
+            times[3, 40] *= 1.6
+            times[40, 3] *= 1.6
+            times[7, 50] *= 1.6
+        return times
+
+    diagnosis = diagnose(changed(simulate(MESH, noise=Noise(spike_share=0)), slow), MESH.topology)
+    assert accused(diagnosis) == {("route", "h03=h40", None)}
+    assert diagnosis.verdict.findings[0].state is State.SUSPECT
+
+
+def test_too_few_partners_make_a_suspect_and_no_fault() -> None:
+    fabric = full_mesh(1, 4)
+    diagnosis = diagnose(simulate(fabric, faults=[Fault("host", "h01", bandwidth_factor=0.5)]), fabric.topology)
+    assert named(diagnosis) == set()
+    assert ("host", "h01", None) in named(diagnosis, State.SUSPECT)
+
+
+def test_nine_matchings_are_enough_for_a_slow_host_or_switch() -> None:
+    for seed in range(4):
+        run = in_rounds(simulate(MESH, faults=[HOST], seed=seed), 9, seed)
+        assert named(diagnose(run, MESH.topology)) == {("host", "h05", "both")}
+        run = in_rounds(simulate(MESH, faults=[Fault("switch", "s0", bandwidth_factor=0.7)], seed=seed), 9, seed)
+        assert named(diagnose(run, MESH.topology)) == {("switch", "s0", "both")}
+
+
+def test_the_fit_gives_back_what_was_simulated() -> None:
+    quiet = Noise(scale=0.002, spike_share=0, host_spread=0)
+    diagnosis = diagnose(
+        simulate(MESH, faults=[Fault("host", "h05", "tx", bandwidth_factor=0.8)], noise=quiet), MESH.topology
+    )
+    fit = fit_of(diagnosis, "bandwidth")
+    assert fit.tx[5] == pytest.approx(-np.log(0.8), abs=0.005)
+    assert abs(np.delete(fit.tx, 5)).max() < 0.005
+    assert abs(fit.rx).max() < 0.005
+    assert fit.class_time[Scope.EDGE] == pytest.approx((1 << 20) / 25e9, rel=0.005)
+    assert fit.noise == pytest.approx(0.002, rel=0.1)
+    latency = fit_of(diagnosis, "latency")
+    assert latency.class_time[Scope.LOCAL] > 1.2 * latency.class_time[Scope.EDGE]
+    np.testing.assert_array_equal(latency.tx, latency.rx)
+
+
+@settings(max_examples=10, deadline=None)
+@given(order=st.permutations(range(64)), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
+def test_the_order_of_the_hosts_does_not_matter(order, case, seed) -> None:
+    faults, truth = case
+    run = simulate(MESH, faults=faults, seed=seed)
+    assert named(diagnose(permuted(run, order), MESH.topology)) == named(diagnose(run, MESH.topology)) == truth
+
+
+@settings(max_examples=10, deadline=None)
+@given(factor=st.floats(1e-3, 1e3), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
+def test_a_faster_clock_changes_nothing(factor, case, seed) -> None:
+    run = simulate(MESH, faults=case[0], seed=seed)
+    scaled = changed(run, lambda times, _: times * np.float32(factor))
+    assert named(diagnose(scaled, MESH.topology)) == named(diagnose(run, MESH.topology))
+
+
+@settings(max_examples=15, deadline=None)
+@given(share=st.floats(0.05, 0.95), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
+def test_deleting_measurements_never_creates_a_fault(share, case, seed) -> None:
+    faults, truth = case
+    diagnosis = diagnose(deleted(simulate(MESH, faults=faults, seed=seed), share, seed), MESH.topology)
+    parts = {name for _, name, _ in truth} | {name.replace(">", "=") for _, name, _ in truth}
+    for _, name, _ in named(diagnosis):
+        assert name in parts or "=".join(sorted(name.split(">"))) in parts

@@ -1,0 +1,110 @@
+"""Bad input: one line on stderr, nothing on stdout, the right exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ROW = "latency --pattern all-pairs --sizes 8 --samples 5"
+
+REFUSED = {
+    "no verb of that name": (["chekc"], "No such command 'chekc'"),
+    "one rank": (["check", "--local", "1"], "1 rank has nobody to talk to: give two or more"),
+    "no ranks": (["check", "--local", "0"], "0 ranks: give two or more"),
+    "no allocation": (["check"], "nothing to check: no allocation here: use --local N"),
+    "a budget of nothing": (["plan", "--budget", "0s"], "'0s' is no duration above 0"),
+    "a budget that is no figure": (["plan", "--budget", "nan"], "'nan' is no duration above 0"),
+    "an unknown kernel": (["measure", "-r", "latncy"], "-r:1: unknown kernel 'latncy'"),
+    "an odd size": (["measure", "-r", "latency --sizes 3x"], "-r:1: --sizes: '3x' is no size"),
+    "a negative size": (["bench", "latency", "--sizes=-8"], "--sizes: '-8' is no size"),
+    "a pair of one": (["measure", "-n", "1", "-r", "latency"], "pattern pair needs at least 2 ranks"),
+    "neither plan nor rows": (["measure", "-n", "2"], "give either a plan file or rows with -r"),
+    "a plan that is not there": (["measure", "nope.plan"], "cannot read nope.plan: No such file or directory"),
+    "an unknown percentile": (["bench", "latency", "--percentiles", "50,101"], "give figures between 0 and 100"),
+    "an mpicxx that is none": (["engine", "build", "--mpicxx", "/nope"], "--mpicxx names /nope, which is no program"),
+    "an output without a parent": (["measure", "-r", ROW, "-o", "no/x.run"], "no is no directory: create it"),
+    "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),
+    "a topology that is not there": (["check", "--local", "2", "--topology", "nope.yaml"], "nope.yaml"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(fablint, tmp_path, case):
+    words, line = REFUSED[case]
+    done = fablint(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("fablint: ")
+    assert done.stderr.count("\n") == 1
+    assert line in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_line_seven_of_a_plan(fablint, tmp_path):
+    (tmp_path / "night.plan").write_text("# rows\n" * 6 + "latency --sizs 8\n")
+    done = fablint("measure", "-n", "2", "night.plan")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fablint: night.plan:7: unknown option --sizs: did you mean --sizes\n",
+    )
+
+
+def test_a_plan_that_is_no_text(fablint, tmp_path):
+    (tmp_path / "night.plan").write_bytes(b"\xff\xfe\x00")
+    done = fablint("measure", "-n", "2", "night.plan")
+    assert (done.returncode, done.stderr.partition(": give")[0]) == (2, "fablint: cannot read night.plan: no text")
+
+
+def test_a_run_that_exists_is_not_touched(fablint, tmp_path):
+    (tmp_path / "x.run").mkdir()
+    done = fablint("check", "--local", "2", "-o", "x.run")
+    assert (done.returncode, done.stderr) == (2, "fablint: x.run exists: give another name with -o\n")
+
+
+def test_inside_an_allocation_it_says_what_it_cannot_do_yet(fablint):
+    done = fablint("check", SLURM_JOB_ID="7")
+    assert done.returncode == 2
+    assert "this is an allocation (SLURM_JOB_ID), but check cannot launch across its hosts yet" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("{", "zarr.json"), (json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"format": 99}}), "99")],
+)
+@pytest.mark.parametrize("verb", ["show", "analyse", "report", "resume"])
+def test_a_damaged_run_and_a_newer_one(fablint, tmp_path, verb, content, line):
+    (tmp_path / "x.run").mkdir()
+    (tmp_path / "x.run" / "zarr.json").write_text(content)
+    done = fablint(verb, "x.run")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert line in done.stderr
+
+
+def test_a_full_disk_under_stdout(fablint, tmp_path):
+    import subprocess
+    import sys
+
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        command = [sys.executable, "-m", "fablint.cli", "plan"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "fablint: cannot write the result: No space left on device: make room, or write elsewhere\n"
+
+
+def test_debug_shows_where(fablint):
+    for words in (["--debug", "show", "nope.run"], ["show", "nope.run", "--debug"]):
+        done = fablint(*words)
+        assert done.returncode == 2
+        assert "Traceback" in done.stderr
+        assert done.stderr.splitlines()[-1].startswith("fablint: nope.run: no such run")
+
+
+def test_our_own_mistakes_are_owned_up_to(fablint, tmp_path):
+    broken = tmp_path / "sitecustomize.py"
+    broken.write_text(
+        "import fablint.flow\ndef read(path): raise RuntimeError('two\\nlines')\nfablint.flow.read = read\n"
+    )
+    done = fablint("show", "x.run", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 5
+    assert done.stderr == "fablint: internal error: RuntimeError: two: rerun with --debug and report it\n"

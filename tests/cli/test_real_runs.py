@@ -1,0 +1,112 @@
+"""The verbs with the real engine under each MPI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fablint.cli.demo import CABLE
+
+ROWS = ("-r", "latency --pattern all-pairs --sizes 8 --samples 20", "-r", "bandwidth --sizes 64K --samples 5")
+
+
+@pytest.fixture
+def chosen(mpicxx) -> list[str]:
+    return ["--mpicxx", str(mpicxx)] if mpicxx else []
+
+
+@pytest.fixture
+def small_run(fablint, tmp_path, chosen) -> Path:
+    done = fablint("-q", "measure", "-n", "3", *ROWS, "-o", "x.run", *chosen)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "x.run: complete\n", "")
+    return tmp_path / "x.run"
+
+
+def test_measure_then_read_it_in_every_way(fablint, small_run):
+    shown = json.loads(fablint("show", "x.run", "--json").stdout)
+    assert shown["attributes"]["state"] == "complete"
+    assert list(shown["rows"]) == ["latency", "bandwidth"]
+    assert "latency" in fablint("show", "x.run").stdout
+    analysed = fablint("analyse", "x.run", "--json")
+    verdict = json.loads(analysed.stdout)
+    assert analysed.returncode == verdict["exit_code"] == 3  # one host: there is no fabric to judge
+    assert fablint("report", "x.run").returncode == 3
+    assert "<html" in (small_run / "report" / "index.html").read_text()
+    assert json.loads((small_run / "report" / "verdict.json").read_text()) == verdict
+    exported = fablint("export", "x.run", "--to", "csv", "-o", "x.csv")
+    assert (exported.returncode, exported.stdout) == (0, "x.csv\n")
+    resumed = fablint("resume", "x.run")
+    assert (resumed.returncode, resumed.stdout) == (0, "x.run: nothing is missing\n")
+
+
+def test_check_measures_judges_and_reports(fablint, tmp_path, chosen):
+    done = fablint("check", "--local", "3", "--budget", "2s", "--json", *chosen)
+    verdict = json.loads(done.stdout)
+    assert done.returncode == verdict["exit_code"]
+    assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] == 12
+    (run,) = tmp_path.glob("fablint-*.run")
+    assert (run / "report" / "index.html").is_file()
+    assert done.stderr.splitlines()[-1] == f"fablint: report: {run.name}/report/index.html"
+
+
+def test_bench_prints_a_table_and_keeps_nothing(fablint, tmp_path, chosen):
+    words = ["bench", "latency", "--sizes", "8,1K", "--samples", "50", "--percentiles", "50,99.9", *chosen]
+    done = fablint("-q", *words)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines[1].split("  ")[0] == "# Size"
+    assert [line.split()[0] for line in lines[2:]] == ["8", "1024"]
+    table = json.loads(fablint(*words, "--json").stdout)
+    assert [size["samples"] for size in table["sizes"]] == [100, 100]  # both directions of the pair
+    assert set(table["sizes"][0]["percentiles"]) == {"P50", "P99.9"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bench_keeps_the_run_where_asked(fablint, tmp_path, chosen):
+    done = fablint("bench", "bandwidth", "-n", "4", "--sizes", "64K", "--samples", "3", "-o", "kept.run", *chosen)
+    assert done.returncode == 0
+    assert (tmp_path / "kept.run" / "bandwidth" / "zarr.json").is_file()
+
+
+def test_the_plan_of_a_check_can_be_measured(fablint, tmp_path, chosen):
+    assert fablint("plan", "--local", "2", "--budget", "1s", "-o", "check.plan").returncode == 0
+    planned = json.loads(fablint("plan", "--local", "2", "--budget", "1s", "--json").stdout)
+    assert (tmp_path / "check.plan").read_text().splitlines() == [row["options"] for row in planned["rows"]]
+    assert fablint("measure", "-n", "2", "check.plan", "-o", "x.run", *chosen).returncode == 0
+
+
+def test_the_engine_is_built_listed_and_found(fablint, chosen):
+    built = fablint("-q", "engine", "build", *chosen).stdout
+    assert fablint("engine", "path", *chosen).stdout == built
+    listed = json.loads(fablint("engine", "list", "--json").stdout)
+    assert built.strip() in [one["path"] for one in listed["engines"]]
+
+
+def test_the_doctor_finds_this_machine_ready(fablint, chosen):
+    environ = {"FABLINT_MPICXX": chosen[1]} if chosen else {}
+    done = fablint("doctor", "--json", **environ)
+    assert done.returncode == 0
+    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert found["mpicxx"]["ok"]
+    assert found["mpiexec"]["ok"]
+
+
+@pytest.mark.slow
+def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):
+    for _ in range(2):  # the second replaces what the first wrote
+        done = fablint("demo")
+        assert done.returncode == 0, done.stderr
+        assert f"cable {CABLE}" in done.stdout
+        pages = [f"  {run}/report/index.html" for run in ("demo-local.run", "demo-fabric.run")]
+        assert done.stdout.splitlines()[-2:] == pages
+        again = fablint("analyse", "demo-fabric.run", "--topology", "demo-fabric.run/topology.yaml")
+        assert again.returncode == 1
+
+
+def test_the_demo_leaves_runs_of_the_user_alone(fablint, tmp_path):
+    (tmp_path / "demo-fabric.run").mkdir()
+    done = fablint("demo")
+    assert done.returncode == 2
+    assert "demo-fabric.run exists and was not made by a demo: move it away" in done.stderr

@@ -1,0 +1,108 @@
+"""The real engine under the real MPI libraries of this machine, and its processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fablint.measure import Mpiexec
+from fablint.system import System
+
+LIMIT_S = 120  # far above what any of these runs takes, so that a hang fails the test and not CI
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An engine and what starts it."""
+
+    name: str
+    engine: Path
+    mpiexec: Mpiexec
+
+    def argv(self, ranks: int, *arguments: str | Path) -> list[str]:
+        return self.mpiexec.argv(System(), ranks, [str(self.engine), *map(str, arguments)])
+
+    def run(self, ranks: int, *arguments: str | Path, text: str = "", limit_s: float = LIMIT_S) -> Ended:
+        done = subprocess.run(
+            self.argv(ranks, *arguments),
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            env=self.environ(),
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    def start(self, ranks: int, *arguments: str | Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.argv(ranks, *arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environ(),
+            start_new_session=True,
+        )
+
+    def environ(self) -> dict[str, str]:
+        return {**os.environ, **self.mpiexec.kind.environ(oversubscribed=True)}
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def error_lines(self) -> list[str]:
+        """The engine's own error lines: there is to be one per failed run."""
+        return [line for line in self.errors.splitlines() if line.startswith("fablint-engine: error: ")]
+
+
+def ranks_of(launcher: subprocess.Popen[str]) -> list[int]:
+    """Process ids of the engine's ranks below a launcher, in the order of their start."""
+    parents: dict[int, int] = {}
+    engines = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            parents[int(entry.name)] = int(fields[1])
+            if (entry / "comm").read_text().strip() == "fablint-engine":
+                engines.append(int(entry.name))
+        except OSError:  # ended while we looked
+            continue
+
+    def below(pid: int) -> bool:
+        while pid in parents:
+            pid = parents[pid]
+            if pid == launcher.pid:
+                return True
+        return False
+
+    return sorted(pid for pid in engines if below(pid))
+
+
+def with_signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        os.kill(pid, number)
+
+
+def wait_until(condition: Callable[[], bool], what: str, limit_s: float = 60) -> None:
+    """Poll until `condition()` holds."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {limit_s} s"
+        time.sleep(0.05)
+
+
+def one_line(errors: Sequence[str]) -> str:
+    assert len(errors) == 1, errors
+    return errors[0].removeprefix("fablint-engine: error: ")

@@ -1,0 +1,210 @@
+"""What the engine does when something goes wrong: one line, the right exit status, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from real_mpi import Mpi, one_line, ranks_of, wait_until, with_signal
+
+from conftest import Start
+from fablint.store import missing_rounds, read_run
+
+LONG = ("latency", "--pattern", "all-pairs", "--repeats", "200", "--sizes", "8", "--budget", "0.02")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "arguments", "message"),
+    [
+        (2, ["latncy"], "unknown kernel 'latncy': choose latency, bandwidth, bibandwidth or exchange"),
+        (2, ["latency", "--sizes", "-8"], "size '-8': give bytes such as 8, 64K or 1M (powers of 1024)"),
+        (2, ["bandwidth", "--sizes", "0"], "size 0 has no meaning for bandwidth: start at 1"),
+        (1, ["latency"], "pattern pair needs at least 2 ranks, this run has 1: start it with mpiexec -n 2"),
+        (2, ["--plan", "/nowhere/plan.txt"], "cannot read /nowhere/plan.txt: no such file, or no permission"),
+        (3, ["latency", "--frob"], "unknown option --frob: see fablint-engine --help"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(mpi: Mpi, ranks: int, arguments: list[str], message: str) -> None:
+    ended = mpi.run(ranks, *arguments)
+    assert ended.status == 2
+    assert ended.output == ""
+    assert one_line(ended.error_lines) == message
+
+
+def test_a_plan_names_its_wrong_line_and_measures_nothing(mpi: Mpi, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text("latency\n" * 6 + "latency --sizs 8\n")
+    ended = mpi.run(2, "--plan", plan, "-o", tmp_path / "a.run")
+    assert ended.status == 2
+    assert one_line(ended.error_lines) == f"{plan}:7: unknown option --sizs: see fablint-engine --help"
+    assert not (tmp_path / "a.run").exists()
+
+
+def test_an_output_that_exists_or_cannot_be_made_is_refused(mpi: Mpi, tmp_path: Path) -> None:
+    (tmp_path / "a.run").mkdir()
+    ended = mpi.run(2, "latency", "--sizes", "8", "-o", tmp_path / "a.run")
+    assert ended.status == 2
+    assert "exists: choose another -o" in one_line(ended.error_lines)
+    ended = mpi.run(2, "latency", "--sizes", "8", "-o", tmp_path / "none" / "a.run")
+    assert ended.status == 2
+    assert "No such file or directory" in one_line(ended.error_lines)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> object:
+    """A tmpfs of 64 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("mounting a small tmpfs needs root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_fits(mpi: Mpi, small_disk: Path) -> None:
+    ended = mpi.run(8, *LONG, "--budget", "0.5", "-o", small_disk / "a.run")
+    assert ended.status == 3
+    line = one_line(ended.error_lines)
+    assert line.startswith(f"cannot write {small_disk}")
+    assert "No space left on device: free space, then continue with fablint resume" in line
+
+
+def test_a_stop_signal_finishes_the_round_and_says_interrupted(mpi: Mpi, started: Start, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    process = started(4, *LONG, "-o", path)
+    wait_until(lambda: len(ranks_of(process)) == 4 and (path / "latency" / "count" / "c.0.0.0.0").exists(), "measuring")
+    for pid in ranks_of(process):
+        with_signal(pid, signal.SIGTERM)
+    assert process.wait(60) == 3
+    run = read_run(path)
+    assert run.state == "interrupted"
+    assert run.rows[0].attributes["state"] == "interrupted"
+    assert 0 < len(missing_rounds(run.rows[0])) < run.rows[0].attributes["rounds"]
+
+
+def cells(path: Path, name: str) -> np.ndarray:
+    return np.asarray(read_run(path).rows[0].arrays[name][:])
+
+
+def test_killing_all_ranks_leaves_a_run_that_resumes_exactly(mpi: Mpi, started: Start, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    line = ("latency", "--pattern", "all-pairs", "--repeats", "20", "--sizes", "8,64", "--budget", "0.05")
+    process = started(4, *line, "-o", path)
+    chunks = [path / "latency" / "count" / f"c.0.{rank}.0.0" for rank in range(4)]
+    wait_until(lambda: all(chunk.exists() for chunk in chunks), "the first flush")
+    time.sleep(0.3)
+    for pid in ranks_of(process):
+        with_signal(pid, signal.SIGKILL)
+    process.wait(60)
+
+    row = read_run(path).rows[0]
+    before = {name: cells(path, name) for name in ("count", "time_median", "time_min", "time_max", "round", "started")}
+    measured = before["count"][..., 0] > 0
+    assert measured.any()
+    missing = missing_rounds(row)
+    assert 0 < len(missing) < 60
+    # What is there is right, what is not is NaN: nothing in between.
+    times = before["time_median"]
+    assert (times[measured] > 0).all()
+    assert (before["time_min"][measured] <= times[measured]).all()
+    assert (times[measured] <= before["time_max"][measured]).all()
+    assert np.isnan(times[~measured & (before["round"] < 0)]).all()
+
+    only = ",".join(map(str, missing))
+    ended = mpi.run(4, *line, "--only-rounds", only, "--resume", "--epoch", "1000", "-o", path)
+    assert ended.status == 0, ended.errors
+    assert missing_rounds(read_run(path).rows[0]) == []
+    assert read_run(path).state == "complete"
+    assert (path / "launch-1" / "zarr.json").exists()
+    # The rounds that were complete were left alone.
+    kept = measured & ~np.isin(before["round"], missing)
+    for name in ("count", "time_median"):
+        assert (cells(path, name)[kept] == before[name][kept]).all()
+    # `started` goes on from the given epoch.
+    fresh = np.isin(cells(path, "round"), missing)
+    assert (cells(path, "started")[fresh] > 1e9).all()
+
+
+def test_lost_chunks_are_missing_rounds_and_come_back_by_a_resume(mpi: Mpi, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    line = ("latency", "--pattern", "all-pairs", "--sizes", "8", "--samples", "3")
+    assert mpi.run(5, *line, "-o", path).status == 0
+    for name in ("count", "time_median", "round"):
+        for chunk in (path / "latency" / name).glob("c.0.2.*"):
+            chunk.unlink()
+    missing = missing_rounds(read_run(path).rows[0])
+    assert missing
+    ended = mpi.run(5, *line, "--only-rounds", ",".join(map(str, missing)), "--resume", "-o", path)
+    assert ended.status == 0, ended.errors
+    assert missing_rounds(read_run(path).rows[0]) == []
+
+
+def test_a_truncated_chunk_is_made_anew_by_a_resume(mpi: Mpi, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    line = ("latency", "--pattern", "all-pairs", "--sizes", "8", "--samples", "3")
+    assert mpi.run(4, *line, "-o", path).status == 0
+    chunk = path / "latency" / "time_median" / "c.0.1.0.0"
+    whole = chunk.stat().st_size
+    os.truncate(chunk, 6)
+    missing = missing_rounds(read_run(path).rows[0])
+    assert missing == [0, 1, 2]
+    ended = mpi.run(4, *line, "--only-rounds", "0-2", "--resume", "-o", path)
+    assert ended.status == 0, ended.errors
+    assert chunk.stat().st_size == whole
+    assert missing_rounds(read_run(path).rows[0]) == []
+    assert not read_run(path).notes
+
+
+def test_resume_needs_a_run(mpi: Mpi, tmp_path: Path) -> None:
+    ended = mpi.run(2, "latency", "--resume", "-o", tmp_path / "a.run")
+    assert ended.status == 2
+    assert "is no run directory" in one_line(ended.error_lines)
+
+
+@pytest.mark.parametrize("order", ["parallel", "serial"])
+def test_a_rank_that_hangs_is_named_and_the_run_ends(mpi: Mpi, started: Start, tmp_path: Path, order: str) -> None:
+    path = tmp_path / "a.run"
+    process = started(4, *LONG, "--order", order, "--watchdog", "3", "-o", path)
+    wait_until(lambda: (path / "latency" / "count" / "c.0.0.0.0").exists(), "the first flush")
+    pids = read_run(path).attributes["rank_pid"]
+    with_signal(pids[2], signal.SIGSTOP)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert time.monotonic() - began < 50
+    assert process.returncode != 0
+    lost = [line for line in errors.splitlines() if line.startswith("fablint-engine: lost: ")]
+    assert lost, errors
+    host = read_run(path).attributes["hosts"][0]
+    assert lost[0].startswith(f"fablint-engine: lost: rank 2 ({host}), round "), lost
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of all ranks")
+    # What was measured before the hang is there.
+    assert (cells(path, "count") > 0).any()
+
+
+def test_hosts_that_really_share_no_file_system(mpi: Mpi, tmp_path: Path) -> None:
+    """Every rank but 0 gets a mount name space of its own, in which the output folder is another file system."""
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-m", "true"], capture_output=True).returncode:
+        pytest.skip("mount name spaces need root and unshare")
+    folder = tmp_path / "results"
+    folder.mkdir()
+    wrapper = tmp_path / "private.sh"
+    rank = '"${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}"'
+    wrapper.write_text(
+        f'#!/bin/sh\nif [ {rank} = 0 ]; then exec "$@"; fi\n'
+        f'exec unshare -m sh -c \'mount -t tmpfs tmpfs {folder} && exec "$@"\' sh "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    private = Mpi(mpi.name, wrapper, mpi.mpiexec)
+    line = ("latency", "--pattern", "all-pairs", "--sizes", "8", "--samples", "3")
+    ended = private.run(4, mpi.engine, *line, "-o", folder / "a.run")
+    assert ended.status == 0, ended.errors
+    run = read_run(folder / "a.run")
+    assert run.attributes["shared_files"] is False
+    assert missing_rounds(run.rows[0]) == []

@@ -1,0 +1,38 @@
+"""The doctor, on machines with something missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fablint.measure import examine
+
+
+def checks(system) -> dict[str, tuple[bool, str]]:
+    return {check.name: (check.ok, check.mend) for check in examine(system)}
+
+
+def test_a_machine_without_mpi(staged):
+    staged.variables["PATH"] = "/nowhere"
+    staged.variables.pop("FABLINT_MPICXX", None)
+    staged.interpreter = Path("/nowhere/python3")
+    found = checks(staged)
+    assert found["mpicxx"] == (False, "load an MPI module, set FABLINT_MPICXX, or pip install 'fablint[mpich]'")
+    assert "mpiexec" not in found
+    assert found["python"][0]
+
+
+def test_a_home_that_cannot_be_written(staged, tmp_path):
+    (tmp_path / "file").write_text("")
+    staged.variables["FABLINT_HOME"] = str(tmp_path / "file" / "home")
+    assert checks(staged)["FABLINT_HOME"] == (False, "set FABLINT_HOME to a directory you can write")
+    staged.variables["FABLINT_HOME"] = str(tmp_path / "not" / "yet")
+    assert checks(staged)["FABLINT_HOME"] == (True, "")
+    assert not (tmp_path / "not").exists()
+
+
+def test_a_shell_bound_to_one_cpu_is_told(staged, monkeypatch):
+    staged.cpus = frozenset({3})
+    monkeypatch.setattr(type(staged), "cpu_count", lambda self: 8)
+    assert checks(staged)["CPUs"][0] is False
+    staged.cpus = frozenset({3, 4})
+    assert checks(staged)["CPUs"][0] is True

@@ -1,0 +1,111 @@
+"""Launchers, from what real ones print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fablint.errors import UsageError
+from fablint.measure.launcher import Death, find_mpiexec, identify
+from fablint.measure.launchers import LAUNCHERS
+from fablint.measure.launchers.hydra import Hydra, IntelHydra
+from fablint.measure.launchers.openmpi import OpenMpi
+
+VERSIONS = {
+    "mpiexec (OpenRTE) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n": OpenMpi,
+    "mpirun (Open MPI) 5.0.3\n": OpenMpi,
+    "HYDRA build details:\n    Version:                                 4.0.2\n": Hydra,
+    "Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619 (id: c2e19c2f3e)\n": IntelHydra,
+}
+
+OPENMPI_KILLED = """\
+--------------------------------------------------------------------------
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+--------------------------------------------------------------------------
+mpiexec noticed that process rank 5 with PID 0 on node nid000007 exited on
+signal 9 (Killed).
+--------------------------------------------------------------------------
+"""
+
+MPICH_KILLED = """\
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 7301 RUNNING AT vm
+=   EXIT CODE: 9
+=   CLEANING UP REMAINING PROCESSES
+=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES
+===================================================================================
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)
+"""
+
+INTEL_KILLED = """\
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   RANK 1 PID 4711 RUNNING AT n12
+=   KILLED BY SIGNAL: 11 (Segmentation fault)
+===================================================================================
+"""
+
+
+def launcher_script(folder: Path, name: str, version: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "version.txt").write_text(version)
+    program = folder / name
+    program.write_text(f"#!/bin/sh\ncat {folder}/version.txt\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize(("version", "kind"), VERSIONS.items())
+def test_a_launcher_is_known_by_its_version(version, kind):
+    assert [type(launcher) for launcher in LAUNCHERS if launcher.recognises(version)] == [kind]
+
+
+def test_open_mpi_gives_the_rank():
+    assert OpenMpi().deaths(OPENMPI_KILLED.splitlines()) == [
+        Death(5, None, "nid000007", "was ended by signal 9 (Killed)")
+    ]
+
+
+def test_mpich_gives_the_pid():
+    assert Hydra().deaths(MPICH_KILLED.splitlines()) == [Death(None, 7301, "vm", "was ended by signal 9 (Killed)")]
+
+
+def test_intel_gives_both():
+    assert IntelHydra().deaths(INTEL_KILLED.splitlines()) == [
+        Death(1, 4711, "n12", "was ended by signal 11 (Segmentation fault)")
+    ]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.name)
+def test_ordinary_words_are_no_death(launcher):
+    assert launcher.deaths(["fablint-engine: error: rank 3 has no PID", "exit code 9"]) == []
+
+
+def test_open_mpi_lets_root_and_many_ranks_run():
+    assert OpenMpi().arguments(8, root=True) == ["--allow-run-as-root", "--oversubscribe", "-n", "8"]
+    assert OpenMpi().arguments(8, root=False) == ["--oversubscribe", "-n", "8"]
+
+
+def test_the_neighbour_of_mpicxx_is_taken_before_the_path(tmp_path, staged):
+    near = launcher_script(tmp_path / "near", "mpiexec.mpich", "HYDRA build details:\n    Version: 4.0.2\n")
+    far = launcher_script(tmp_path / "far", "mpiexec", "mpiexec (OpenRTE) 4.1.4\n")
+    staged.variables["PATH"] = f"{far.parent}:/usr/bin:/bin"
+    found = find_mpiexec(staged, near.with_name("mpicxx.mpich"))
+    assert (found.path, found.kind.name, found.version) == (near, "MPICH (Hydra)", "Version: 4.0.2")
+    elsewhere = find_mpiexec(staged, tmp_path / "nowhere" / "mpicxx")
+    assert (elsewhere.path, elsewhere.version) == (far, "mpiexec (OpenRTE) 4.1.4")
+
+
+def test_no_launcher_and_an_unknown_one_are_refused(tmp_path, staged):
+    staged.variables["PATH"] = str(tmp_path)
+    with pytest.raises(UsageError, match=r"no mpiexec beside .*mpicxx nor on the PATH: load the MPI module"):
+        find_mpiexec(staged, tmp_path / "mpicxx")
+    staged.variables["PATH"] = "/usr/bin:/bin"
+    with pytest.raises(
+        UsageError, match=r"unknown kind \(Some MPI 1.0\): use an MPI with one of these: Open MPI, Intel"
+    ):
+        identify(staged, launcher_script(tmp_path / "odd", "mpiexec", "Some MPI 1.0\n"))

@@ -1,0 +1,48 @@
+"""Progress: nothing for short jobs, a line now and then off a terminal, a bar on one."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from fablint.measure import Shown
+from fablint.system import System
+
+
+class FakeClock(System):
+    time_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.time_s
+
+
+def shown(*, terminal: bool, at: list[float]) -> str:
+    """What is on the screen after 100 steps' worth of reports at the given seconds."""
+    clock, screen = FakeClock(), io.StringIO()
+    console = Console(file=screen, force_terminal=terminal, width=80, color_system=None)
+    with Shown(clock, console) as progress:
+        for done, clock.time_s in enumerate(at, 1):
+            progress.step("latency", done, 100, 100.0 - done)
+    return screen.getvalue()
+
+
+def test_a_short_job_shows_nothing():
+    assert shown(terminal=False, at=[0.1, 1.0, 1.9]) == ""
+    assert shown(terminal=True, at=[0.1, 1.0, 1.9]) == ""
+
+
+def test_off_a_terminal_lines_come_every_two_seconds():
+    text = shown(terminal=False, at=[0.5, 2.0, 2.5, 3.9, 4.1, 6.5])
+    assert text.splitlines() == [
+        "latency: 2 of 100, 98 s left",
+        "latency: 5 of 100, 95 s left",
+        "latency: 6 of 100, 94 s left",
+    ]
+
+
+def test_on_a_terminal_there_is_a_bar():
+    text = shown(terminal=True, at=[2.5, 3.0])
+    assert "latency" in text
+    assert "2/100" in text
+    assert "98 s left" in text

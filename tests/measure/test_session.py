@@ -1,0 +1,164 @@
+"""The session, with a fake engine that says and does what a test wants; the real one is driven in tests/cli."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fablint.measure import Engine, Mpiexec, Outcome, name_deaths, run_engine, session
+from fablint.measure.launcher import Death
+from fablint.measure.launchers.hydra import Hydra
+from fablint.model import Plan, PlanRow
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+PLAN = Plan(2, (PlanRow("latency", 3, 1.0), PlanRow("bandwidth", 1, 1.0)))
+
+
+class FakeLauncher(Hydra):
+    """Starts one process with this interpreter, whatever the number of ranks."""
+
+    def arguments(self, ranks: int, *, root: bool) -> list[str]:
+        return []
+
+
+@dataclass
+class Recorded:
+    """Progress as a list."""
+
+    steps: list[tuple[str, int, int, float | None]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
+        self.steps.append((task, done, total, left_s))
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture
+def play(staged, tmp_path):
+    """Run the fake engine through a script; returns the outcome and what progress was shown."""
+
+    def run(*script: str) -> tuple[Outcome, Recorded]:
+        staged.variables["FAKE_ENGINE_SCRIPT"] = "\n".join(script)
+        engine = Engine("key", FAKE, Path("mpicxx"), "", (), "", "")
+        recorded = Recorded()
+        mpiexec = Mpiexec(Path(sys.executable), FakeLauncher(), "fake")
+        return run_engine(staged, recorded, mpiexec, engine, PLAN, tmp_path / "x.run"), recorded
+
+    return run
+
+
+def test_the_plan_reaches_the_engine(play):
+    outcome, _ = play("say-plan", "exit 2")
+    assert outcome == Outcome(2, "latency bandwidth".replace(" ", "\n").splitlines()[0])
+
+
+def test_rounds_become_progress_that_names_the_row(play):
+    outcome, shown = play(
+        "say latency: round 1 of 3, 3.1 s left",
+        "say latency: round 3 of 3, 1.0 s left",
+        "say bandwidth: round 1 of 1",
+        "exit 0",
+    )
+    assert outcome == Outcome(0)
+    assert shown.steps == [
+        ("row 1 of 2, latency", 1, 3, 3.1),
+        ("row 1 of 2, latency", 3, 3, 1.0),
+        ("row 2 of 2, bandwidth", 1, 1, None),
+    ]
+
+
+def test_the_first_error_line_is_the_reason(play):
+    outcome, _ = play("say error: unknown kernel 'latncy'", "say error: another", "exit 2")
+    assert outcome == Outcome(2, "unknown kernel 'latncy'")
+
+
+def test_damaged_payloads_are_status_one(play):
+    outcome, _ = play("make-run", "exit 1")
+    assert outcome == Outcome(1)
+
+
+def test_a_launcher_that_fails_is_not_taken_for_damaged_payloads(play):
+    outcome, _ = play("launcher-says ------", "launcher-says There are not enough slots available", "exit 1")
+    assert outcome.status == 3
+    assert outcome.error.endswith("failed: There are not enough slots available")
+
+
+def test_the_engine_names_a_rank_that_hangs(play):
+    line = "say lost: rank 5 (nid000007), round 12, partner 3: no message for 60 s"
+    outcome, _ = play(line, "launcher-says =   PID 77 RUNNING AT vm", "launcher-says =   EXIT CODE: 3", "exit 3")
+    assert outcome.status == 3
+    assert [dict(lost.entry()) for lost in outcome.lost] == [
+        {"rank": 5, "host": "nid000007", "round": 12, "partner": 3, "reason": "was lost (no message for 60 s)"}
+    ]
+    assert outcome.deaths == ()
+
+
+def test_a_rank_that_was_lost_accuses_nobody(play):
+    outcome, _ = play(
+        "say lost: rank 2 (b), round 30, partner 1: no message for 60 s",
+        "say lost: rank 1 (a), round 30, partner 2: no message for 60 s",
+        "exit 3",
+    )
+    assert [lost.rank for lost in outcome.lost] == [2]
+
+
+def test_the_launcher_names_a_rank_that_was_killed(play):
+    outcome, _ = play("make-run", "launcher-says =   PID 77 RUNNING AT vm", "launcher-says =   EXIT CODE: 9", "exit 9")
+    assert (outcome.status, outcome.lost) == (3, ())
+    assert outcome.deaths == (Death(None, 77, "vm", "was ended by signal 9 (Killed)"),)
+
+
+def test_deaths_are_named_by_rank_and_host():
+    attributes = {"rank_pid": [70, 77, 90, 90, 50], "hosts": ["a", "b", "c"], "rank_host": [0, 0, 0, 1, 2]}
+    deaths = [
+        Death(3, None, "10.0.0.2"),
+        Death(None, 50, "10.0.0.3"),
+        Death(None, 77, "10.0.0.1"),
+        Death(None, 90, "b"),
+    ]
+    named = [(lost.rank, lost.host) for lost in name_deaths(deaths, attributes)]
+    assert named == [(3, "b"), (4, "c"), (None, "a"), (None, "b")]
+
+
+def test_survivors_that_hang_are_ended(play, monkeypatch):
+    monkeypatch.setattr(session, "LOST_S", 0.5)
+    outcome, _ = play(
+        "say lost: rank 1 (b), round 0, partner none: no message for 60 s", "leave-a-child-that-hangs", "hang"
+    )
+    assert outcome.status == 3
+    assert _running(FAKE) == []
+
+
+def test_a_second_signal_ends_an_engine_that_does_not_stop(play):
+    def twice() -> None:
+        for _ in range(2):
+            time.sleep(1.0)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=twice)
+    sender.start()
+    outcome, shown = play("make-run", "leave-a-child-that-hangs", "hang")
+    sender.join()
+    assert (outcome.status, outcome.stopped_by) == (3, signal.SIGINT)
+    assert shown.notes == ["fablint: stopping after the round under way; once more to stop now"]
+    assert _running(FAKE) == []
+
+
+def _running(program: Path) -> Sequence[str]:
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in lines if str(program) in line]

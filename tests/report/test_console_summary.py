@@ -1,0 +1,107 @@
+"""The terminal summary: short, verdict first, honest about what is left out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case, incomplete_case
+
+from fablint.model import Finding, State
+from fablint.report import console_summary
+from fablint.report.console import MAX_LINES
+from fablint.simulate import full_mesh, simulate
+
+HOSTILE = "evil\x1b[2J\nhost"
+
+
+def many_faults(count):
+    faults = [
+        SLOW_HOST.model_copy(update={"name": f"n{index:04d}", "effect": -0.3 - index / 10_000})
+        for index in range(count)
+    ]
+    fabric = full_mesh(2, 4)
+    run = simulate(fabric, seed=1)
+    return run, diagnose(
+        run, fabric.topology, "fault", [HEALTHY, *faults], notes=[f"note {index}" for index in range(5)]
+    )
+
+
+@pytest.mark.parametrize("width", [80, 100, 40])
+@pytest.mark.parametrize("case", [healthy_case, fault_case, incomplete_case, lambda: many_faults(400)])
+def test_summary_stays_within_25_lines_and_the_width(case, width):
+    lines = console_summary(*case(), width=width).splitlines()
+    assert len(lines) <= MAX_LINES
+    assert max(map(len, lines)) <= width
+
+
+def test_the_first_line_is_the_verdict():
+    for case, word in ((healthy_case, "PASS"), (fault_case, "FAULT"), (incomplete_case, "INCOMPLETE")):
+        assert console_summary(*case()).startswith(word)
+
+
+def test_a_fault_is_told_with_part_direction_effect_interval_evidence_alternatives_and_next_step():
+    summary = console_summary(*fault_case())
+    for words in (
+        "FAULT       host h13 tx (sending)  bandwidth -31 % [-33, -29]",
+        "63 of 63 partners",
+        "not told apart from: nic h13/nic0, cable h13=s1, port of s1",
+        "next: measure h13 in loopback",
+        "OK          host h[00-12,14-63]",
+    ):
+        assert words in summary
+
+
+def test_coverage_measurements_and_instrument_follow_the_findings():
+    summary = console_summary(*fault_case())
+    assert "4,032 of 4,032 pairs measured, 64 of 64 hosts judged" in summary
+    assert "64 hosts, 64 ranks, 2 rows; run complete; simulated" in summary
+    assert re.search(r"latency at 8 B: edge 1\.\d\d us, local 1\.\d\d us", summary)
+    assert re.search(r"bandwidth at 1 MiB: edge 2\d{4} MB/s", summary)
+    assert "resolution 1.00 ns" in summary
+
+
+def test_what_does_not_fit_is_counted_and_the_worst_comes_first():
+    lines = console_summary(*many_faults(400)).splitlines()
+    assert "host n0399" in lines[2]
+    named = sum("host n0" in line for line in lines)
+    rest = next(line for line in lines if "more (see report)" in line and "note" not in line)
+    assert int(re.search(r"\d+", rest)[0]) == 401 - named  # 400 faults and the folded healthy ones
+
+
+def test_healthy_hosts_are_folded_into_one_line():
+    run, diagnosis = healthy_case()
+    findings = [
+        HEALTHY.model_copy(update={"name": host, "effect": -0.001 * index}) for index, host in enumerate(run.hosts)
+    ]
+    summary = console_summary(run, diagnose(run, diagnosis.topology, findings=findings))
+    assert "host h[00-63]  lost bandwidth below 6.3 %" in summary
+
+
+def test_colour_only_where_asked_for_and_without_changing_the_words():
+    run, diagnosis = fault_case()
+    plain, coloured = (console_summary(run, diagnosis, color=color) for color in (False, True))
+    assert "\x1b" not in plain
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+
+
+def test_names_cannot_steer_the_terminal():
+    run, diagnosis = fault_case()
+    finding = Finding(state=State.FAULT, component="host", name=HOSTILE, evidence=HOSTILE, next_step=HOSTILE)
+    diagnosis = diagnose(run, diagnosis.topology, "fault", (finding,), notes=(HOSTILE,))
+    summary = console_summary(run, diagnosis)
+    assert "\x1b" not in summary
+    assert len(summary.splitlines()) <= MAX_LINES
+
+
+def test_notes_of_the_reader_are_told():
+    run, diagnosis = healthy_case()
+    assert "a chunk is missing" in console_summary(replace(run, notes=["a chunk is missing"]), diagnosis)
+
+
+def test_skipped_rows_say_why():
+    run, diagnosis = healthy_case()
+    row = replace(run.rows[0], attributes={**run.rows[0].attributes, "state": "skipped", "reason": "no memory"})
+    assert "latency: skipped, no memory" in console_summary(replace(run, rows=(row,)), diagnosis)

@@ -1,0 +1,109 @@
+"""Maps keep the worst cell of every block, and tell missing from slow."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fablint.model import Placement
+from fablint.report.heatmap import HeatMap, block_side, topological_order
+from fablint.report.png import grey_png
+
+
+def pixels(image):
+    """An independent reading of an unfiltered 8-bit greyscale PNG."""
+    data, at, parts = base64.b64decode(image.partition(",")[2]), 8, {}
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert zlib.crc32(kind + content) == struct.unpack_from(">I", data, at + 8 + length)[0]
+        parts[kind], at = content, at + 12 + length
+    width, height, depth, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
+    assert (depth, colour) == (8, 0)
+    lines = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not lines[:, 0].any()
+    return lines[:, 1:]
+
+
+def planes(encoded, mode="raw"):
+    layer = encoded["layers"][mode]
+    found = np.split(pixels(layer["image"]).astype(int), len(layer["planes"]), axis=1)
+    assert layer["sum"] == sum(int(plane.sum()) for plane in found)
+    return dict(zip(layer["planes"], found, strict=True))
+
+
+def log_times(encoded, mode="raw"):
+    found = planes(encoded, mode)
+    code = found["high"] * 256 + found["low"]
+    return np.where(code > 0, encoded["low"] + (code - 1) * encoded["step"], np.nan)
+
+
+def test_a_png_passes_every_value():
+    image = np.arange(256, dtype=np.uint8).reshape(8, 32)
+    data = "data:image/png;base64," + base64.b64encode(grey_png(image)).decode()
+    assert (pixels(data) == image).all()
+
+
+@settings(deadline=None)
+@given(st.integers(2, 40), st.integers(1, 7), st.integers(0, 2**32 - 1), st.floats(0, 0.9))
+def test_every_block_shows_its_worst_cell_and_names_it(ranks, side, seed, missing):
+    rng = np.random.default_rng(seed)
+    log_time = rng.normal(-13, 1, (ranks, ranks)).astype(np.float32)
+    log_time[rng.random((ranks, ranks)) < missing] = np.nan
+    residual = rng.normal(0, 1, (ranks, ranks)).astype(np.float32) + 0 * log_time
+    order = rng.permutation(ranks).astype(np.int32)
+    heatmap = HeatMap(order, side)
+    everyone = np.arange(ranks)[None]
+    for start in range(0, ranks, 3):
+        rows = slice(start, start + 3)
+        heatmap.add(np.arange(ranks)[rows], everyone, log_time[rows], residual[rows])
+    encoded = heatmap.encode()
+    for mode in encoded["layers"]:
+        key = (residual if mode == "residual" else log_time)[np.ix_(order, order)]
+        shown, found = log_times(encoded, mode), planes(encoded, mode)
+        for y, x in np.ndindex(shown.shape):
+            block = key[y * side : (y + 1) * side, x * side : (x + 1) * side]
+            if np.isnan(block).all():
+                assert np.isnan(shown[y, x])
+                continue
+            inside = np.unravel_index(np.nanargmax(block), block.shape)
+            if side > 1:
+                assert (found["source"][y, x], found["partner"][y, x]) == inside
+            pair = order[y * side + inside[0]], order[x * side + inside[1]]
+            assert shown[y, x] == pytest.approx(log_time[pair], abs=encoded["step"])
+
+
+def test_one_bad_pair_of_a_million_survives():
+    ranks, side = 1000, 50
+    log_time = np.full((ranks, ranks), -13.0, dtype=np.float32)
+    log_time[123, 456] = -12.0
+    heatmap = HeatMap(np.arange(ranks, dtype=np.int32), side)
+    heatmap.add(np.arange(ranks), np.arange(ranks)[None], log_time, log_time + 13)
+    encoded = heatmap.encode()
+    for mode in ("raw", "residual"):
+        shown = log_times(encoded, mode)
+        assert np.argwhere(shown > -12.5).tolist() == [[123 // side, 456 // side]]
+
+
+def test_ranks_stand_in_the_order_of_group_switch_and_host():
+    placement = Placement(
+        host=np.array([0, 1, 2, 3, 4]),
+        switch=np.array([2, 0, 1, -1, 0]),
+        group=np.array([0, 1, 0, -1, 1]),
+        switches=("s1", "s10", "s2"),
+        groups=("g0", "g1"),
+    )
+    assert topological_order(placement).tolist() == [0, 2, 1, 4, 3]  # s2 before s10; unknown last
+
+
+@pytest.mark.parametrize(
+    ("ranks", "maps", "side"), [(8, 46, 1), (1500, 1, 1), (1501, 1, 2), (10_000, 1, 7), (10_000, 4, 13)]
+)
+def test_block_side_keeps_to_the_budget(ranks, maps, side):
+    assert block_side(ranks, maps) == side

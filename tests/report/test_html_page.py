@@ -1,0 +1,163 @@
+"""The HTML page: it runs in a real browser, asks nobody for anything, and believes nothing that it is told."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from browser import dom, needs_chromium
+from report_cases import (
+    bench_run,
+    diagnose,
+    fault_case,
+    healthy_case,
+    incomplete_case,
+    large_case,
+    sparse_case,
+)
+
+from fablint.errors import UsageError
+from fablint.model import Finding, State
+from fablint.report import text, write_html
+from fablint.report.page import embeddable
+
+ATTACK = "</script><img src=x onerror=alert(1)>"
+
+
+def written(case, tmp_path):
+    path = tmp_path / "report" / "index.html"
+    write_html(*case, path)
+    return path
+
+
+def opened(case, tmp_path, address=""):
+    """The DOM of a case's page, which ran without an error."""
+    page = dom(written(case, tmp_path), tmp_path / "profile", address)
+    assert 'data-ready="true"' in page
+    assert "data-error" not in page
+    return page
+
+
+def readout(page):
+    return html.unescape(re.search(r'<p id="readout"[^>]*>(.*?)</p>', page)[1])
+
+
+def hostile_case():
+    run, diagnosis = fault_case()
+    hosts = [ATTACK if host == "h13" else host for host in run.hosts]
+    attributes = {**run.attributes, "hosts": hosts, "environment": {"UCX_TLS": ATTACK}, "command": [ATTACK]}
+    finding = Finding(state=State.FAULT, component="host", name=ATTACK, evidence=ATTACK, next_step=ATTACK)
+    run = replace(run, attributes=attributes, notes=[ATTACK])
+    return run, diagnose(run, diagnosis.topology, "fault", (finding,))
+
+
+@needs_chromium
+def test_the_address_points_at_a_cell_and_the_page_says_what_it_is(tmp_path):
+    run, diagnosis = fault_case()
+    address = "#row=bandwidth&size=1048576&mode=residual&src=13&dst=20"
+    said = readout(opened((run, diagnosis), tmp_path, address))
+    seconds = float(run.row("bandwidth").arrays["time_median"][0, 13, 20, 0])
+    fit = next(fit for fit in diagnosis.fits if fit.row == "bandwidth")
+    model = fit.class_time["local"] * np.exp(fit.tx[13] + fit.rx[20])
+    match = re.fullmatch(r"h13 \u2192 h20: (\d+) MB/s, ([-+.\d]+) % against the model, local", said)
+    assert float(match[1]) == pytest.approx((1 << 20) / seconds / 1e6, rel=1e-3)
+    assert float(match[2]) == pytest.approx(100 * (model / seconds - 1), abs=0.15)
+
+
+@needs_chromium
+def test_a_missing_cell_is_said_to_be_missing(tmp_path):
+    said = readout(opened(incomplete_case(), tmp_path, "#row=latency&size=8&src=5&dst=9"))
+    assert said == "h05 \u2192 h09: not measured"
+
+
+@needs_chromium
+def test_a_list_run_shows_rounds_and_names_the_pair(tmp_path):
+    run, diagnosis = sparse_case()
+    row = run.row("latency")
+    dst = int(row.arrays["dst"][3, 2])
+    said = readout(opened((run, diagnosis), tmp_path, f"#row=latency&size=8&src=3&dst={dst}"))
+    seconds = float(row.arrays["time_median"][3, 2, 0])
+    assert said.startswith(f"h03 \u2192 h{dst:02d}: {1e6 * seconds:.2f} us")
+    assert said.endswith("round 2")
+
+
+@needs_chromium
+def test_in_a_thinned_out_map_the_worst_pair_of_a_block_is_named(tmp_path):
+    said = readout(opened(large_case(1501), tmp_path, "#row=latency&size=8&src=10&dst=6"))
+    assert said == "nid000011 \u2192 nid000007: 6.25 us, between hosts, worst of 4 pairs here"
+
+
+@needs_chromium
+def test_a_hostile_host_name_stays_text(tmp_path):
+    page = opened(hostile_case(), tmp_path)
+    assert "<img" not in page
+    assert html.escape(ATTACK, quote=False) in page
+
+
+def test_a_hostile_host_name_cannot_leave_the_embedded_data(tmp_path):
+    source = written(hostile_case(), tmp_path).read_text()
+    assert "<img" not in source
+    assert source.count("</script>") == 2
+    data = re.search(r'id="data">(.*?)</script>', source, re.DOTALL)[1]
+    assert ATTACK in json.loads(data)["hosts"]
+    assert json.loads(embeddable("<>&\u2028\u2029")) == "<>&\u2028\u2029"
+
+
+@pytest.mark.parametrize("case", [fault_case, sparse_case, hostile_case])
+def test_nothing_is_fetched_from_anywhere(case, tmp_path):
+    source = written(case(), tmp_path).read_text()
+    assert "default-src 'none'" in source
+    assert re.findall(r"(?:https?:|wss?:|ftp:)?//[\w.-]+\.\w+", re.sub(r"base64,[\w+/=]*", "", source)) == []
+    assert re.findall(r"\s(?:src|href)=", re.sub(r"\\u003c.*?\\u003e|&lt;.*?&gt;", "", source)) == []
+
+
+def test_the_verdict_and_the_findings_come_before_everything_else(tmp_path):
+    source = written(fault_case(), tmp_path).read_text()
+    body = source[source.index("<body>") :]
+    places = [
+        body.index(words) for words in ("<b>FAULT</b>", "<b>h13</b>", "63 of 63 partners", "Every pair", "How this was")
+    ]
+    assert places == sorted(places)
+
+
+def test_the_facts_of_the_run_are_told(tmp_path):
+    source = html.unescape(written(incomplete_case(), tmp_path).read_text())
+    for words in ("rank 5 (h05), round 20", "resolution 1.00 ns", "latency --pattern all-pairs", "2,542 of 4,032"):
+        assert words in source
+
+
+def test_figures_of_the_row_are_those_of_its_pairs(tmp_path):
+    run, diagnosis = healthy_case()
+    source = written((run, diagnosis), tmp_path).read_text()
+    times = run.row("latency").arrays["time_median"]
+    times = times[np.isfinite(times)].astype(float)
+    for seconds in (times.min(), np.median(times), np.quantile(times, 0.99), times.max()):
+        assert f">{text.duration(seconds)}<" in source
+
+
+def test_a_row_without_times_and_a_run_without_facts_still_make_a_page(tmp_path):
+    run = bench_run("latency", samples=np.full(10, 1e-6))
+    bare = {name: array for name, array in run.rows[0].arrays.items() if not name.startswith("time_")}
+    run = replace(run, rows=(replace(run.rows[0], arrays=bare),))
+    assert "How this was measured" in written((run, diagnose(run, None)), tmp_path).read_text()
+
+
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "report").write_text("a file where the folder should be")
+    with pytest.raises(UsageError, match=r"cannot write the report .*index\.html"):
+        written(healthy_case(), tmp_path)
+
+
+def test_forty_sizes_share_the_room_of_one_page(tmp_path):
+    """The maps share one budget of pixels: more of them are thinned out, not added up."""
+    run, _ = large_case(300)
+    row = run.rows[0]
+    many = np.repeat(row.arrays["time_median"], 40, axis=3)
+    arrays = {"time_median": many, "count": np.isfinite(many), "size": 2 ** np.arange(40)}
+    run = replace(run, rows=(replace(row, arrays=arrays),))
+    path = written((run, diagnose(replace(run, rows=()), None)), tmp_path)
+    assert path.stat().st_size < 25e6

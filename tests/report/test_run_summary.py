@@ -1,0 +1,63 @@
+"""`fablint show`: what the run holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_cases import bench_run, healthy_case, incomplete_case
+
+from fablint.report import run_summary
+from fablint.report.show import row_facts, start_skew
+
+
+def test_state_hosts_cells_and_instrument():
+    summary = run_summary(healthy_case()[0])
+    for words in (
+        "state       complete",
+        "64: h[00-63]",
+        "4,032 of 4,032 (100 %)",
+        "resolution 1.00 ns",
+        "latency --pattern",
+    ):
+        assert words in summary
+
+
+def test_an_interrupted_run_says_how_far_it_got_and_who_was_lost():
+    summary = run_summary(incomplete_case()[0])
+    assert "2,542 of 4,032" in summary
+    assert "rank 5 (h05), round 20, partner 12: no message for 60 s" in summary
+
+
+def test_start_skew_is_the_spread_of_the_pairs_of_a_round():
+    run, _ = healthy_case()
+    row = run.rows[0]
+    assert start_skew(row) == pytest.approx(0.0, abs=1e-12)  # the simulator starts all at once
+    started = row.arrays["started"].copy()
+    started[0, 3, :] += 5e-6  # rank 3 leads late; the other direction of the pair is not moved
+    started[0, :, 3] += 5e-6
+    late = replace(row, arrays={**row.arrays, "started": started})
+    assert start_skew(late) == pytest.approx(5e-6)
+    assert start_skew(replace(late, attributes={**row.attributes, "order": "serial"})) is None
+
+
+def test_start_skew_of_a_list_takes_the_first_direction_of_each_pair():
+    row = bench_run("latency", samples=np.full(10, 1e-6), ranks=4).rows[0]
+    started = np.array([[0.0], [0.5], [0.002], [0.7]])  # pairs 0-1 and 2-3: they start at 0 and at 0.002
+    assert start_skew(replace(row, arrays={**row.arrays, "started": started})) == pytest.approx(0.002)
+
+
+def test_all_but_one_cell_are_not_100_percent():
+    row = healthy_case()[0].rows[0]
+    counts = row.arrays["count"].copy()
+    counts[0, 1, 2, 0] = 0
+    cells = row_facts(replace(row, arrays={**row.arrays, "count": counts})).cells
+    assert cells == "4,031 of 4,032 (99.9 %)"
+
+
+def test_schedule_overhead():
+    row = healthy_case()[0].rows[0]
+    row = replace(row, attributes={**row.attributes, "measuring_s": 10.0, "wall_s": 10.5})
+    assert row_facts(row).overhead == pytest.approx(0.05)
+    assert "schedule overhead 5.0 %" in row_facts(row).timing

@@ -16,16 +16,18 @@ class Heartbeat {
         set(Phase::measuring, partner, 0);
     }
     void waiting(int rank, int stage) { set(Phase::waiting, rank, stage); }
-    void beat() { ++beats_; }  // a message arrived
+    void beat() { ++beats_; }        // a message arrived
+    void peer_lives() { ++signs_; }  // the rank waited for has answered a question: it waits itself
 
     struct Reading {
         std::uint64_t beats;
+        std::uint64_t signs;
         Phase phase;
         int peer;   // the rank waited for
         int stage;  // of the rendezvous
         std::int64_t round;
     };
-    Reading read() const { return {beats_, phase_, peer_, stage_, round_}; }
+    Reading read() const { return {beats_, signs_, phase_, peer_, stage_, round_}; }
 
   private:
     void set(Phase phase, int peer, int stage) {
@@ -36,6 +38,7 @@ class Heartbeat {
     }
 
     std::atomic<std::uint64_t> beats_{0};
+    std::atomic<std::uint64_t> signs_{0};
     std::atomic<Phase> phase_{Phase::busy};
     std::atomic<int> peer_{-1};
     std::atomic<int> stage_{0};

@@ -82,6 +82,7 @@ std::unique_ptr<Watchdog> watch(Team& team, double limit_s, double round_s, Stor
     limit_s = 0.0;
 #endif
     if (limit_s <= 0.0) return nullptr;
+    team.set_ask_after(limit_s / 3.0);
     return std::make_unique<Watchdog>(team, limit_s, round_s, [store] {
         if (store != nullptr) store->rescue();
     });

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <numeric>
@@ -14,12 +15,15 @@ namespace {
 constexpr int rendezvous_tag = 1000;  // + stage
 constexpr int control_tag = 1;
 constexpr int clock_tag = 2;
+constexpr int question_tag = 3;
+constexpr int answer_tag = 4;
 }  // namespace
 
 Team::Team(const Clock& clock) : clock_(clock) {
     MPI_Comm_dup(MPI_COMM_WORLD, &control_);
     MPI_Comm_rank(control_, &rank_);
     MPI_Comm_size(control_, &size_);
+    asked_.resize(static_cast<std::size_t>(size_), false);
     find_hosts();
     synchronise_clocks();
 }
@@ -98,24 +102,54 @@ void Team::answer_offset(int parent) {
     uncertainty_ = answer[1];
 }
 
-void Team::wait(MPI_Request& request) const {
-    if (!patient_) {
+void Team::wait(MPI_Request& request, int peer) {
+    const bool asks = std::isfinite(ask_after_s_);
+    if (!patient_ && !asks) {
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         return;
     }
-    // Spin for about as long as a switch of processes takes, then sleep ever longer.
+    // A patient rank spins for about as long as a switch of processes takes, then sleeps ever longer.
     constexpr int spins = 200;
     constexpr long longest_sleep_ns = 500'000;
     long sleep_ns = 20'000;
     int done = 0;
+    bool asking = false;
+    double next_touch = clock_.now() + ask_after_s_;
     for (int spin = 0;; ++spin) {
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         if (done != 0) return;
-        if (spin < spins) continue;
+        if (asks && clock_.now() > next_touch) {
+            keep_in_touch(peer, asking);
+            next_touch = clock_.now() + 0.1 * ask_after_s_;
+        }
+        if (!patient_ || spin < spins) continue;
         const timespec pause = {0, sleep_ns};
         nanosleep(&pause, nullptr);
         sleep_ns = std::min(longest_sleep_ns, sleep_ns + sleep_ns / 2);
     }
+}
+
+// Answers those who wait for this rank, and asks the one it waits for: one question at a time, since that one may be
+// measuring and answers only when it waits. `asking`: whether this wait has begun to ask, so that answers are for it.
+void Team::keep_in_touch(int peer, bool& asking) {
+    char nothing = 0;
+    int there = 0;
+    MPI_Status status;
+    for (;;) {
+        MPI_Iprobe(MPI_ANY_SOURCE, question_tag, control_, &there, &status);
+        if (there == 0) break;
+        MPI_Recv(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, question_tag, control_, MPI_STATUS_IGNORE);
+        MPI_Send(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, answer_tag, control_);
+    }
+    const auto index = static_cast<std::size_t>(peer);
+    MPI_Iprobe(peer, answer_tag, control_, &there, MPI_STATUS_IGNORE);
+    if (there != 0) {
+        MPI_Recv(&nothing, 1, MPI_CHAR, peer, answer_tag, control_, MPI_STATUS_IGNORE);
+        asked_[index] = false;
+        if (asking) heartbeat_.peer_lives();
+    }
+    if (!asked_[index]) MPI_Send(&nothing, 1, MPI_CHAR, peer, question_tag, control_);
+    asked_[index] = asking = true;
 }
 
 Signal Team::rendezvous(Signal mine) {
@@ -130,8 +164,8 @@ Signal Team::rendezvous(Signal mine) {
         MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, from, rendezvous_tag + stage, control_, &requests[0]);
         const Signal told = all;
         MPI_Isend(&told, sizeof told, MPI_BYTE, to, rendezvous_tag + stage, control_, &requests[1]);
-        wait(requests[0]);
-        wait(requests[1]);
+        wait(requests[0], from);
+        wait(requests[1], to);
         all.flags |= theirs.flags;
         all.largest = std::max(all.largest, theirs.largest);
     }
@@ -159,6 +193,7 @@ std::string Team::broadcast(std::string text) {
 }
 
 std::vector<std::string> Team::gather(const std::string& text) {
+    rendezvous();  // where a rank that hangs is named
     const auto length = static_cast<int>(text.size());
     const bool root = rank_ == 0;
     std::vector<int> lengths(root ? static_cast<std::size_t>(size_) : 0);
@@ -176,7 +211,9 @@ std::vector<std::string> Team::gather(const std::string& text) {
 void Team::tell(int rank, const void* data, int bytes) { MPI_Send(data, bytes, MPI_BYTE, rank, control_tag, control_); }
 
 void Team::hear(int rank, void* data, int bytes) {
-    MPI_Recv(data, bytes, MPI_BYTE, rank, control_tag, control_, MPI_STATUS_IGNORE);
+    MPI_Request request;
+    MPI_Irecv(data, bytes, MPI_BYTE, rank, control_tag, control_, &request);
+    wait(request, rank);
 }
 
 std::vector<char> Team::hear_any_length(int rank) {

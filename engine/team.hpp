@@ -1,6 +1,7 @@
 // All ranks of the run together: who is where, a common clock, and the few things they decide in common.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class Team {
 
     // With more ranks than CPUs, a rank that waits must sleep, or it takes the CPU from those that measure.
     void set_patient(bool patient) { patient_ = patient; }
+    // Who has waited so long asks the rank it waits for whether that one waits too (seconds; infinite: never asks).
+    void set_ask_after(double seconds) { ask_after_s_ = seconds; }
     bool patient() const { return patient_; }
 
     // Nobody leaves before everybody has come. A dissemination barrier (Hensgen, Finkel, Manber 1988) that carries the
@@ -76,7 +79,8 @@ class Team {
     void synchronise_clocks();
     void measure_offset(int child);
     void answer_offset(int parent);
-    void wait(MPI_Request& request) const;
+    void wait(MPI_Request& request, int peer);
+    void keep_in_touch(int peer, bool& asking);
 
     const Clock& clock_;
     MPI_Comm control_ = MPI_COMM_NULL;
@@ -84,6 +88,8 @@ class Team {
     int size_ = 1;
     int first_rank_on_my_host_ = 0;
     bool patient_ = false;
+    double ask_after_s_ = std::numeric_limits<double>::infinity();
+    std::vector<bool> asked_;  // by rank: a question of mine is unanswered
     double offset_ = 0.0;
     double uncertainty_ = 0.0;
     std::vector<std::string> hosts_;

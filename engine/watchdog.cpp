@@ -33,27 +33,27 @@ Watchdog::~Watchdog() {
 
 void Watchdog::watch() {
     Heartbeat::Reading last = team_.heartbeat().read();
-    auto since = SteadyTime::now();
+    auto since = SteadyTime::now();  // the last progress
+    auto heard = since;              // the last progress or answer
     auto glanced = since;
     bool rescued = false;
     while (!over_) {
         std::this_thread::sleep_for(glance);
         // A long gap between two glances: it was this process that stood still, and it has nobody to accuse.
-        if (seconds_since(glanced) > own_stop_s) since = SteadyTime::now();
+        if (seconds_since(glanced) > own_stop_s) since = heard = SteadyTime::now();
         glanced = SteadyTime::now();
         const Heartbeat::Reading now = team_.heartbeat().read();
         if (now.beats != last.beats) {
-            last = now;
             since = SteadyTime::now();
             rescued = false;
-            continue;
         }
-        const double silent_s = seconds_since(since);
-        if (!rescued && silent_s > rescue_after_s && now.phase != Heartbeat::Phase::busy) {
+        if (now.beats != last.beats || now.signs != last.signs) heard = SteadyTime::now();
+        last = now;
+        if (!rescued && seconds_since(since) > rescue_after_s && now.phase != Heartbeat::Phase::busy) {
             rescue_();
             rescued = true;
         }
-        if (silent_s > patience_s(now)) report(now, silent_s);
+        if (seconds_since(heard) > patience_s(now)) report(now, seconds_since(heard));
     }
 }
 

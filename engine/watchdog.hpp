@@ -8,10 +8,10 @@
 
 namespace fablint {
 
-// The rank that waits for the hung rank directly speaks first: a pair that measures after `limit_s` without a message,
-// ranks that wait at a rendezvous after a round's longest duration more, those at a later stage of it (who may wait for
-// a mere victim) later still. Whoever speaks writes its `lost:` line and ends its process, upon which the launcher ends
-// the others.
+// A rank accuses the one it waits for only if that one does not say that it waits itself (Team::wait asks): so victims
+// are not accused. In a pair it speaks after `limit_s` without a message; at a rendezvous, where the other may rightly be
+// measuring, after a round's longest duration more. Whoever speaks writes its `lost:` line and ends its process, upon
+// which the launcher ends the others.
 class Watchdog {
   public:
     // `round_s`: how long a round may take. `rescue`: called from the watchdog's thread when the rank has made no

@@ -1,14 +1,14 @@
 #include "facts.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
+
+#include "counters.hpp"
+#include "sysfs.hpp"
 
 extern char** environ;
 
@@ -16,43 +16,19 @@ namespace fablint {
 
 namespace {
 
-std::vector<int> allowed_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cpus;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-            if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-    return cpus;
-}
-
 // The node that holds all these CPUs, -1 when they span several or sysfs does not say.
 int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
     std::set<int> nodes;
     for (const int cpu : cpus) {
         int found = -1;
-        std::error_code ignored;
-        const std::string folder = sysfs + "/devices/system/cpu/cpu" + std::to_string(cpu);
-        for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-            const std::string name = entry.path().filename().string();
+        for (const auto& entry : entries(sysfs + "/devices/system/cpu/cpu" + std::to_string(cpu))) {
+            const std::string name = entry.filename().string();
             if (name.rfind("node", 0) == 0) found = std::atoi(name.c_str() + 4);
         }
         nodes.insert(found);
         if (nodes.size() > 1) return -1;
     }
     return nodes.empty() ? -1 : *nodes.begin();
-}
-
-std::vector<int> unfold(const std::string& text) {
-    std::vector<int> numbers;
-    std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, ',');) {
-        const std::size_t dash = part.find('-');
-        const int first = std::atoi(part.c_str());
-        const int last = dash == std::string::npos ? first : std::atoi(part.c_str() + dash + 1);
-        for (int number = first; number <= last; ++number) numbers.push_back(number);
-    }
-    return numbers;
 }
 
 bool more_ranks_than_cpus(const std::vector<int>& rank_host, const std::vector<std::string>& cores) {
@@ -67,18 +43,6 @@ bool more_ranks_than_cpus(const std::vector<int>& rank_host, const std::vector<s
 }
 
 }  // namespace
-
-std::string fold(const std::vector<int>& numbers) {
-    std::string text;
-    for (std::size_t i = 0; i < numbers.size();) {
-        std::size_t j = i;
-        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
-        text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
-        if (j > i) text += "-" + std::to_string(numbers[j]);
-        i = j + 1;
-    }
-    return text;
-}
 
 Json relevant_environment() {
     static const std::array<const char*, 15> prefixes = {"OMPI_", "MPICH_", "MPIR_", "PMI",    "UCX_",
@@ -97,7 +61,7 @@ Json relevant_environment() {
     return object.json();
 }
 
-Facts::Facts(Team& team, const std::string& sysfs) : team_(team), sysfs_(sysfs) {
+Facts::Facts(Team& team, const std::string& sysfs, const std::optional<Binding>& binding) : team_(team), sysfs_(sysfs) {
     const std::vector<int> cpus = allowed_cpus();
     const int numa = numa_node_of(cpus, sysfs_);
     std::vector<Nic> nics;
@@ -105,7 +69,8 @@ Facts::Facts(Team& team, const std::string& sysfs) : team_(team), sysfs_(sysfs) 
     nics = find_nics(sysfs_);
 #endif
     cores_ = team_.gather(fold(cpus));
-    nearest_ = team_.gather(nearest_nic(nics, numa));
+    nearest_ = team_.gather(binding ? binding->nic : nearest_nic(nics, numa));
+    if (binding) describe_binding(*binding);
     for (const std::string& text : team_.gather(std::to_string(numa))) numa_.push_back(std::atoi(text.c_str()));
     for (const std::string& text : team_.gather(std::to_string(getpid()))) pids_.push_back(std::atoi(text.c_str()));
     const bool speaks_for_host = team_.first_rank_on_my_host() == team_.rank();
@@ -120,6 +85,17 @@ Facts::Facts(Team& team, const std::string& sysfs) : team_(team), sysfs_(sysfs) 
     const bool crowded = team_.rank() == 0 && more_ranks_than_cpus(team_.rank_host(), cores_);
     oversubscribed_ = team_.maximum(crowded ? 1.0 : 0.0) > 0.0;
 #endif
+}
+
+void Facts::describe_binding(const Binding& binding) {
+    std::map<std::string, std::vector<int>> ranks;
+    const std::vector<std::string> notes = team_.gather(binding.note);
+    for (std::size_t rank = 0; rank < notes.size(); ++rank)
+        if (!notes[rank].empty()) ranks[notes[rank]].push_back(static_cast<int>(rank));
+    std::vector<std::string> texts;
+    for (const auto& [note, with] : ranks)
+        texts.push_back((with.size() == 1 ? "rank " : "ranks ") + fold(with) + " not bound to CPUs: " + note);
+    binding_ = JsonObject().add("ranks_per_nic", binding.ranks_per_nic).add("notes", Json::list(texts)).json();
 }
 
 Json Facts::counters_of_all_hosts() {
@@ -147,6 +123,7 @@ void Facts::describe(JsonObject& root) const {
         .add("nics", nics_json_)
         .add("counters", counters.json())
         .add("environment", relevant_environment());
+    if (binding_.text() != "null") root.add("binding", binding_);
 }
 
 }  // namespace fablint

@@ -1,9 +1,11 @@
 // Where every rank runs, and what surrounds it: the root attributes of a run that no measurement yields.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "binding.hpp"
 #include "json.hpp"
 #include "nics.hpp"
 #include "team.hpp"
@@ -12,20 +14,23 @@ namespace fablint {
 
 class Facts {
   public:
-    // Collective. `sysfs` is /sys.
-    Facts(Team& team, const std::string& sysfs);
+    // Collective. `sysfs` is /sys. `binding`: what bind_to_nics() did; without it each rank's NIC is the nearest.
+    Facts(Team& team, const std::string& sysfs, const std::optional<Binding>& binding = std::nullopt);
 
     // Some host has more ranks than CPUs they may use. Known on all ranks.
     bool oversubscribed() const { return oversubscribed_; }
 
-    // Collective: reads the counters once more.
+    // Collective: {host: {nic: {counter: int}}} as it is now; on rank 0, an empty object elsewhere.
+    Json counters_of_all_hosts();
+
+    // Collective: reads the counters once more, for the run as a whole.
     void read_counters_after();
 
     // Adds the attributes to the root's; on rank 0.
     void describe(JsonObject& root) const;
 
   private:
-    Json counters_of_all_hosts();
+    void describe_binding(const Binding& binding);
 
     Team& team_;
     std::string sysfs_;
@@ -34,12 +39,10 @@ class Facts {
     std::vector<std::string> cores_, nearest_;  // per rank; on rank 0
     std::vector<int> numa_, pids_;
     Json nics_json_ = Json::null();
+    Json binding_ = Json::null();
     Json counters_before_ = Json::null();
     Json counters_after_ = Json::null();
 };
-
-// CPU numbers folded: {0,1,2,8} -> "0-2,8".
-std::string fold(const std::vector<int>& numbers);
 
 // Variables that change how MPI and the fabric behave, from this process's environment.
 Json relevant_environment();

@@ -1,40 +1,23 @@
-// JSON, Zarr arrays, payloads, network interfaces: what is written and read without MPI.
+// JSON, Zarr arrays, payloads: what is written and read without MPI.
 #include <doctest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
 
 #include "../errors.hpp"
-#include "../facts.hpp"
 #include "../json.hpp"
 #include "../memory.hpp"
-#include "../nics.hpp"
 #include "../payload.hpp"
 #include "../store.hpp"
+#include "scratch.hpp"
 
 using namespace fablint;
 namespace fs = std::filesystem;
 
 namespace {
-
-// A folder that goes away with the test.
-class Scratch {
-  public:
-    Scratch() {
-        std::string name = (fs::temp_directory_path() / "fablint-test-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path = name;
-    }
-    ~Scratch() { fs::remove_all(path); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    fs::path path;
-};
 
 template <typename T>
 std::vector<T> numbers(const fs::path& file) {
@@ -43,11 +26,6 @@ std::vector<T> numbers(const fs::path& file) {
     std::vector<T> values(bytes.size() / sizeof(T));
     std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
     return values;
-}
-
-void write_text(const fs::path& file, const std::string& text) {
-    fs::create_directories(file.parent_path());
-    std::ofstream(file) << text;
 }
 
 Cell cell(int src, int dst, int round, float time, std::uint32_t count) {
@@ -173,42 +151,4 @@ TEST_CASE("slots of a window do not overlap and fit the allocation") {
         CHECK(second >= first + bytes);
         CHECK(static_cast<unsigned char*>(payload.send_slot(2)) + bytes <= first + Payload::footprint(5000, 3) / 2);
     }
-}
-
-TEST_CASE("interfaces and counters come from sysfs") {
-    const Scratch scratch;
-    const fs::path net = scratch.path / "class" / "net";
-    write_text(net / "lo" / "operstate", "unknown\n");
-    write_text(net / "hsn0" / "operstate", "up\n");
-    write_text(net / "hsn0" / "speed", "200000\n");
-    write_text(net / "hsn0" / "mtu", "9000\n");
-    write_text(net / "hsn0" / "device" / "numa_node", "1\n");
-    write_text(net / "hsn0" / "statistics" / "rx_errors", "3\n");
-    write_text(net / "eth0" / "operstate", "up\n");
-    write_text(net / "eth0" / "speed", "-1\n");
-    write_text(net / "eth1" / "operstate", "down\n");
-    const fs::path port = scratch.path / "class" / "infiniband" / "mlx5_0" / "ports" / "1";
-    write_text(port / "state", "4: ACTIVE\n");
-    write_text(port / "rate", "400 Gb/sec (4X NDR)\n");
-    write_text(port / "counters" / "symbol_error", "7\n");
-    write_text(port / "counters" / "broken", "no number\n");
-    const std::vector<Nic> nics = find_nics(scratch.path);
-    REQUIRE(nics.size() == 4);
-    CHECK(nics[2].name == "hsn0");
-    CHECK(nics[2].mtu == 9000);
-    CHECK(nics[0].speed_mbps == 0.0);
-    CHECK(nics[3].name == "mlx5_0/1");
-    CHECK(nics[3].speed_mbps == 400'000.0);
-    CHECK(nearest_nic(nics, 1) == "hsn0");       // its NUMA node
-    CHECK(nearest_nic(nics, -1) == "mlx5_0/1");  // the fastest
-    CHECK(nearest_nic({nics[1]}, 0).empty());    // down
-    CHECK(read_counters(scratch.path, nics[2]) == std::map<std::string, long long>{{"rx_errors", 3}});
-    CHECK(read_counters(scratch.path, nics[3]) == std::map<std::string, long long>{{"symbol_error", 7}});
-    CHECK(find_nics(scratch.path / "nowhere").empty());
-}
-
-TEST_CASE("CPU lists are folded") {
-    CHECK(fold({}) == "");
-    CHECK(fold({3}) == "3");
-    CHECK(fold({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11");
 }

@@ -1,0 +1,104 @@
+// Binding real ranks to the CPUs that they have, near NICs that do not exist.
+#include <doctest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "../binding.hpp"
+#include "../facts.hpp"
+#include "../instrument.hpp"
+#include "../sysfs.hpp"
+#include "fake_sysfs.hpp"
+
+using namespace fablint;
+
+namespace {
+
+// Gives the process its CPUs back, for the cases that follow.
+class Affinity {
+  public:
+    Affinity() { sched_getaffinity(0, sizeof set_, &set_); }
+    ~Affinity() { sched_setaffinity(0, sizeof set_, &set_); }
+    Affinity(const Affinity&) = delete;
+    Affinity& operator=(const Affinity&) = delete;
+
+  private:
+    cpu_set_t set_;
+};
+
+// A host with one Slingshot NIC near these CPUs.
+void add_nic(FakeSysfs& sysfs, const std::string& near) {
+    sysfs.set("class/cxi/cxi0/device/port/link", "up");
+    sysfs.set("class/cxi/cxi0/device/local_cpulist", near);
+    sysfs.set("class/cxi/cxi0/device/telemetry/hni_tx_ok_opt", "7@1.5");
+}
+
+std::string described(const Facts& facts) {
+    JsonObject root;
+    facts.describe(root);
+    return root.json().text();
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("ranks are bound to disjoint shares of the cores near their NIC, and the facts say so") {
+    Team team(wall_clock());
+    const Affinity restored;
+    const std::vector<int> before = allowed_cpus();
+    FakeSysfs sysfs;
+    add_nic(sysfs, fold(before));
+    const Binding binding = bind_to_nics(team, sysfs.root(), team.size());
+    const std::vector<int> after = allowed_cpus();
+    CHECK(binding.nic == "cxi0");
+    const bool all_alike =
+        team.minimum(before.front()) == team.maximum(before.front()) &&
+        team.minimum(static_cast<double>(before.size())) == team.maximum(static_cast<double>(before.size()));
+    const bool enough = static_cast<int>(before.size()) >= team.size();
+    if (all_alike && enough) {
+        CHECK(binding.note.empty());
+        CHECK(static_cast<int>(after.size()) <= static_cast<int>(before.size()) / team.size() + 1);
+    }
+    if (all_alike && !enough) {
+        CHECK(holds(binding.note, "too few for the " + std::to_string(team.size()) + " ranks"));
+        CHECK(after == before);
+    }
+    for (const int cpu : after) CHECK(std::count(before.begin(), before.end(), cpu) == 1);
+    const Facts facts(team, sysfs.root(), binding);
+    if (team.rank() == 0) {
+        CHECK(holds(described(facts), "\"ranks_per_nic\":" + std::to_string(team.size())));
+        CHECK(holds(described(facts), "\"rank_nic\":[\"cxi0\""));
+        CHECK(holds(described(facts), "\"rank_cores\":[\"" + fold(after) + "\""));
+        CHECK(holds(described(facts), "{\"cxi0\":{\"hni_tx_ok_opt\":7}}"));
+    }
+}
+
+TEST_CASE("a NIC near CPUs that nobody may use leaves the ranks where they are, with a note") {
+    Team team(wall_clock());
+    const Affinity restored;
+    const std::vector<int> before = allowed_cpus();
+    FakeSysfs sysfs;
+    add_nic(sysfs, "1000-1003");
+    const Binding binding = bind_to_nics(team, sysfs.root(), team.size());
+    CHECK(allowed_cpus() == before);
+    CHECK(binding.nic == "cxi0");
+    CHECK(binding.note ==
+          "none of the CPUs near cxi0 (1000-1003) is among those that the launcher allows (" + fold(before) + ")");
+    const Facts facts(team, sysfs.root(), binding);
+    if (team.rank() == 0) CHECK(holds(described(facts), "not bound to CPUs: none of the CPUs near cxi0"));
+}
+
+TEST_CASE("ranks that do not fit the NICs are refused on all ranks alike") {
+    Team team(wall_clock());
+    FakeSysfs sysfs;
+    add_nic(sysfs, "0");
+    std::optional<Exit> status;
+    try {
+        bind_to_nics(team, sysfs.root(), team.size() + 1);
+    } catch (const Error& error) {
+        status = error.status();
+    }
+    CHECK(status == Exit::usage);
+}

@@ -79,14 +79,27 @@ class PlanRow:
     options: str
     rounds: int
     predicted_s: float
+    threads: bool = False  # has MPI to be initialised for several threads?
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Ranks on a host."""
+
+    host: str
+    ranks: int
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Rows in the order in which they are measured, for `ranks` ranks."""
+    """Rows in the order in which they are measured, for `ranks` ranks.
+
+    `slots` says which ranks sit where, the first ranks on the first host; empty where the launcher decides.
+    """
 
     ranks: int
     rows: tuple[PlanRow, ...]
+    slots: tuple[Slots, ...] = ()
 
     @property
     def text(self) -> str:
@@ -143,6 +156,26 @@ class Row:
     @property
     def kernel(self) -> str:
         return str(self.attributes["kernel"])
+
+    @property
+    def pattern(self) -> str:
+        return str(self.attributes.get("pattern", ""))
+
+    @property
+    def quantity(self) -> Literal["latency", "bandwidth"]:
+        """What the figure of a cell is called. Rows of old runs do not say; theirs follows from the kernel."""
+        said = self.attributes.get("quantity") or ("bandwidth" if self.kernel.endswith("bandwidth") else "latency")
+        return "bandwidth" if said == "bandwidth" else "latency"
+
+    @property
+    def payload(self) -> str:
+        """Who sends the payload of a cell (src, dst): `src`, `dst`, `both` or `none`."""
+        return str(self.attributes.get("payload") or ("src" if self.kernel == "bandwidth" else "both"))
+
+    @property
+    def directions(self) -> str:
+        """Which cells of a pair were measured: `both`, `forward` (src < dst), or `one` where the pattern has but one."""
+        return str(self.attributes.get("directions") or "both")
 
     @property
     def layout(self) -> Literal["matrix", "list"]:

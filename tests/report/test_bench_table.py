@@ -13,7 +13,7 @@ from report_cases import bench_run
 
 from fablint.errors import UsageError
 from fablint.report import bench_table
-from fablint.report.table import quantiles
+from fablint.report.tables.quantiles import quantiles
 
 EDGES = 1e-7 * 2 ** (np.arange(128 * 12) / 128)
 

@@ -57,6 +57,7 @@ class RowCharts:
 
     name: str
     kernel: str
+    unit: str  # what is counted: pairs, or the ranks of a collective
     size: str
     lines: tuple[SizeLine, ...]
     histograms: tuple[Histogram, ...]
@@ -70,6 +71,7 @@ class RowCharts:
         return cls(
             name=row.name,
             kernel=row.kernel,
+            unit="rank" if row.pattern == "world" else "pair",
             size=text.size(shown.size),
             lines=tuple(_line(one) for one in surveys),
             histograms=histograms(shown),
@@ -86,7 +88,7 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
     low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
     end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
     edges = np.geomspace(low * 0.999, max(end, low * 1.01), BINS + 1)
-    labels = (text.figure(one.row.kernel, one.size, low), text.figure(one.row.kernel, one.size, float(edges[-1])))
+    labels = (text.figure(one.row.quantity, one.size, low), text.figure(one.row.quantity, one.size, float(edges[-1])))
     drawn = []
     for scope in distribution.scopes():
         counts = np.rint(distribution.histogram(scope, edges))
@@ -107,6 +109,7 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
 def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
     """The hosts with the largest effects, slowest first. A host with several ranks counts with its slowest."""
     host = np.asarray(run.attributes["rank_host"])
+    quantity = run.row(fit.row).quantity
     slowest = np.full((2, len(run.hosts)), -np.inf)
     for side, effect in enumerate((fit.tx, fit.rx)):
         np.maximum.at(slowest[side], host, np.nan_to_num(np.asarray(effect, dtype=float), nan=-np.inf))
@@ -117,7 +120,7 @@ def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
     return tuple(
         HostEffect(
             run.hosts[index],
-            *(text.change(fit.kernel, float(effect)) for effect in slowest[:, index]),
+            *(text.change(quantity, float(effect)) for effect in slowest[:, index]),
             *(round(float(effect) / longest, 4) for effect in slowest[:, index]),
         )
         for index in ranked
@@ -125,8 +128,8 @@ def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
 
 
 def _line(one: SizeSurvey) -> SizeLine:
-    distribution, kernel = one.distribution, one.row.kernel
+    distribution, quantity = one.distribution, one.row.quantity
     quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
     return SizeLine(
-        text.size(one.size), distribution.pairs(), *(text.figure(kernel, one.size, time) for time in quantiles)
+        text.size(one.size), distribution.pairs(), *(text.figure(quantity, one.size, time) for time in quantiles)
     )

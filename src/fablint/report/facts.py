@@ -9,6 +9,7 @@ import numpy as np
 
 from fablint.model import Diagnosis, Fit, Row, Run, Scope
 from fablint.report import text
+from fablint.report.conditions import conditions
 
 SAMPLED_ROWS = 256  # source ranks that stand for all where a median over everything would mean reading gigabytes
 _STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
@@ -46,20 +47,25 @@ def fit_of(diagnosis: Diagnosis, row: Row, size: int) -> Fit | None:
 
 def telling_size(row: Row) -> int:
     """The size whose figure says most about a row: the smallest for a latency, the largest for a bandwidth."""
-    return max(row.sizes) if text.is_rate(row.kernel) else min(row.sizes)
+    return max(row.sizes) if text.is_rate(row.quantity) else min(row.sizes)
 
 
 def typical(row: Row, size: int, fit: Fit | None) -> str:
-    """The healthy figure: per scope where a model was fitted, else the median of what was measured."""
+    """The healthy figure: per scope where a model was fitted, else the median of what was measured.
+
+    Of a row measured under several conditions the median under each.
+    """
+    if len(parts := conditions(row)) > 1:
+        return ", ".join(f"{part.attributes['condition']} {typical(part, size, None)}" for part in parts)
     times = {scope: time for scope, time in (fit.class_time if fit else {}).items() if np.isfinite(time)}
     if times:
         named = len(times) > 1 or Scope.UNKNOWN not in times
         return ", ".join(
-            (f"{scope} " if named else "") + text.figure(row.kernel, size, time)
+            (f"{scope} " if named else "") + text.figure(row.quantity, size, time)
             for scope, time in sorted(times.items(), key=lambda item: list(Scope).index(item[0]))
         )
     median = sampled_median(row, size)
-    return "nothing measured" if median is None else text.figure(row.kernel, size, median)
+    return "nothing measured" if median is None else text.figure(row.quantity, size, median)
 
 
 def sampled_median(row: Row, size: int) -> float | None:

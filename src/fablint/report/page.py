@@ -17,6 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from fablint.errors import UsageError
 from fablint.model import SCOPES, Diagnosis, Finding, Placement, Row, Run
 from fablint.report import charts, facts, findings, show, text
+from fablint.report.conditions import conditions
 from fablint.report.heatmap import block_side, topological_order
 from fablint.report.survey import SizeSurvey, survey
 
@@ -51,7 +52,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         notes=facts.notes(run, diagnosis),
         headline=findings.headline(diagnosis.verdict),
         found=found,
-        charts_of=[charts.RowCharts.of(run, row, surveys[row.name]) for row in run.rows if surveys.get(row.name)],
+        charts_of=[charts.RowCharts.of(run, row, surveys[row.name]) for row in surveyed(run)],
         rows=[show.row_facts(row) for row in run.rows],
         launch=show.launch_facts(run),
         style=style,
@@ -72,7 +73,7 @@ def page_data(
     run: Run, placement: Placement, surveys: Mapping[str, list[SizeSurvey]], found: list[Finding]
 ) -> dict[str, Any]:
     """All that the page's script needs. Arrays are base64 of little-endian int32 or float32."""
-    shown = [one for row in run.rows for one in surveys.get(row.name, ())]
+    shown = [one for row in surveyed(run) if _has_pairs(row) for one in surveys[row.name]]
     return {
         "ranks": run.ranks,
         "hosts": run.hosts,
@@ -98,7 +99,7 @@ def _first_map(shown: list[SizeSurvey], found: list[Finding]) -> int:
     telling = (
         index
         for index, one in enumerate(shown)
-        if text.is_rate(one.row.kernel) == (quantity == "bandwidth") and one.size == facts.telling_size(one.row)
+        if text.is_rate(one.row.quantity) == (quantity == "bandwidth") and one.size == facts.telling_size(one.row)
     )
     return next(telling, 0)
 
@@ -119,11 +120,21 @@ def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) ->
     return [int(rank) for rank in np.flatnonzero(np.isin(place, indices))]
 
 
+def surveyed(run: Run) -> list[Row]:
+    """Rows that stored times; a row measured under several conditions as one row for each."""
+    return [part for row in run.rows if facts.statistic(row) for part in conditions(row)]
+
+
+def _has_pairs(row: Row) -> bool:
+    """Has it anything to draw a map of? Collectives have no pairs."""
+    return row.pattern != "world"
+
+
 def _surveys(run: Run, diagnosis: Diagnosis, placement: Placement) -> dict[str, list[SizeSurvey]]:
     """Surveys of all rows that stored times, by row name."""
     order = topological_order(placement)
-    rows: list[Row] = [row for row in run.rows if facts.statistic(row)]
-    side = block_side(run.ranks, sum(len(row.sizes) for row in rows))
+    rows = surveyed(run)
+    side = block_side(run.ranks, sum(len(row.sizes) for row in rows if _has_pairs(row)))
     fits = {row.name: {fit.size: fit for fit in diagnosis.fits if fit.row == row.name} for row in rows}
     return {row.name: survey(row, fits[row.name], placement, order, side) for row in rows}
 
@@ -138,7 +149,8 @@ def _map(one: SizeSurvey, run: Run) -> dict[str, Any]:
         "row": one.row.name,
         "label": f"{one.row.name}, {text.size(one.size)}",
         "size": one.size,
-        "rate": text.is_rate(one.row.kernel),
+        "rate": text.is_rate(one.row.quantity),
+        "backwards": one.row.payload == "dst",
         "fitted": fit is not None,
         "raw_scale": [float(np.log(low)), float(np.log(max(high, 1.5 * middle)))],
         "residual_scale": max(0.02, min(1.0, 8 * fit.noise)) if fit and np.isfinite(fit.noise) else 0.2,

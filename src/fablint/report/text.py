@@ -83,23 +83,23 @@ def effect(fraction: float | None, interval: tuple[float, float] | None, quantit
     return " ".join(word for word in words if word)
 
 
-def is_rate(kernel: str) -> bool:
-    """Is the figure of this kernel a bandwidth (else it is a time)?"""
-    return kernel in ("bandwidth", "bibandwidth")
+def is_rate(quantity: str) -> bool:
+    """Is the figure of this quantity (`Row.quantity`) a bandwidth (else it is a time)?"""
+    return quantity == "bandwidth"
 
 
-def figure(kernel: str, message: int, seconds: float) -> str:
-    """What one message's time means for a kernel: a time, or a rate.
+def figure(quantity: str, message: int, seconds: float) -> str:
+    """What one message's time means for a quantity: a time, or a rate.
 
     >>> figure("latency", 8, 2e-6), figure("bandwidth", 1 << 20, 1e-4)
     ('2.00 us', '10486 MB/s')
     """
-    return rate(message / seconds) if is_rate(kernel) and seconds > 0 else duration(seconds)
+    return rate(message / seconds) if is_rate(quantity) and seconds > 0 else duration(seconds)
 
 
-def change(kernel: str, log_effect: float) -> float:
-    """Relative change of a kernel's figure when its time grows by exp(log_effect)."""
-    return math.expm1(-log_effect if is_rate(kernel) else log_effect)
+def change(quantity: str, log_effect: float) -> float:
+    """Relative change of the figure of a quantity when the time grows by exp(log_effect)."""
+    return math.expm1(-log_effect if is_rate(quantity) else log_effect)
 
 
 def plural(count: int, noun: str) -> str:

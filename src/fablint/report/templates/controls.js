@@ -5,7 +5,8 @@ function listWorst(view) {
   byId("worst-title").textContent = map.fitted ? "Slowest pairs against the model" : "Slowest pairs";
   body.replaceChildren(...map.worst.map(([src, dst, seconds, residual]) => {
     const line = document.createElement("tr"), time = Math.log(seconds);
-    const words = [view.fabric.name(src), view.fabric.name(dst), map.figure(time), residual === null ? "-" : map.change(residual)];
+    const [from, to] = map.backwards ? [dst, src] : [src, dst];
+    const words = [view.fabric.name(from), view.fabric.name(to), map.figure(time), residual === null ? "-" : map.change(residual)];
     line.append(...words.map((word, index) => {
       const cell = Object.assign(document.createElement("td"), { textContent: word });
       if (index > 1) cell.className = "number";

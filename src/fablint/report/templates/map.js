@@ -75,6 +75,9 @@ class HeatMap {
     this.views = {};
   }
 
+  /** Which way the payload goes, seen from the rank that measured: backwards for a get, and from a fan-out's hub. */
+  get arrow() { return this.backwards ? "\u2190" : "\u2192"; }
+
   /** Decodes what `mode` (raw or residual) needs. */
   async prepare(mode) {
     if (this.views[mode]) return;
@@ -159,7 +162,7 @@ class HeatMap {
     if (Number.isNaN(time)) return this.describeMissing(x, y);
     const { src, dst, round } = this.pairAt(view.planes, index);
     const residual = time - this.modelLog(src, dst);
-    const words = [`${this.fabric.name(src)} \u2192 ${this.fabric.name(dst)}: ${this.figure(time)}`];
+    const words = [`${this.fabric.name(src)} ${this.arrow} ${this.fabric.name(dst)}: ${this.figure(time)}`];
     if (!Number.isNaN(residual)) words.push(`${this.change(residual)} against the model`);
     words.push(this.fabric.scopes[this.fabric.scope(src, dst)].replace("unknown", "between hosts"));
     if (round !== undefined) words.push(`round ${round}`);
@@ -171,7 +174,7 @@ class HeatMap {
     const { order } = this.fabric, name = (place) => this.fabric.name(order[Math.min(place, order.length - 1)]);
     if (this.layout === "list") return `${name(x * this.side)}, round ${y}: not measured`;
     if (this.side === 1 && x === y) return `${name(x)}: with itself`;
-    return `${name(y * this.side)} \u2192 ${name(x * this.side)}: not measured`;
+    return `${name(y * this.side)} ${this.arrow} ${name(x * this.side)}: not measured`;
   }
 
   /** The base cell that shows a pair of ranks. */

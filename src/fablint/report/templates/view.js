@@ -259,7 +259,8 @@ class View {
     byId("legend-low").textContent = mode === "raw" ? map.figure(low) : `${map.change(-limit)} (faster)`;
     byId("legend-high").textContent = mode === "raw" ? `${map.figure(high)} and slower` : `${map.change(limit)} (slower)`;
     const order = this.fabric.switches.length ? "in order of group, switch and host; lines divide the switches" : "in order of the hosts";
-    const axes = map.layout === "matrix" ? "Down: sending rank; across: receiving rank;" : "Down: round; across: sending rank;";
+    const [one, other] = map.backwards ? ["receiving", "sending"] : ["sending", "receiving"];
+    const axes = map.layout === "matrix" ? `Down: ${one} rank; across: ${other} rank;` : `Down: round; across: ${one} rank;`;
     const strips = map.fitted ? " Strips beside the axes: what each rank adds." : "";
     const marks = this.marks.length ? " Bars outside them: parts named by the findings." : "";
     const white = mode === "residual" ? " White: no slower than noise alone would make the worst pair of a cell." : "";

@@ -1,0 +1,39 @@
+"""A row measured under several conditions, as one row per condition: what must never share a distribution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fablint.model import Row
+
+ALONE, LOADED = "alone", "loaded"
+
+
+def conditions(row: Row) -> list[Row]:
+    """The row itself; of a victim-aggressor row one for the rounds alone and one for those under load."""
+    return [row] if row.pattern != "victim-aggressor" or "condition" in row.attributes else [alone(row), loaded(row)]
+
+
+def alone(row: Row) -> Row:
+    """The victims by themselves: the even rounds."""
+    return _every_second(row, 0, ALONE)
+
+
+def loaded(row: Row) -> Row:
+    """The victims while the aggressors send: the odd rounds."""
+    return _every_second(row, 1, LOADED)
+
+
+def _every_second(row: Row, first: int, condition: str) -> Row:
+    """Read at once: a row of victims has few rounds. Round c of the part is round 2 c + `first` of the row."""
+    rounds = int(row.attributes["rounds"])
+    arrays = {
+        name: array if name in ("size", "bucket") else np.asarray(array[:, first:rounds:2])
+        for name, array in row.arrays.items()
+    }
+    cells = row.attributes.get("cells_per_round", 0)
+    part = {"rounds": len(range(first, rounds, 2)), "condition": condition}
+    part["cells_per_round"] = cells[first::2] if isinstance(cells, list) else cells
+    return replace(row, name=f"{row.name} ({condition})", attributes={**row.attributes, **part}, arrays=arrays)

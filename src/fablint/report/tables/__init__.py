@@ -1,0 +1,87 @@
+"""Everything that is printed from a run directory as a table. One module per family; docs/reference/tables.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.report.tables.bench import BenchTable, bench, bench_table
+from fablint.report.tables.bisec_bw import bisec_bw
+from fablint.report.tables.bisection import bisection
+from fablint.report.tables.congestion import congestion
+from fablint.report.tables.counters import counters
+from fablint.report.tables.latency_test import latency_test
+from fablint.report.tables.linktest import linktest
+from fablint.report.tables.net_sanitizer import net_sanitizer
+from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS
+from fablint.report.tables.osu import osu
+from fablint.report.tables.pairs import pairs
+from fablint.report.tables.table import Options, Several, Table, stacked
+
+__all__ = ["TABLES", "BenchTable", "Options", "Several", "Table", "bench_table", "benchmark_table", "render_table"]
+
+Renderer = Callable[[Run, Sequence[Row], Options], Table]
+
+TABLES: Mapping[str, Renderer] = {
+    "bench": bench,
+    "bisec_bw": bisec_bw,
+    "bisection": bisection,
+    "congestion": congestion,
+    "counters": counters,
+    "latency_test": latency_test,
+    "linktest": linktest,
+    "net_sanitizer": net_sanitizer,
+    "osu": osu,
+    "pairs": pairs,
+}
+_OF_NAMES = {"linktest": "linktest", "netsan": "net_sanitizer", "bisec_bw": "bisec_bw", "latency_test": "latency_test"}
+_OF_PATTERNS = {
+    "victim-aggressor": "congestion",
+    "clients-servers": "net_sanitizer",
+    **dict.fromkeys(OSU_PATTERNS, "osu"),
+}
+
+
+def render_table(run: Run, name: str, options: Options, rows: Sequence[str] = ()) -> Table:
+    """Table `name` of the rows of these names (default: all that it suits).
+
+    Raises UsageError for an unknown table or row, and where no row suits the table.
+    """
+    if name not in TABLES:
+        raise UsageError(f"there is no table '{name}'", f"choose from {', '.join(TABLES)}")
+    known = [row.name for row in run.rows]
+    if unknown := [wanted for wanted in rows if wanted not in known]:
+        raise UsageError(f"the run has no row '{unknown[0]}'", f"choose from {', '.join(known)}")
+    return TABLES[name](run, [row for row in run.rows if not rows or row.name in rows], options)
+
+
+def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full: bool = False) -> Table:
+    """The table that a benchmark or kernel `name` is known by, of the rows that measured it.
+
+    Args:
+        run: of that benchmark alone; rows that re-test another one belong to its table.
+        name: as the engine's registry has it (`osu_mbw_mr`, `linktest_bisection`, `netsan_put`), or a kernel.
+        percentiles: of the time of a message; for the tables that have them (osu, bench).
+        full: all columns and lines, for the tables that have more.
+    """
+    rows = [row for row in run.rows if "retest_of" not in row.attributes]
+    tables: dict[str, list[Row]] = {}
+    for row in rows:
+        tables.setdefault(_table_of(name, row), []).append(row)
+    takes_percentiles, has_more = ("osu", "bench"), ("osu", "net_sanitizer", "bisec_bw")
+    found: list[Table] = []
+    for table, mine in tables.items():
+        options = Options(tuple(percentiles) if table in takes_percentiles else (), full and table in has_more)
+        found.append(TABLES[table](run, mine, options))
+    if any(row.attributes.get("counters") for row in rows):
+        found.append(counters(run, rows, Options()))
+    return stacked(name, found)
+
+
+def _table_of(name: str, row: Row) -> str:
+    """Whoever asked for a benchmark gets its table, as far as the row suits it."""
+    family = next((table for start, table in _OF_NAMES.items() if name.startswith(start)), None)
+    if family is not None and row.pattern != "world":
+        return family
+    return _OF_PATTERNS.get(row.pattern, "bench")

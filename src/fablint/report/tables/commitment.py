@@ -1,0 +1,124 @@
+"""The rules of the LinkTest commitment run (references: JUPITER benchmark suite, LinkTest), checked on what was run.
+
+Nothing is taken from the command line: hosts, NICs and ranks are those that the run recorded, messages and sizes those
+that were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fablint.model import Row, Run
+from fablint.report import facts, text
+from fablint.report.tables.cells import blocks
+from fablint.report.tables.traffic import messages, mutual, warmups
+
+MESSAGES, WARMUPS, SIZE = 25, 3, 16 << 20
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule, and what the run has to say to it."""
+
+    name: str
+    kept: bool
+    found: str
+
+
+def rules(run: Run, row: Row, index: int) -> list[Rule]:
+    """All rules, for the row at size number `index`."""
+    count, exact = messages(row, index)
+    warm, size = warmups(row, index), row.sizes[index]
+    measured, planned = facts.measured_cells(row), facts.planned_pairs(row) * len(row.sizes)
+    many = len(set(run.rank_host))
+    return [
+        Rule("bisection pattern", row.pattern == "bisection", row.pattern),
+        Rule("both directions at once", mutual(row), f"kernel {row.kernel}"),
+        Rule("messages of 16 MiB", size == SIZE, text.size(size)),
+        Rule(f"at least {MESSAGES} messages", count >= MESSAGES, f"{count}{'' if exact else ' or more'}"),
+        Rule(f"at least {WARMUPS} messages to warm up", warm >= WARMUPS, str(warm)),
+        Rule("an even number of ranks", run.ranks % 2 == 0, str(run.ranks)),
+        Rule("more than one host", many > 1, text.plural(many, "host")),
+        _one_rank_per_nic(run),
+        _halves(run, row, index),
+        Rule("all pairs measured", measured == planned > 0, f"{measured:,} of {planned:,} cells, row {row_state(row)}"),
+        Rule("a real fabric", real(run, row), _origin(run, row)),
+    ]
+
+
+def row_state(row: Row) -> str:
+    return str(row.attributes.get("state", "unknown"))
+
+
+def real(run: Run, row: Row) -> bool:
+    return "simulated" not in run.attributes and row.attributes.get("transport", "mpi") not in ("null", "corrupt")
+
+
+def _origin(run: Run, row: Row) -> str:
+    transport = row.attributes.get("transport", "mpi")
+    return "simulated" if "simulated" in run.attributes else f"measured, transport {transport}"
+
+
+def fabric_nics(nics: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of a host's adapters to the fabric: those that are up and made for messages, of the fastest kind there is.
+
+    Where there is nothing but Ethernet, the fastest of those. Ports of a bond and virtual interfaces do not count.
+    """
+    able = [nic for nic in nics if _up(nic) and not nic.get("port_of") and nic.get("physical", True)]
+    special = [nic for nic in able if nic.get("kind") != "ethernet"]
+    fastest = max((float(nic.get("speed_mbps") or 0) for nic in special or able), default=0.0)
+    # A second port of a slower kind (management, storage) is no adapter to this fabric.
+    return [str(nic["name"]) for nic in special or able if float(nic.get("speed_mbps") or 0) >= fastest]
+
+
+def _up(nic: Mapping[str, Any]) -> bool:
+    state = str(nic.get("state", ""))
+    return state in ("up", "unknown") or "ACTIVE" in state
+
+
+def _one_rank_per_nic(run: Run) -> Rule:
+    """As many ranks on a host as it has adapters, each with its own; one less in all where their number is odd."""
+    name = "one rank per network adapter"
+    known: Mapping[str, Sequence[Mapping[str, Any]]] = run.attributes.get("nics") or {}
+    near: Sequence[str] = run.attributes.get("rank_nic") or [""] * run.ranks
+    adapters = {host: fabric_nics(known.get(host, ())) for host in run.hosts}
+    nearest: dict[str, list[str]] = {host: [] for host in run.hosts}
+    for host, nic in zip(run.rank_host, near, strict=True):
+        nearest[host].append(nic)
+    if unknown := [host for host in run.hosts if not adapters[host]]:
+        return Rule(name, False, f"no adapter known on {text.fold(unknown)}")
+    total = sum(map(len, adapters.values()))
+    wrong = []
+    for host, mine in nearest.items():
+        if len(mine) != len(adapters[host]):
+            wrong.append(
+                f"{host} has {text.plural(len(mine), 'rank')} and {text.plural(len(adapters[host]), 'adapter')}"
+            )
+        elif sorted(mine) != sorted(adapters[host]):
+            wrong.append(f"ranks of {host} are nearest to {', '.join(sorted(set(mine))) or 'none'}")
+    left_over = total % 2 and run.ranks == total - 1 and len(wrong) == 1
+    if wrong and not left_over:
+        return Rule(name, False, "; ".join(wrong[:3]) + (f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""))
+    odd = ", one left over" if left_over else ""
+    return Rule(name, True, f"{text.plural(run.ranks, 'rank')}, {text.plural(total, 'adapter')}{odd}")
+
+
+def _halves(run: Run, row: Row, index: int) -> Rule:
+    """Ranks 0 .. n/2 - 1 against the others, no host in both halves."""
+    name, half, hosts = "equal halves, every host in one of them", run.ranks // 2, run.rank_host
+    split = sorted(set(hosts[:half]) & set(hosts[half:]), key=text.natural_key)
+    inside = next(_within(row, index, half), None)
+    if split:
+        return Rule(name, False, f"in both halves: {text.fold(split)}")
+    if inside is not None:
+        return Rule(name, False, f"ranks {inside[0]} and {inside[1]} of one half were a pair")
+    return Rule(name, run.ranks % 2 == 0, f"{half} and {run.ranks - half} ranks")
+
+
+def _within(row: Row, index: int, half: int) -> Iterator[tuple[int, int]]:
+    """Pairs that do not cross the bisection."""
+    for block in blocks(row, index, ()):
+        inside = (block.src < half) == (block.dst < half)
+        yield from zip(block.src[inside].tolist(), block.dst[inside].tolist(), strict=True)

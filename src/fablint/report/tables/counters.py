@@ -1,0 +1,98 @@
+"""What the NICs counted while a row was measured: packets, and error counters that moved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.report.tables.table import Options, Rendered, Table, program, refuse, stacked
+from fablint.report.text import natural_key
+
+Counters = Mapping[str, Mapping[str, Mapping[str, int]]]  # host, NIC, counter
+
+# Counters of packets sent and received; the first line of which a NIC has one counts, all of its counters added up.
+# Slingshot counts packets of its own protocol (opt) and of Ethernet (ieee) apart.
+_PACKETS = (
+    (("hni_tx_ok_opt", "hni_tx_ok_ieee"), ("hni_rx_ok_opt", "hni_rx_ok_ieee")),
+    (("hni_sts_tx_ok_opt", "hni_sts_tx_ok_ieee"), ("hni_sts_rx_ok_opt", "hni_sts_rx_ok_ieee")),
+    (("port_xmit_packets",), ("port_rcv_packets",)),
+    (("tx_packets",), ("rx_packets",)),
+)
+_CONGESTION = re.compile(r"wait|pause|stall|ecn|cnp|fgfc|rnr", re.IGNORECASE)
+_ERRORS = re.compile(
+    r"err|drop|discard|bad|crc|fail|fifo|missed|overrun|oflw|uncorrected|poison|replay|retry|retrans|time_?out|nak|nack"
+    r"|link_downed|recovery|carrier_changes|collision|abort|cancelled|out_of_(sequence|buffer)|constraint",
+    re.IGNORECASE,
+)
+
+
+def counters(run: Run, rows: Sequence[Row], options: Options) -> Table:
+    """One section per row measured with --counters; else one for the whole run."""
+    refuse("counters", options, "percentiles", "full", "slowest")
+    read: list[tuple[str, Mapping[str, Any]]] = [
+        (f"row {row.name}", row.attributes.get("counters") or {}) for row in rows
+    ]
+    kept = [(what, both) for what, both in read if both.get("before") and both.get("after")]
+    whole: Mapping[str, Any] = run.attributes.get("counters") or {}
+    if not kept and whole.get("before") and whole.get("after"):
+        kept = [("the whole run", whole)]
+    if not kept:
+        where = f"run {run.path}" if run.path else "the run"
+        raise UsageError(f"{where} has no port counters from before and after", "measure it with --counters")
+    return stacked("counters", [_section(what, both["before"], both["after"]) for what, both in kept])
+
+
+def _section(what: str, before: Counters, after: Counters) -> Rendered:
+    lines = [f"# {program()}: packets that the NICs counted during {what}, and errors that moved"]
+    facts: dict[str, Any] = {}
+    for host in sorted({*before, *after}, key=natural_key):
+        lines.append(f"# host {host}")
+        facts[host] = {}
+        first, last = before.get(host, {}), after.get(host, {})
+        for nic in sorted({*first, *last}, key=natural_key):
+            moved = difference(first.get(nic, {}), last.get(nic, {}))
+            lines += _nic_lines(nic, moved)
+            facts[host][nic] = {"tx": packets(moved, 0), "rx": packets(moved, 1), **_moved_by_kind(moved)}
+    return Rendered(tuple(lines), {"table": "counters", "of": what, "hosts": facts})
+
+
+def difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Counters read both times; negative where one was reset in between."""
+    return {name: int(after[name]) - int(before[name]) for name in after if name in before}
+
+
+def packets(moved: Mapping[str, int], side: int) -> int | None:
+    """Packets sent (side 0) or received (1); None where the NIC counts none, or was reset."""
+    for names in _PACKETS:
+        found = [moved[name] for name in names[side] if name in moved]
+        if found:
+            return sum(found) if min(found) >= 0 else None
+    return None
+
+
+def _moved_by_kind(moved: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Counters of errors and of congestion that are no longer what they were."""
+    kinds: dict[str, dict[str, int]] = {"errors": {}, "congestion": {}, "reset": {}}
+    for name in sorted(moved, key=natural_key):
+        if moved[name] < 0:
+            kinds["reset"][name] = moved[name]
+        elif moved[name] and _CONGESTION.search(name):
+            kinds["congestion"][name] = moved[name]
+        elif moved[name] and _ERRORS.search(name):
+            kinds["errors"][name] = moved[name]
+    return kinds
+
+
+def _nic_lines(nic: str, moved: Mapping[str, int]) -> list[str]:
+    lines = []
+    for side, word in enumerate(("tx", "rx")):
+        count = packets(moved, side)
+        lines.append(f"{nic} {word} {'unknown' if count is None else count}")
+    words = {"errors": "ERROR", "congestion": "congestion", "reset": "reset or overflow"}
+    for kind, names in _moved_by_kind(moved).items():
+        signs = "" if kind == "reset" else "+"
+        lines += [f"{nic} {words[kind]} {name} {signs}{count}" for name, count in names.items()]
+    return lines

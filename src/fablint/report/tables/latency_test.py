@@ -1,0 +1,47 @@
+"""The file of SDSC's latency test: for every pair of hosts a line with their names, then an OSU table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fablint.model import Row, Run
+from fablint.report.tables.cells import cells, central, ranks
+from fablint.report.tables.osu_names import VERSION
+from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, right, stacked
+from fablint.report.tables.traffic import PAIRS
+
+
+def latency_test(run: Run, rows: Sequence[Row], options: Options) -> Table:
+    """One section per latency row of pairs. Options: slowest (so many pairs, slowest at the smallest size first)."""
+    refuse("latency_test", options, "percentiles", "full")
+    found = [
+        row
+        for row in rows
+        if row.kernel == "latency" and row.pattern in PAIRS and row.statistics and "retest_of" not in row.attributes
+    ]
+    if not found:
+        hint = "measure one with fablint bench latency_test"
+        raise nothing_suits("latency_test", run, rows, "a latency row of pairs", hint)
+    return stacked("latency_test", [_section(run, row, options.slowest) for row in found])
+
+
+def _section(run: Run, row: Row, slowest: int | None) -> Rendered:
+    hosts, name = run.rank_host, central(row)
+    of_pair: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for index, size in enumerate(row.sizes):
+        merged = cells(row, index, [name]).by_pair(ranks(row))
+        for src, dst, seconds in zip(merged.src.tolist(), merged.dst.tolist(), merged.times[name], strict=True):
+            of_pair.setdefault((src, dst), []).append((size, float(seconds)))
+    pairs = sorted(of_pair)
+    if slowest is not None:
+        pairs = sorted(pairs, key=lambda pair: -of_pair[pair][0][1])[:slowest]
+    lines = [f"# {program()}: row {row.name}, the {name} of half a round trip; a table per ordered pair"]
+    facts: list[dict[str, Any]] = []
+    for src, dst in pairs:
+        lines += [f"{hosts[src]},{hosts[dst]}", f"# OSU MPI Latency Test v{VERSION}"]
+        lines.append("# Size".ljust(10) + right("Latency (us)", 18))
+        lines += [str(size).ljust(10) + right(fixed(seconds * 1e6), 18) for size, seconds in of_pair[src, dst]]
+        sizes = [{"size": size, "seconds": seconds} for size, seconds in of_pair[src, dst]]
+        facts.append({"src": src, "dst": dst, "src_host": hosts[src], "dst_host": hosts[dst], "sizes": sizes})
+    return Rendered(tuple(lines), {"table": "latency_test", "row": row.name, "statistic": name, "pairs": facts})

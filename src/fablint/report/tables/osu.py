@@ -1,0 +1,243 @@
+"""Tables in the format of OSU 7.4, which parsers all over the field read; docs/reference/tables.md.
+
+Three things differ on purpose, and comment lines say so: a figure has at least three significant digits, a percentile
+is one of the message time, and pairs of a multi-pair test run free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fablint.model import Row, Run
+from fablint.report import text
+from fablint.report.tables import osu_names
+from fablint.report.tables.cells import Cells, cells, central, ranks
+from fablint.report.tables.osu_matrix import matrix, varies
+from fablint.report.tables.quantiles import checked, percentile_times
+from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
+from fablint.report.tables.traffic import COLLECTIVES, STARS, mutual, rates, repetitions, window
+
+PATTERNS = ("pair", "pairs", "fan-in", "fan-out", "world")
+_SIZE, _FIELD, _COUNT = 10, 18, 12  # widths of OSU's columns
+_NAMES = {
+    "min": "Min Latency(us)",
+    "max": "Max Latency(us)",
+    "iterations": "Iterations",
+    "reverse": "Reverse",
+    "validation": "Validation",
+    "messages_per_s": "Messages/s",
+    "algorithm_bandwidth": "Alg BW(MB/s)",
+    "bus_bandwidth": "Bus BW(MB/s)",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One size: figures by the name of their column, in the table's unit."""
+
+    size: int
+    figures: dict[str, float | int | str | None] = field(default_factory=dict)
+
+
+def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
+    """A table per row; one matrix for rows that differ in nothing but their window. Options: percentiles, full."""
+    refuse("osu", options, "slowest")
+    wanted = checked(options.percentiles)
+    found = [row for row in rows if row.pattern in PATTERNS]
+    if not found:
+        what = "a row of the patterns pair, pairs, fan-in, fan-out or world"
+        raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for row in found:
+        key = (row.kernel, row.pattern, row.sizes) if varies(row) else (row.name,)
+        alike.setdefault(key, []).append(row)
+    tables: list[Table] = []
+    for group in alike.values():
+        windows = {window(row, 0) for row in group}
+        if len(group) > 1 and len(windows) == len(group):
+            rates_of = [[_figure(row, at, _shown(row, at)) for at in range(len(row.sizes))] for row in group]
+            tables.append(matrix(group, rates_of, max(len(_shown(row, 0)) for row in group)))
+        else:
+            tables += [_table(run, row, wanted, options.full) for row in group]
+    return stacked("osu", tables)
+
+
+def _merged(row: Row, index: int) -> Cells:
+    """One cell per ordered pair (of a collective: per rank), all repeats together."""
+    return cells(row, index, [central(row)]).by_pair(ranks(row))
+
+
+def _leading(row: Row, merged: Cells) -> Cells:
+    """The cells whose figures OSU shows: the sender's of every pair; both where they run at once; all of a star."""
+    if mutual(row) or row.kernel in COLLECTIVES or row.pattern in STARS:
+        return merged
+    return merged.where(merged.src < merged.dst)
+
+
+def _shown(row: Row, index: int) -> Cells:
+    return _leading(row, _merged(row, index))
+
+
+def _figure(row: Row, index: int, shown: Cells) -> float | None:
+    """us or MB/s of all pairs together."""
+    if not len(shown):
+        return None
+    seconds = shown.times[central(row)]
+    if row.quantity == "latency":
+        return float(seconds.mean()) * 1e6
+    return float(rates(row.sizes[index], seconds).sum()) / 1e6
+
+
+def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Rendered:
+    groups, lines = 0, []
+    for index, size in enumerate(row.sizes):
+        merged = _merged(row, index)
+        shown = _leading(row, merged)
+        groups = max(groups, len({(min(pair), max(pair)) for pair in zip(shown.src, shown.dst, strict=True)}))
+        figures: dict[str, Any] = {"figure": _figure(row, index, shown)}
+        if osu_names.message_rate(row) and figures["figure"] is not None:
+            figures["messages_per_s"] = figures["figure"] * 1e6 / size
+        if row.kernel in COLLECTIVES and full and len(shown):
+            figures |= _of_collective(run, row, index, shown)
+        if row.attributes.get("validate"):
+            figures["validation"] = _validation(row, size)
+        figures |= _percentiles(row, index, percentiles, len(shown))
+        figures |= _reverse(row, index, merged)
+        lines.append(Line(size, figures))
+    return _rendered(row, lines, groups, percentiles, full)
+
+
+def _of_collective(run: Run, row: Row, index: int, shown: Cells) -> dict[str, Any]:
+    """OSU's full columns, and the bandwidths that nccl-tests computes.
+
+    There the algorithm bandwidth is the size over the time, with the size of all ranks together for allgather and
+    alltoall; the bus bandwidth is that times the share of it that must cross a rank's link, which makes it comparable
+    with the link's speed: 2 (n - 1) / n for allreduce, (n - 1) / n for allgather and alltoall, 1 for bcast.
+    """
+    seconds, count, size = shown.times[central(row)], run.ranks, row.sizes[index]
+    figures: dict[str, Any] = {"min": float(seconds.min()) * 1e6, "max": float(seconds.max()) * 1e6}
+    figures["iterations"] = repetitions(row, index)[0]
+    if row.kernel != "barrier":
+        bytes_moved = size * count if row.kernel in ("allgather", "alltoall") else size
+        algorithm = float(rates(bytes_moved, seconds.mean())) / 1e6
+        share = {"bcast": 1.0, "allreduce": 2 * (count - 1) / count}.get(row.kernel, (count - 1) / count)
+        figures |= {"algorithm_bandwidth": algorithm, "bus_bandwidth": algorithm * share}
+    return figures
+
+
+def _validation(row: Row, size: int) -> str:
+    return "Fail" if any(entry["size"] == size for entry in row.attributes.get("corrupt") or ()) else "Pass"
+
+
+def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: int) -> dict[str, float | None]:
+    """Of the time of a message; as a rate, that of all groups together if each took so long."""
+    names = [f"P{percentile:g}" for percentile in percentiles]
+    kept = np.asarray(row.arrays["count"][..., index]) > 0
+    if not (mutual(row) or row.kernel in COLLECTIVES or row.pattern in STARS):
+        kept &= np.arange(kept.shape[-2])[:, None] < _partners(row)
+    if not kept.any():
+        return dict.fromkeys(names)
+    times = percentile_times(row, index, kept, percentiles)
+    if row.quantity == "latency":
+        return {name: time * 1e6 for name, time in zip(names, times, strict=True)}
+    return {name: groups * float(rates(row.sizes[index], time)) / 1e6 for name, time in zip(names, times, strict=True)}
+
+
+def _partners(row: Row) -> np.ndarray:
+    """Destination of every cell, in a shape that broadcasts against a cell array."""
+    if row.layout == "list":
+        return np.asarray(row.arrays["dst"][:])
+    return np.arange(row.arrays["count"].shape[2])
+
+
+def _reverse(row: Row, index: int, merged: Cells) -> dict[str, float | None]:
+    """The same figure of the other direction, where the row measured it by itself."""
+    if mutual(row) or row.kernel in COLLECTIVES or row.pattern in STARS:
+        return {}
+    back = merged.where(merged.src > merged.dst)
+    return {"reverse": _figure(row, index, back)} if len(back) else {}
+
+
+def _rendered(row: Row, lines: list[Line], groups: int, percentiles: tuple[float, ...], full: bool) -> Rendered:
+    keys = [key for key in ("figure", "messages_per_s", "min", "max", "iterations", "validation") if _has(lines, key)]
+    keys += [f"P{percentile:g}" for percentile in percentiles]
+    keys += [key for key in ("algorithm_bandwidth", "bus_bandwidth") if _has(lines, key)]
+    keys += ["reverse"] if full and _has(lines, "reverse") else []
+    rate = row.quantity == "bandwidth"
+    tail = "Tail BW(MB/s)" if rate else "Tail Lat(us)"
+    names = {**_NAMES, "figure": osu_names.figure_name(row), "reverse": f"Reverse {'BW(MB/s)' if rate else 'Lat(us)'}"}
+    names |= {key: f"{key} {tail}" for key in keys if key.startswith("P")}
+    measured = [line for line in lines if line.figures["figure"] is not None]
+    shown = [_text_line(row, line, keys) for line in measured]
+    windows = sorted({window(row, at) for at in range(len(row.sizes))})
+    comments = _comments(row, lines, groups, bool(percentiles))
+    head = osu_names.head(row, groups, str(windows[-1]), comments)
+    facts = {
+        "table": "osu",
+        "row": row.name,
+        "kernel": row.kernel,
+        "pattern": row.pattern,
+        "title": osu_names.title(row).removeprefix("# "),
+        "unit": "MB/s" if rate else "us",
+        "groups": groups,
+        "windows": windows,
+        "sizes": [{"size": line.size, **line.figures} for line in lines],
+    }
+    return Rendered((*head, _header(row, keys, names), *shown), facts)
+
+
+def _has(lines: list[Line], key: str) -> bool:
+    return key == "figure" or any(key in line.figures for line in lines)
+
+
+def _header(row: Row, keys: list[str], names: dict[str, str]) -> str:
+    cells = [right(names[key], _COUNT if key == "iterations" else _FIELD) for key in keys]
+    if row.kernel == "barrier":  # it has no size: `# ` takes the place of the first column's blanks
+        return f"# {names['figure']}" + "".join(cells[1:])
+    return "# Size".ljust(_SIZE) + "".join(cells)
+
+
+def _text_line(row: Row, line: Line, keys: list[str]) -> str:
+    cells = []
+    for key in keys:
+        value = line.figures.get(key)
+        words = str(value) if isinstance(value, str | int) else fixed(value)
+        width = _COUNT if key == "iterations" else _FIELD
+        cells.append(right(words, width - 1 if row.kernel == "barrier" and key == "figure" else width))
+    return ("" if row.kernel == "barrier" else str(line.size).ljust(_SIZE)) + "".join(cells)
+
+
+def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> list[str]:
+    statistic = central(row)
+    words = [f"format of OSU {osu_names.VERSION}; {osu_names.rule(row, groups)}"]
+    if statistic != "mean":
+        words.append(f"the run has no means: figures are made of the {statistic} of every pair")
+    if percentiles:
+        words.append("percentiles are those of the time of a message: P99 is the slow end of a bandwidth too")
+    windows = [window(row, at) for at in range(len(row.sizes))]
+    if len(set(windows)) > 1:
+        at = [f"{count} at {text.size(size)}" for count, size in zip(windows, row.sizes, strict=True)]
+        words.append("messages in flight: " + ", ".join(at))
+    if mutual(row):
+        words.append("both directions at once, both are counted, each by the clock of its own rank")
+    if missing := [text.size(line.size) for line in lines if line.figures["figure"] is None]:
+        words.append("not measured: " + ", ".join(missing))
+    return words + _on_reverse(row, lines)
+
+
+def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
+    """How far the other direction is behind, so that nobody misses it where it is."""
+    behind = []
+    for line in lines:
+        there, back = line.figures.get("figure"), line.figures.get("reverse")
+        if isinstance(there, float) and isinstance(back, float) and there > 0 and back > 0:
+            behind.append((back / there - 1 if row.quantity == "latency" else 1 - back / there, line.size))
+    if not behind:
+        return []
+    worst, size = max(behind)
+    how = f"at most {100 * worst:.1f} % worse, at {text.size(size)}" if worst > 0 else "nowhere worse"
+    return [f"figures are those of rank i to its higher partner; the other direction is {how} (table pairs has both)"]

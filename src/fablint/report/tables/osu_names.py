@@ -1,0 +1,129 @@
+"""How OSU 7.4 heads its tables: titles, fact lines, column names. Read off its outputs and its sources."""
+
+from __future__ import annotations
+
+from fablint.model import Row
+from fablint.report.tables.table import program
+from fablint.report.tables.traffic import COLLECTIVES, STARS
+from fablint.version import __version__
+
+VERSION = "7.4"  # whose format and, where a comment says nothing else, whose meaning the tables have
+
+_TITLES = {
+    "latency": "OSU MPI Latency Test",
+    "latency_persistent": "OSU MPI Latency Persistent Test",
+    "latency_mt": "OSU MPI Multi-threaded Latency Test",
+    "latency_mp": "OSU MPI Multi-process Latency Test",
+    "bandwidth": "OSU MPI Bandwidth Test",
+    "bandwidth_persistent": "OSU MPI Bandwidth Persistent Test",
+    "bibandwidth": "OSU MPI Bi-Directional Bandwidth Test",
+    "bibandwidth_persistent": "OSU MPI Bi-Directional Bandwidth Persistent Test",
+    "put_latency": "OSU MPI_Put Latency Test",
+    "put_bandwidth": "OSU MPI_Put Bandwidth Test",
+    "put_bibandwidth": "OSU MPI_Put Bi-directional Bandwidth Test",
+    "get_latency": "OSU MPI_Get latency Test",
+    "get_bandwidth": "OSU MPI_Get Bandwidth Test",
+    "accumulate": "OSU MPI_Accumulate latency Test",
+    "get_accumulate": "OSU MPI_Get_accumulate latency Test",
+    "cas": "OSU MPI_Compare_and_swap latency Test",
+    "fop": "OSU MPI_Fetch_and_op latency Test",
+    "barrier": "OSU MPI Barrier Latency Test",
+    "bcast": "OSU MPI Broadcast Latency Test",
+    "allgather": "OSU MPI Allgather Latency Test",
+    "alltoall": "OSU MPI All-to-All Personalized Exchange Latency Test",
+    "allreduce": "OSU MPI Allreduce Latency Test",
+}
+_OF_MANY_PAIRS = {
+    "latency": "OSU MPI Multi Latency Test",
+    "bandwidth": "OSU MPI Multiple Bandwidth / Message Rate Test",
+}
+_WINDOW_CREATION = {"create": "MPI_Win_create", "allocate": "MPI_Win_allocate", "dynamic": "MPI_Win_create_dynamic"}
+_SYNCHRONIZATION = {
+    "lock": "MPI_Win_lock/unlock",
+    "flush": "MPI_Win_flush",
+    "flush_local": "MPI_Win_flush_local",
+    "lock_all": "MPI_Win_lock_all/unlock_all",
+    "pscw": "MPI_Win_post/start/complete/wait",
+    "fence": "MPI_Win_fence",
+}
+_ONE_SIDED = ("put_", "get_", "accumulate", "cas", "fop")
+
+
+def one_sided(row: Row) -> bool:
+    return row.kernel.startswith(_ONE_SIDED)
+
+
+def message_rate(row: Row) -> bool:
+    """Is this the table of osu_mbw_mr, which has a column of messages/s?"""
+    return row.kernel == "bandwidth" and row.pattern == "pairs"
+
+
+def title(row: Row) -> str:
+    """The line that names the test. What OSU has no test for does not call itself OSU."""
+    known = _OF_MANY_PAIRS.get(row.kernel) if row.pattern == "pairs" else None
+    known = known or _TITLES.get(row.kernel)
+    if known is None:
+        return f"# fablint {row.kernel} {row.quantity} Test v{__version__}"
+    return f"# {known} v{VERSION}"
+
+
+def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
+    """All lines above the column names: as OSU prints them, and our own, which begin with `# fablint`."""
+    lines = [title(row), *(f"# {program() if not at else 'fablint'}: {words}" for at, words in enumerate(comments))]
+    if row.kernel == "latency_mt":
+        senders, receivers = _workers(row)
+        lines = [f"# Number of Sender threads: {senders} ", f"# Number of Receiver threads: {receivers}", "", *lines]
+    elif not one_sided(row) and not message_rate(row):
+        lines = ["", *lines]
+    if row.kernel == "latency_mp":
+        senders, receivers = _workers(row)
+        lines += [f"# Number of forked processes in sender: {senders}"]
+        lines += [f"# Number of forked processes in receiver: {receivers}"]
+    if message_rate(row) or (row.pattern == "pairs" and row.quantity == "bandwidth"):
+        lines.append(f"# [ pairs: {pairs} ] [ window size: {window} ]")
+    lines += one_sided_lines(row)
+    if row.kernel not in ("barrier", "get_accumulate"):
+        lines.append(f"# Datatype: {'MPI_FLOAT' if row.kernel == 'allreduce' else 'MPI_CHAR'}.")
+    return lines
+
+
+def one_sided_lines(row: Row) -> list[str]:
+    """`Window creation` and `Synchronization`; none for a kernel without a window of memory."""
+    asked = {name: str(row.attributes[name]) for name in ("win", "sync") if row.attributes.get(name)}
+    if not one_sided(row):
+        return []
+    lines = []
+    if "win" in asked:
+        lines.append(f"# Window creation: {_WINDOW_CREATION.get(asked['win'], asked['win'])}")
+    if "sync" in asked:
+        lines.append(f"# Synchronization: {_SYNCHRONIZATION.get(asked['sync'], asked['sync'])}")
+    return lines
+
+
+def figure_name(row: Row) -> str:
+    """Name of the main column."""
+    if message_rate(row):
+        return "MB/s"
+    if row.quantity == "bandwidth":
+        return "Bandwidth (MB/s)"
+    return "Latency (us)" if one_sided(row) else "Avg Latency(us)"
+
+
+def rule(row: Row, groups: int) -> str:
+    """How the figure of many ranks is made of theirs, and whose rule that is."""
+    if row.kernel in COLLECTIVES:
+        return f"mean over the {groups} ranks of each one's mean time, as in OSU {VERSION}"
+    if row.pattern in STARS:
+        return f"sum of the rates of {groups} leaves, each by its own clock; all of them stream at once"
+    if groups <= 1:
+        return f"mean over all samples, as in OSU {VERSION}"
+    free = "pairs run free after a common start, as in OSU 5.x (7.x puts a barrier before every window)"
+    if row.quantity == "bandwidth":
+        return f"sum of the rates of {groups} pairs, each by its own clock; {free}"
+    return f"mean over the {groups} senders, as in OSU {VERSION} (5.x: over all ranks; 7.0: rank 0 alone); {free}"
+
+
+def _workers(row: Row) -> tuple[str, str]:
+    """Threads or processes on the sending and the receiving side."""
+    senders, _, receivers = str(row.attributes.get("workers") or "1:2").partition(":")
+    return senders, receivers or senders

@@ -1,0 +1,106 @@
+"""What every table is: text for people and the parsers of other tools, facts for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.report import text
+from fablint.version import __version__
+
+
+class Table(Protocol):
+    """A rendered table."""
+
+    @property
+    def text(self) -> str:
+        """Newline-terminated."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able, with the same figures unrounded: seconds, bytes and bytes/s unless a key names another unit."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user can ask of any table; a table without a use for an option refuses it in `refuse`."""
+
+    percentiles: tuple[float, ...] = ()
+    full: bool = False  # all columns, all lines
+    slowest: int | None = None  # so many of the slowest pairs, slowest first
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A table whose lines are made."""
+
+    lines: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{text.printable(line)}\n" for line in self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.facts)
+
+
+@dataclass(frozen=True)
+class Several:
+    """Tables below each other."""
+
+    name: str
+    tables: tuple[Table, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(table.text for table in self.tables)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"table": self.name, "tables": [table.as_dict() for table in self.tables]}
+
+
+def stacked(name: str, tables: Sequence[Table]) -> Table:
+    """One table as it is, several below each other."""
+    return tables[0] if len(tables) == 1 else Several(name, tuple(tables))
+
+
+def refuse(name: str, options: Options, *unused: str) -> None:
+    """Raise UsageError when an option is given that this table has no use for."""
+    given = {"percentiles": bool(options.percentiles), "full": options.full, "slowest": options.slowest is not None}
+    for option in unused:
+        if given[option]:
+            raise UsageError(f"table {name} has no use for --{option}", "leave it out")
+
+
+def nothing_suits(name: str, run: Run, rows: Sequence[Row], wanted: str, measure: str) -> UsageError:
+    """No row of the run can be shown in this table."""
+    have = ", ".join(f"{row.name} ({row.kernel}, {row.pattern})" for row in rows[:4]) or "none"
+    more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+    where = f"run {run.path}" if run.path else "the run"
+    return UsageError(f"table {name} needs {wanted}, {where} has rows: {have}{more}", measure)
+
+
+def program() -> str:
+    return f"fablint {__version__}"
+
+
+def fixed(value: float | None) -> str:
+    """A figure as OSU prints it, two decimals, but never with less than three significant digits.
+
+    >>> fixed(0.012345), fixed(1.5), fixed(16557062.357), fixed(0.0), fixed(None)
+    ('0.0123', '1.50', '16557062.36', '0.00', '-')
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.{max(2, 2 - math.floor(math.log10(abs(value)))) if value else 2}f}"
+
+
+def right(cell: str, width: int) -> str:
+    """In a column; what is too wide for it still stands apart from its neighbour."""
+    return cell.rjust(width) if len(cell) < width else f" {cell}"

@@ -1,0 +1,69 @@
+"""What a cell moved, and how often: the words of the protocol in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fablint.model import Row
+from fablint.report.tables.cells import blocks
+
+# Kernels whose two directions run at once: the pair's bytes are those of both its cells.
+MUTUAL = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})
+COLLECTIVES = frozenset({"barrier", "bcast", "allgather", "alltoall", "allreduce"})
+PAIRS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})
+STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
+
+
+def mutual(row: Row) -> bool:
+    return row.kernel in MUTUAL
+
+
+def window(row: Row, index: int) -> int:
+    """Messages in flight at size number `index`."""
+    windows: Sequence[int] = row.attributes.get("windows") or ()
+    return int(windows[index]) if index < len(windows) else 1
+
+
+def repetitions(row: Row, index: int) -> tuple[int, bool]:
+    """Timed repetitions behind every cell, and whether that is exact.
+
+    Exact where the row was asked for so many; else the samples of the cell that has fewest, each of which is one
+    repetition or a batch of several.
+    """
+    asked: Sequence[int] = (
+        row.attributes.get("iterations") or (row.attributes.get("stop") or {}).get("iterations") or ()
+    )
+    if index < len(asked) and asked[index]:
+        return int(asked[index]), True
+    counts = [float(part.count.min()) for part in blocks(row, index, ()) if len(part)]
+    return (int(min(counts)) if counts else 0), False
+
+
+def messages(row: Row, index: int) -> tuple[int, bool]:
+    """Timed messages of every cell, and whether that is exact."""
+    count, exact = repetitions(row, index)
+    return count * window(row, index), exact
+
+
+def warmups(row: Row, index: int) -> int:
+    """Untimed messages before a cell."""
+    each: Sequence[int] = row.attributes.get("warmups") or ()
+    count = each[index] if index < len(each) else row.attributes.get("warmup", 0)
+    return int(count) * window(row, index)
+
+
+def rates(size: int, seconds: np.ndarray | float) -> np.ndarray:
+    """Bytes/s; infinite where no time passed (the null transport)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(size / np.asarray(seconds, dtype=np.float64))
+
+
+def flow_words(row: Row) -> str:
+    """Who sends the payload, in words."""
+    return {
+        "src": "payload goes from src to dst",
+        "dst": "payload goes from dst to src",
+        "none": "no payload",
+    }.get(row.payload, "payload goes both ways")

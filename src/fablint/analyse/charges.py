@@ -70,6 +70,8 @@ def _state(charges: list[Charge], places: Places) -> State:
         return State.CONFOUNDED
     if charges[0][1].kind == "rank" or all(conviction.ambiguous for _, conviction in charges):
         return State.SUSPECT
+    if all(np.isin(conviction.ranks, view.hubs).any() for view, conviction in charges):
+        return State.SUSPECT  # everybody's partner: its load is the pattern's
     return State.FAULT
 
 

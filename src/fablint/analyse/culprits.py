@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,14 @@ from fablint.analyse.settings import Settings
 
 SHARED_BY = 0.6  # of a switch's hosts or a link's users must be slow, else it is not the switch or the link
 CARRIED_BY_ONE = 0.75  # share of the evidence from which one host may be the real culprit
+
+
+class Sides(Enum):
+    """How the two sides of a part are held responsible, by what was measured."""
+
+    EACH = "a stream tells the direction: each side by itself"
+    BOTH = "a round trip in each direction: a sick part slows both sides, or it is not sick"
+    TOGETHER = "one round trip per pair: either side may have few of them, and all speak for the part"
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,9 @@ class Conviction:
 
 
 def convict(
-    evidence: Evidence, effects: Effects, parts: Sequence[Family], settings: Settings, *, views: int, directed: bool
+    evidence: Evidence, effects: Effects, parts: Sequence[Family], settings: Settings, *, views: int, sides: Sides
 ) -> list[Conviction]:
-    """All culprits of one view, the one with the most evidence first. `evidence` is used up on the way.
-
-    `directed` False: the kernel is a round trip, in which a sick part slows both sides or it is not sick.
-    """
+    """All culprits of one view, the one with the most evidence first. `evidence` is used up on the way."""
     tests = 2 * sum(len(family) for family in parts) * views
     threshold = int(np.ceil(np.log(tests / settings.alpha) * UNITS_PER_NAT))
     rejected = [np.zeros(len(family), dtype=bool) for family in parts]
@@ -53,29 +59,31 @@ def convict(
     while True:
         best, best_score = None, 0
         for family, refused in zip(parts, rejected, strict=True):
-            part, score, sides = _strongest(family, evidence, threshold, refused, directed=directed)
+            part, score, guilty = _strongest(family, evidence, threshold, refused, sides)
             if score > best_score:
-                best, best_score = (family, part, sides, refused), score
+                best, best_score = (family, part, guilty, refused), score
         if best is None:
             return found
-        family, part, sides, refused = best
-        conviction = _examine(family, part, sides, evidence, effects)
+        family, part, guilty, refused = best
+        conviction = _examine(family, part, guilty, evidence, effects)
         refused[part] = True
         if conviction:
             found.append(conviction)
-            for side in sides:
+            for side in guilty:
                 evidence.remove(_open(family.cells(part, side), evidence))
             rejected = [np.zeros(len(family), dtype=bool) for family in parts]  # what it hid may now stand by itself
 
 
 def _strongest(
-    family: Family, evidence: Evidence, threshold: int, refused: npt.NDArray[np.bool_], *, directed: bool
+    family: Family, evidence: Evidence, threshold: int, refused: npt.NDArray[np.bool_], sides: Sides
 ) -> tuple[int, int, tuple[int, ...]]:
     """Number, score and convicted sides of the part with the most evidence in a family."""
     first, second, inner = family.sums(evidence)
     yes_first, yes_second = first >= threshold, second >= threshold
-    if not directed:
+    if sides is Sides.BOTH:
         yes_first = yes_second = yes_first & yes_second
+    elif sides is Sides.TOGETHER:
+        yes_first = yes_second = first + second - inner >= threshold
     score = np.where(yes_first, first, 0) + np.where(yes_second, second, 0)
     score -= np.where(yes_first & yes_second, inner, 0)
     score[refused] = 0
@@ -100,6 +108,8 @@ def _examine(
     ambiguous: set[str] = set()
     for side in sides:
         cells = _open(family.cells(part, side), evidence)
+        if not cells[0].size:
+            continue
         gain, to = evidence.gain[cells].astype(np.int64), evidence.pairs.destination(cells)
         other = _rival(family, side, gain, cells[0], to, evidence)
         if other is None:

@@ -18,14 +18,15 @@ from fablint.analyse.clean import (
     judged_links,
     unjudged,
 )
+from fablint.analyse.flows import Usable, usable_rows
 from fablint.analyse.parts import FEWEST_PEERS, per_link_totals
 from fablint.analyse.places import Codes, Places, locate
 from fablint.analyse.reported import damaged, lost
 from fablint.analyse.routes import Routes, unique_routes
 from fablint.analyse.settings import Settings
-from fablint.analyse.view import STATISTICS, Judged, judge
+from fablint.analyse.view import Judged, judge
 from fablint.analyse.words import counted, fold
-from fablint.model import Coverage, Diagnosis, Finding, Row, Run, State, Topology, Verdict, VerdictWord
+from fablint.model import Coverage, Diagnosis, Finding, Run, State, Topology, Verdict, VerdictWord
 
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -39,35 +40,23 @@ def diagnose(run: Run, topology: Topology | None = None, settings: Settings | No
     settings = settings or Settings()
     places = locate(run, topology)
     routes = unique_routes(topology, places.switches) if topology and topology.cables and places.switches else None
-    rows = [row for row in run.rows if _tells_of_fabric(run, row)]
-    views = [(row, size) for row in rows for size in row.sizes]
-    judged = [
-        judge(row.observations(size, _statistic(row)), places, routes, settings, views=len(views))
-        for row, size in views
-    ]
+    rows, left_out = usable_rows(run, places, settings)
+    views = [(usable, size) for usable in rows for size in usable.row.sizes]
+    judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
+    clearing = [view for view in judged if view.clears]
     findings = [*damaged(run), *lost(run), *convicted(judged, places)]
     findings += suspected(judged, places, _named(findings, places))
-    coverage = _coverage(rows, judged, places, routes, settings)
+    coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
-    findings += _not_accused(judged, places, routes, findings, settings)
-    notes = _notes(run, judged, places, topology)
-    verdict, code = _conclusion(run, findings, judged)
+    findings += _not_accused(clearing, places, routes, findings, settings)
+    notes = [*_notes(run, judged, places, topology), *left_out]
+    verdict, code = _conclusion(run, findings, clearing)
     return Diagnosis(
         Verdict(verdict=verdict, exit_code=code, findings=_ordered(findings), coverage=coverage, notes=tuple(notes)),
         fits=tuple(view.fit for view in judged),
         topology=topology,
         settings=asdict(settings),
     )
-
-
-def _tells_of_fabric(run: Run, row: Row) -> bool:
-    """Was anything measured, and over something? The null transport moves nothing."""
-    moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
-    return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(STATISTICS))
-
-
-def _statistic(row: Row) -> str:
-    return next(name for name in STATISTICS if name in row.statistics)
 
 
 def _named(findings: Sequence[Finding], places: Places) -> Codes:
@@ -157,10 +146,12 @@ def _judgeable_links(places: Places, routes: Routes | None) -> Mask:
 
 
 def _coverage(
-    rows: Sequence[Row], judged: Sequence[Judged], places: Places, routes: Routes | None, settings: Settings
+    rows: Sequence[Usable], judged: Sequence[Judged], places: Places, routes: Routes | None, settings: Settings
 ) -> Coverage:
+    """`judged`: the views that show who is fine."""
     planned = measured = 0
-    for row in rows:
+    names = {view.row for view in judged}
+    for row in (usable.row for usable in rows if usable.row.name in names):
         per_round = row.attributes["cells_per_round"]
         rounds = int(row.attributes["rounds"])
         cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
@@ -184,7 +175,7 @@ def _coverage(
 
 def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topology | None) -> list[str]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
-    notes = list(run.notes)
+    notes = [*run.notes, *run.attributes.get("binding", {}).get("notes", ())]
     if run.state != "complete":
         notes.append(f"the run is not complete (state: {run.state}): what is missing is not judged")
     notes += [

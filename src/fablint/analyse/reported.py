@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from fablint.analyse.words import NEXT_STEP, counted
+from fablint.analyse.words import NEXT_STEP, counted, fold
 from fablint.model import Finding, Row, Run, State
 
+ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
 SAME_END = 3  # partners with whom a host damages payloads, from which it is the host and not a route
 
 
@@ -18,7 +19,7 @@ def damaged(run: Run) -> list[Finding]:
         for (src, dst), first in _damage(run, row):
             routes[src, dst] += 1
             where.setdefault((src, dst), f"{row.name}, {first}")
-    findings = []
+    findings = _damaged_together(routes, where)
     for side, direction in ((0, "tx"), (1, "rx")):
         ends: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for route in routes:
@@ -51,12 +52,30 @@ def damaged(run: Run) -> list[Finding]:
     return findings
 
 
+def _damaged_together(routes: Counter[tuple[str, str]], where: dict[tuple[str, str], str]) -> list[Finding]:
+    """Takes out the payloads that have no single sender: one finding, as one bad contribution damages all results."""
+    common = [route for route in routes if route[0] == ANYBODY]
+    if not common:
+        return []
+    payloads = counted(sum(routes.pop(route) for route in common), "damaged payload")
+    hosts = fold([dst for _, dst in common])
+    return [
+        Finding(
+            state=State.FAULT,
+            component="route",
+            name=f"any>{hosts}",
+            evidence=f"{payloads}, of results that several ranks contribute to; first: {where[common[0]]}",
+            next_step="measure all pairs with --validate: they name the sender",
+        )
+    ]
+
+
 def _damage(run: Run, row: Row) -> list[tuple[tuple[str, str], str]]:
     """Host pair and place of each damaged payload of a row."""
     host = run.rank_host
     return [
         (
-            (host[entry["src"]], host[entry["dst"]]),
+            (host[entry["src"]] if entry["src"] >= 0 else ANYBODY, host[entry["dst"]]),
             f"message {entry.get('message', '?')} of {entry['size']} B at byte {entry.get('offset', '?')}",
         )
         for entry in row.attributes.get("corrupt", ())

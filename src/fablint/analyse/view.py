@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.culprits import Conviction, convict
+from fablint.analyse.culprits import Conviction, Sides, convict
 from fablint.analyse.evidence import gather
 from fablint.analyse.fit import Effects, fit
+from fablint.analyse.flows import Flows
 from fablint.analyse.leads import SlowPair, slow_hosts, slow_pairs
 from fablint.analyse.pairs import Pairs
 from fablint.analyse.parts import Kind, families, per_link_totals
@@ -18,11 +20,10 @@ from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import Floats
 from fablint.analyse.routes import Routes
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, Fit, Observations
+from fablint.model import SCOPES, Fit
 
 Quantity = Literal["latency", "bandwidth"]
-ONE_WAY_KERNELS = frozenset({"bandwidth"})  # whose times tell the direction
-STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has is judged
+STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class Judged:
     """What one view says."""
 
     row: str
-    kernel: str
+    quantity: Quantity  # what an administrator calls it
+    one_way: bool  # does this view tell the direction?
+    hubs: Codes  # of a star: ranks that all others shared; a star accuses, but shows nobody to be fine
     size: int
     fit: Fit
     convictions: list[Conviction]
@@ -46,44 +49,45 @@ class Judged:
     pairs_measured: int
 
     @property
-    def quantity(self) -> Quantity:
-        """What an administrator calls it."""
-        return "bandwidth" if "bandwidth" in self.kernel else "latency"
-
-    @property
-    def one_way(self) -> bool:
-        """Does this view tell the direction?"""
-        return self.kernel in ONE_WAY_KERNELS
+    def clears(self) -> bool:
+        """Does this view show who is fine as well?"""
+        return self.hubs.size == 0
 
 
-def judge(
-    observations: Observations, places: Places, routes: Routes | None, settings: Settings, *, views: int
-) -> Judged:
+def judge(flows: Flows, places: Places, routes: Routes | None, settings: Settings, *, views: int) -> Judged:
     """Fit, weigh, convict. `views` is the number of views of the run, among which the chance of error is shared."""
+    observations = flows.observations
     pairs = Pairs.log_times(observations)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     effects = fit(pairs, places, settings)
-    parts = [family for family in families(pairs, places, routes) if _comparable(family.component, effects, settings)]
-    one_way = observations.kernel in ONE_WAY_KERNELS
+    parts = [
+        family
+        for family in families(pairs, places, routes)
+        if _comparable(family.component, effects, settings) and (not flows.star or family.component in STAR_KINDS)
+    ]
+    together = flows.forward and not flows.one_way
+    sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
     evidence = gather(effects, places, settings)
     convictions: list[Conviction] = []
     pairs_left: list[SlowPair] = []
     if evidence:
-        convictions = convict(evidence, effects, parts, settings, views=views, directed=one_way)
+        convictions = convict(evidence, effects, parts, settings, views=views, sides=sides)
         pairs_left = slow_pairs(evidence, effects, settings, views=views)
-    link_pairs, link_bound = _links(effects, places, routes)
+    link_pairs, link_bound = _links(effects, places, routes, there_and_back=together)
     return Judged(
         row=observations.row,
-        kernel=observations.kernel,
+        quantity=flows.row.quantity,
+        one_way=flows.one_way,
+        hubs=flows.hubs,
         size=observations.size,
-        fit=_as_fit(observations, effects, one_way=one_way),
+        fit=_as_fit(flows, effects),
         convictions=convictions,
         slow_pairs=pairs_left,
         slow_hosts=slow_hosts(effects, places, evidence),
         compared=frozenset(family.component for family in parts),
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
-        host_partners=_host_partners(pairs, places, settings),
+        host_partners=_host_partners(pairs, places, settings, scarcer=not together),
         host_bound=_host_bounds(effects, places),
         link_pairs=link_pairs,
         link_bound=link_bound,
@@ -100,20 +104,26 @@ def _comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
     }.get(kind, True)
 
 
-def _as_fit(observations: Observations, effects: Effects, *, one_way: bool) -> Fit:
+def _as_fit(flows: Flows, effects: Effects) -> Fit:
     """The fit for the report. A round trip has one effect per rank, which both of its ends share."""
-    sent, received = effects.sent, effects.received
-    if not one_way:
-        sent = received = (sent + received) * np.float32(0.5)
+    observations, sent, received = flows.observations, effects.sent, effects.received
+    if not flows.one_way:
+        known = ~np.isnan([effects.sent_bounds[1], effects.received_bounds[1]])
+        sent = received = (sent + received) / np.maximum(known.sum(axis=0), 1).astype(np.float32)
     classes = {SCOPES[code]: float(np.exp(value)) for code, value in effects.class_log_time.items()}
     return Fit(observations.row, observations.kernel, observations.size, classes, sent, received, effects.noise)
 
 
-def _host_partners(pairs: Pairs, places: Places, settings: Settings) -> Codes:
-    """(hosts,) distinct other hosts measured with, in the scarcer direction.
+def _host_partners(pairs: Pairs, places: Places, settings: Settings, *, scarcer: bool) -> Codes:
+    """(hosts,) distinct other hosts measured with: in the `scarcer` direction, or in both together.
 
     Counted exactly only where it may fall short of what is asked for.
     """
+    if not scarcer:
+        return np.array(
+            [_distinct_partners(pairs, places, host, sides=(True, False)) for host in range(len(places.hosts))],
+            dtype=np.int64,
+        )
     hosts = len(places.hosts)
     most_ranks = int(np.bincount(places.host, minlength=hosts).max())
     counts = np.full(hosts, np.iinfo(np.int64).max)
@@ -123,17 +133,21 @@ def _host_partners(pairs: Pairs, places: Places, settings: Settings) -> Codes:
             measured = ~np.isnan(pairs.sent(rows) if sent else pairs.received(rows))
             np.maximum.at(count, places.host[rows], -(-measured.sum(axis=1) // most_ranks))
         for host in np.nonzero(count < max(settings.min_partners, 1))[0]:
-            count[host] = _distinct_partners(pairs, places, int(host), sent=sent)
+            count[host] = _distinct_partners(pairs, places, int(host), sides=(sent,))
         counts = np.minimum(counts, count)
     return counts
 
 
-def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sent: bool) -> int:
+def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sides: Sequence[bool]) -> int:
+    """Other hosts that one sent to (side True) or received from (False)."""
     ranks = np.nonzero(places.host == host)[0]
-    cells = pairs.cells_from(ranks) if sent else pairs.cells_to(ranks)
-    measured = ~np.isnan(pairs.value[cells])
-    partners = (pairs.destination(cells) if sent else cells[0])[measured]
-    return int(np.unique(places.host[partners]).size)
+    hosts: set[int] = set()
+    for sent in sides:
+        cells = pairs.cells_from(ranks) if sent else pairs.cells_to(ranks)
+        measured = ~np.isnan(pairs.value[cells])
+        partners = (pairs.destination(cells) if sent else cells[0])[measured]
+        hosts.update(places.host[partners].tolist())
+    return len(hosts)
 
 
 def _host_bounds(effects: Effects, places: Places) -> Floats:
@@ -144,8 +158,11 @@ def _host_bounds(effects: Effects, places: Places) -> Floats:
     return bound
 
 
-def _links(effects: Effects, places: Places, routes: Routes | None) -> tuple[Codes, Floats]:
-    """Measured pairs per link, and the largest loss that each can hide."""
+def _links(effects: Effects, places: Places, routes: Routes | None, *, there_and_back: bool) -> tuple[Codes, Floats]:
+    """Measured pairs per link, and the largest loss that each can hide.
+
+    `there_and_back`: a pair counts for both ways, since it was measured from one end and there is no other cell.
+    """
     if routes is None:
         return np.zeros(0, np.int64), np.zeros(0)
     pairs, size = effects.residual, len(places.switches)
@@ -155,8 +172,11 @@ def _links(effects: Effects, places: Places, routes: Routes | None) -> tuple[Cod
         known = ~np.isnan(pairs.value[rows])
         other = np.broadcast_to(places.switch[pairs.partners(rows)], known.shape)
         measured[switch] = np.bincount(other[known & (other >= 0)], minlength=size)
+    upper = effects.between_upper[:size, :size]
+    if there_and_back:
+        measured, upper = measured + measured.T, np.fmin(upper, upper.T)
     bound: npt.NDArray[np.float64] = np.full(len(routes.links), np.nan)
     for links in routes.hops:
         used = links >= 0
-        np.fmin.at(bound, links[used], effects.between_upper[:size, :size][used])
+        np.fmin.at(bound, links[used], upper[used])
     return per_link_totals(routes, measured), bound

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
-from fablint.analyse.culprits import Conviction
-from fablint.analyse.view import Judged, Quantity
 from fablint.model import Component
+
+if TYPE_CHECKING:
+    from fablint.analyse.culprits import Conviction
+    from fablint.analyse.view import Judged, Quantity
 
 MOST_NAMES = 6  # of links that a finding spells out
 

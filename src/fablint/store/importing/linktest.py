@@ -1,0 +1,197 @@
+"""Logs of LinkTest 1.x and 2.x, and fablint's own in their format -> numbers, in seconds and bytes/s.
+
+LinkTest 1.x divides by 2^20 and prints MB/s; 2.x says GiB/s. Both are returned as bytes/s.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from fablint.errors import UsageError
+from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, numbered
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50, "MB": 2.0**20}
+
+_TIME = rf"({PLAIN}) *({'|'.join(sorted(_SECONDS, key=len, reverse=True))})"
+_RATE = rf"({PLAIN}) *({'|'.join(sorted(_BYTES, key=len, reverse=True))})/s"
+_FIGURE = rf"{_TIME} +\( *{_RATE}\)"
+_NAMED = re.compile(rf"\b(min|avg|max)[:=] *{_FIGURE}")
+_BISECTION = re.compile(rf"avg\. bisection bw: *{_RATE}")
+_ALL_TO_ALL = re.compile(r"\[ *alltoall[^]]*\]")
+_STEP_2 = re.compile(rf"(Parallel|Serial) Results for step ({INTEGER}): (.*)")
+_STEP_1 = re.compile(rf"(Parallel|Serial) +PingPong for step +({INTEGER}):(.*)")
+_SUM_1 = re.compile(rf"avg= *{_FIGURE} min= *{_FIGURE} max= *{_FIGURE}")
+_PAIR = re.compile(rf"({INTEGER}) *-> *({INTEGER}): *{_FIGURE}")
+_RESULT = re.compile(rf"RESULT: (Min|Max|Avg) Time( Stest)?: *{_FIGURE}")
+_SLOW = re.compile(
+    rf"({INTEGER}): PINGPONG +({INTEGER}) +<-> +({INTEGER}): +1st: *{_FIGURE} +2nd: *(?:{_FIGURE}|not re-tested)"
+)
+_FACT = re.compile(r"linktest: ([^:]+): +(.*\S)")
+_TIMING = re.compile(rf"Timing Summary: Elapsed time: *{_TIME}")
+_MARK = re.compile(rf"timings\[[0-9]+\] \[([^\]]+)\] +t= *({PLAIN})s")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A time in s and the bandwidth that was printed beside it, bytes/s."""
+
+    seconds: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """Extremes and mean over the pairs of a step. `bisection`: bytes/s of all pairs together, where printed."""
+
+    line: int
+    number: int
+    serial: bool
+    min: Figure
+    avg: Figure
+    max: Figure
+    bisection: float | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One directed pair of a serial step."""
+
+    line: int
+    src: int
+    dst: int
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class SlowPair:
+    """One of the slowest pairs, and what its re-test found."""
+
+    line: int
+    src: int
+    dst: int
+    first: Figure
+    second: Figure | None
+
+
+@dataclass(frozen=True)
+class LinktestLog:
+    """All of it; `aggregated` is what 2.x prints after each step, `results` the RESULT lines by their words."""
+
+    facts: dict[str, str]
+    steps: tuple[Step, ...]
+    aggregated: tuple[Step, ...]
+    pairs: tuple[Pair, ...]
+    results: dict[str, Figure]
+    slowest: tuple[SlowPair, ...]
+    elapsed: tuple[float, ...]  # s, of the timing summaries of 2.x
+    timings: dict[str, float]  # s, the marks of 1.x
+    foreign: tuple[Foreign, ...] = ()
+
+
+@dataclass
+class _Reader:
+    """Takes the lines one by one."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    aggregated: list[Step] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
+    results: dict[str, Figure] = field(default_factory=dict)
+    slowest: list[SlowPair] = field(default_factory=list)
+    elapsed: list[float] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+    foreign: list[Foreign] = field(default_factory=list)
+    serial: int | None = None  # the serial step of 1.x whose pairs are being listed
+
+    def take(self, number: int, line: str) -> None:
+        """A line that belongs to LinkTest is kept, a blank, a ruler or a comment passed over, another one noted."""
+        known = self._step(number, line) or self._figures(number, line) or self._fact(line)
+        if not known and line and not line.startswith("#") and set(line) != {"-"}:
+            self.foreign.append(Foreign(number, line))
+
+    def _step(self, number: int, line: str) -> bool:
+        if found := _STEP_2.match(line):
+            return self._add(self.steps, number, int(found[2]), found[1] == "Serial", found[3])
+        if line.startswith("Aggregated Results:"):
+            last = self.steps[-1] if self.steps else None
+            words = line.removeprefix("Aggregated Results:")
+            return self._add(self.aggregated, number, last.number if last else 0, bool(last and last.serial), words)
+        if found := _STEP_1.match(line):
+            if found[1] == "Serial":
+                self.serial = int(found[2])
+                return not found[3].strip()
+            return self._add(self.steps, number, int(found[2]), False, found[3])
+        if self.serial is not None and _SUM_1.match(line):
+            return self._add(self.steps, number, self.serial, True, line)
+        return False
+
+    def _add(self, steps: list[Step], number: int, step: int, serial: bool, words: str) -> bool:
+        named = {found[0]: _figure(*found[1:]) for found in _NAMED.findall(words)}
+        bisection = _BISECTION.search(words)
+        left_over = _BISECTION.sub("", _NAMED.sub("", _ALL_TO_ALL.sub("", words)))
+        if set(named) != {"min", "avg", "max"} or left_over.strip():
+            return False  # cut off, or somebody else's words in between
+        rate = float(bisection[1]) * _BYTES[bisection[2]] if bisection else None
+        steps.append(Step(number, step, serial, named["min"], named["avg"], named["max"], rate))
+        return True
+
+    def _figures(self, number: int, line: str) -> bool:
+        if found := _PAIR.match(line):
+            self.pairs.append(Pair(number, int(found[1]), int(found[2]), _figure(*found.groups()[2:6])))
+        elif found := _RESULT.match(line):
+            self.results[f"{found[1]} Time{found[2] or ''}"] = _figure(*found.groups()[2:6])
+        elif found := _SLOW.match(line):
+            words = found.groups()
+            again = _figure(*words[7:11]) if words[7] else None
+            self.slowest.append(SlowPair(number, int(words[1]), int(words[2]), _figure(*words[3:7]), again))
+        else:
+            return False
+        return True
+
+    def _fact(self, line: str) -> bool:
+        if found := _TIMING.match(line):
+            self.elapsed.append(float(found[1]) * _SECONDS[found[2]])
+        elif found := _MARK.match(line):
+            self.timings[found[1]] = float(found[2])
+        elif found := _FACT.match(line):
+            self.facts.setdefault(found[1].strip(), found[2])  # 1.x says the length in bytes, then in KBytes
+        else:
+            return False
+        return True
+
+
+def parse_linktest(text: str) -> LinktestLog:
+    """Read a log of LinkTest.
+
+    Raises:
+        UsageError: there is no line of LinkTest in the text.
+    """
+    reader = _Reader()
+    whole, _, cut = text.rpartition("\n")
+    for number, line in numbered(whole):
+        reader.take(number, line.strip())
+    if cut.strip():  # no line end: what it says may lack its end too, but for figures, whose line ends in a unit
+        last = whole.count("\n") + 2 if whole else 1
+        if _FACT.match(cut.strip()):
+            reader.foreign.append(Foreign(last, cut))
+        else:
+            reader.take(last, cut.strip())
+    if not (reader.facts or reader.steps or reader.pairs or reader.results):
+        raise UsageError("no log of LinkTest in this text", "give what LinkTest printed")
+    return LinktestLog(
+        facts=reader.facts,
+        steps=tuple(reader.steps),
+        aggregated=tuple(reader.aggregated),
+        pairs=tuple(reader.pairs),
+        results=reader.results,
+        slowest=tuple(reader.slowest),
+        elapsed=tuple(reader.elapsed),
+        timings=reader.timings,
+        foreign=tuple(reader.foreign),
+    )
+
+
+def _figure(time: str, unit: str, rate: str, prefix: str) -> Figure:
+    return Figure(float(time) * _SECONDS[unit], float(rate) * _BYTES[prefix])

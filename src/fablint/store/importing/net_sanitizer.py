@@ -1,0 +1,122 @@
+"""Text of net_sanitizer, and of fablint's own table in its columns -> numbers.
+
+The original prints MiB/s under `MB/s` and a latency that is ten times too small; what this reader returns is what was
+printed, with the two factors beside it. Its host names may run into each other: such a line cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fablint.errors import UsageError
+from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
+
+_COUNTS = re.compile(r"#nservers=(.*)")
+_COUNT = re.compile(rf"(\w+)=({INTEGER})(?![0-9])")
+_HEADER = re.compile(r"(Dir )? *size\(B\)((?: +time\(s\) +bw\(MB/s\) +lat\(us\) +iops)+) *$")
+_CONNECTIONS = re.compile(r"# +src +dest +Dir +size\(B\)")
+_FIGURES = rf"((?: +(?:{NUMBER}|-))+) *$"
+_SUMMARY = re.compile(rf" *(Und|Put|Get)? *({INTEGER}){_FIGURES}")
+_CONNECTION = re.compile(rf" *(\S+) +(\S+) +(Und|Put|Get) +({INTEGER}){_FIGURES}")
+_OURS = re.compile(r"# fablint .*MB/s is 10\^6 bytes/s")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is printed of one rank, or over all: seconds, `MB/s`, `us` and operations/s; None where not a number."""
+
+    time: float | None
+    bandwidth: float | None
+    latency: float | None
+    iops: float | None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The line `#nservers=...`: every number by its name."""
+
+    line: int
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One size over all ranks. Old releases print the sum alone."""
+
+    line: int
+    direction: str  # Und, Put, Get; empty where the text does not say
+    size: int
+    sum: Figures
+    min: Figures | None = None
+    max: Figures | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One line of --verbose."""
+
+    line: int
+    src: str
+    dest: str
+    direction: str
+    size: int
+    figures: Figures
+
+
+@dataclass(frozen=True)
+class NetSanitizerText:
+    """All of it. A bandwidth times `megabyte` is bytes/s, a latency times `latency_factor` is us per operation."""
+
+    counts: tuple[Counts, ...]
+    summaries: tuple[Summary, ...]
+    connections: tuple[Connection, ...]
+    foreign: tuple[Foreign, ...]
+    megabyte: int = 1 << 20
+    latency_factor: int = 10
+
+
+def parse_net_sanitizer(text: str) -> NetSanitizerText:
+    """Read what net_sanitizer printed.
+
+    Raises:
+        UsageError: there is neither its header nor a line of its figures in the text.
+    """
+    counts: list[Counts] = []
+    summaries: list[Summary] = []
+    connections: list[Connection] = []
+    foreign: list[Foreign] = []
+    ours, blocks, pending = False, 0, text.rpartition("\n")[2]
+    last = text.count("\n") + 1
+    for number, line in numbered(text):
+        cut = number == last and bool(pending.strip())  # no line end: the last figure may lack digits
+        if found := _COUNTS.match(line):
+            counts.append(Counts(number, {"nservers": 0} | {key: int(value) for key, value in _COUNT.findall(line)}))
+        elif header := _HEADER.match(line.strip()):
+            blocks = header[2].count("iops")
+        elif not cut and (found := _CONNECTION.match(line)) and (row := _four(found[5])):
+            connections.append(Connection(number, found[1], found[2], found[3], int(found[4]), row[0]))
+        elif not cut and blocks and (found := _SUMMARY.match(line)) and len(row := _four(found[3])) == blocks:
+            summaries.append(Summary(number, found[1] or "", int(found[2]), *row))
+        elif _OURS.match(line):
+            ours = True
+        elif not _empty(line):
+            foreign.append(Foreign(number, line))
+    if not (counts or summaries or connections):
+        raise UsageError("no output of net_sanitizer in this text", "give what net_sanitizer printed")
+    factors = (10**6, 1) if ours else (1 << 20, 10)
+    return NetSanitizerText(tuple(counts), tuple(summaries), tuple(connections), tuple(foreign), *factors)
+
+
+def _four(words: str) -> list[Figures]:
+    """Figures in groups of four; empty where they are no multiple of four, or more than SUM, MIN and MAX."""
+    values = [figure(word) for word in words.split()]
+    if len(values) % 4 or len(values) > 12:
+        return []
+    return [Figures(*values[at : at + 4]) for at in range(0, len(values), 4)]
+
+
+def _empty(line: str) -> bool:
+    """Nothing to read: blanks, headings, comments."""
+    return not line.strip() or line.split() == ["SUM", "MIN", "MAX"] or line.startswith("#")

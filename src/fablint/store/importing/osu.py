@@ -1,0 +1,239 @@
+"""Text of the OSU micro-benchmarks, release 4 to 7, and of fablint's own tables in their format -> numbers.
+
+Releases differ in their headers: 4 and 5 have no line for the datatype and other column names, 7.1 prints the title
+twice and the column names before the datatype. Between the lines may stand anything that a job prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fablint.errors import UsageError
+from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
+
+_TITLE = re.compile(r"# ((?:OSU MPI|OSU |fablint [a-z]).*?)(?: +\(?(?:v|Version )([0-9][\w.+-]*)\)?)?$")
+_FACT = re.compile(r"# ([A-Z][A-Za-z ]*[a-z]): (.+?)\.? *$")
+_PAIRS = re.compile(r"# \[ pairs: ([0-9]+) \](?: \[ window size: (\w+) \])?")
+_NAMES = (
+    r"Size|(?:Avg |Min |Max )?Latency ?\(us\)|Reverse (?:Lat\(us\)|BW\(MB/s\))|Bandwidth \(MB/s\)|MB/s|Messages/s"
+    r"|Validation|Iterations|P[0-9.]+ Tail (?:Lat\(us\)|BW\(MB/s\))|(?:Alg|Bus) BW\(MB/s\)|Overall\(us\)|Compute\(us\)"
+    r"|Pure Comm\.\(us\)|(?:Coll\. Init|MPI_Test|MPI_Wait)\(us\)|Overlap\(%\)|Transmit Size"
+)
+_HEADER = re.compile(rf"#(?: *(?:{_NAMES}))+ *$")
+_NAME = re.compile(_NAMES)
+_WINDOWS = re.compile(r"#((?: +[0-9]{1,9})+) *$")
+_SECTIONS = {"# Uni-directional Bandwidth (MB/sec)": "MB/s", "# Message Rate Profile": "Messages/s"}
+_VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
+_WORD = rf"(?:{NUMBER}|-|pass(?:ed)?|fail(?:ed)?)"
+_ROW = re.compile(rf" *{_WORD}(?: +{_WORD})* *$", re.IGNORECASE)
+_INIT = re.compile(rf"nprocs: ({INTEGER}), min: ({NUMBER}) ms, max: ({NUMBER}) ms, avg: ({NUMBER}) ms *$")
+
+
+@dataclass(frozen=True)
+class OsuRow:
+    """One line of figures, in the units of the column names; None where there was none."""
+
+    line: int
+    size: int | None  # None: the test has no sizes (barrier, init)
+    values: tuple[float | None, ...]
+    valid: bool | None = None  # what the column Validation says
+
+
+@dataclass(frozen=True)
+class OsuTable:
+    """One table of figures. `columns` names the `values` of its rows; `windows` is set for the matrices of -V."""
+
+    title: str
+    version: str  # of OSU; empty where the text does not say
+    line: int  # of its title, or of its first line where the title is missing
+    facts: Mapping[str, str]  # `Datatype`, `Window creation`, `Synchronization`, `pairs`, `window size`, ...
+    columns: tuple[str, ...]
+    rows: tuple[OsuRow, ...]
+    comments: tuple[str, ...] = ()
+    windows: tuple[int, ...] = ()
+
+    def column(self, name: str) -> tuple[float | None, ...]:
+        """The figures of a column, one per row."""
+        at = self.columns.index(name)
+        return tuple(row.values[at] for row in self.rows)
+
+
+@dataclass(frozen=True)
+class OsuText:
+    """All tables of a text, and the lines that are none of theirs. `truncated`: the last line was cut off."""
+
+    tables: tuple[OsuTable, ...]
+    foreign: tuple[Foreign, ...]
+    truncated: bool
+
+
+def parse_osu(text: str) -> OsuText:
+    """Read what OSU programs printed, one or many of them one after the other.
+
+    Raises:
+        UsageError: there is no OSU table in the text.
+    """
+    reader = _Reader()
+    whole, cut = _without_cut_line(text)
+    for number, line in numbered(whole):
+        reader.take(number, line.strip())
+    tables = reader.finished()
+    if not tables:
+        raise UsageError("no table of an OSU program in this text", "give what such a program printed")
+    if cut is not None:
+        reader.foreign.append(cut)
+    return OsuText(tables, tuple(sorted(reader.foreign, key=lambda one: one.line)), cut is not None)
+
+
+def _without_cut_line(text: str) -> tuple[str, Foreign | None]:
+    """Without a last row that ends in the middle: a figure without its last digits is another figure.
+
+    The rows of a table are as long as the line of its column names, or longer where a figure is wider than its column.
+    """
+    head, _, last = text.rpartition("\n")
+    if not last or not _ROW.match(last):
+        return text, None
+    rows: list[int] = []
+    for line in reversed(head.split("\n")):
+        if _HEADER.match(line.strip()) or _WINDOWS.match(line.strip()):
+            shortest = max(len(line.rstrip()), min(rows, default=0))
+            return (text, None) if len(last.rstrip()) >= shortest else (head, Foreign(head.count("\n") + 2, last))
+        if _ROW.match(line):
+            rows.append(len(line.rstrip()))
+    return text, None
+
+
+@dataclass
+class _Open:
+    """A table that is being read."""
+
+    title: str
+    version: str
+    line: int
+    facts: dict[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    rows: list[OsuRow] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    windows: tuple[int, ...] = ()
+
+    def next(self, line: int, facts: Mapping[str, str]) -> _Open:
+        """Another table of the same program, which differs in these facts."""
+        return _Open(self.title, self.version, line, {**self.facts, **facts})
+
+
+class _Reader:
+    """Takes the lines one by one."""
+
+    def __init__(self) -> None:
+        self.tables: list[OsuTable] = []
+        self.foreign: list[Foreign] = []
+        self.open: _Open | None = None
+        self.facts: dict[str, str] = {}  # seen before the title that they belong to
+        self.section = "MB/s"  # what the next matrix of -V holds
+
+    def take(self, number: int, line: str) -> None:
+        if not line:
+            return
+        known = self._heading(number, line) if line.startswith("#") else self._figures(number, line)
+        if not known:
+            self.foreign.append(Foreign(number, line))
+
+    def finished(self) -> tuple[OsuTable, ...]:
+        self._close()
+        return tuple(self.tables)
+
+    def _close(self) -> None:
+        """A table without column names holds nothing: its program was stopped, or another title followed."""
+        if self.open is not None and self.open.columns:
+            one = self.open
+            names = tuple(name for name in one.columns if name not in ("Size", "Validation"))
+            width = len(one.rows[0].values) if one.rows else len(names)
+            names += tuple(f"unnamed {at + 1}" for at in range(width - len(names)))
+            rows, comments = tuple(one.rows), tuple(one.comments)
+            self.tables.append(
+                OsuTable(one.title, one.version, one.line, one.facts, names, rows, comments, one.windows)
+            )
+        self.open = None
+
+    def _heading(self, number: int, line: str) -> bool:
+        if title := _TITLE.match(line):
+            self._begin(number, title[1], title[2] or "")
+        elif line in _SECTIONS:
+            self.section = _SECTIONS[line]
+        elif pairs := _PAIRS.match(line):
+            self._facts().update({"pairs": pairs[1], **({"window size": pairs[2]} if pairs[2] else {})})
+        elif _HEADER.match(line):
+            self._columns(number, tuple(_NAME.findall(line)))
+        elif windows := _WINDOWS.match(line):
+            counts = tuple(map(int, windows[1].split()))
+            self._columns(number, ("Size", *(f"{self.section}, window {count}" for count in counts)))
+            self._current(number).windows = counts
+        elif fact := _FACT.match(line):
+            self._facts()[fact[1]] = fact[2]
+        elif self.open is None:
+            return False
+        else:
+            self.open.comments.append(line.lstrip("# "))
+        return True
+
+    def _begin(self, number: int, title: str, version: str) -> None:
+        again = self.open is not None and (self.open.title, self.open.version) == (title, version)
+        if again and self.open is not None and not self.open.columns and not self.open.rows:
+            return  # 7.1 prints its title twice
+        self._close()
+        self.open = _Open(title, version, number, self.facts)
+        self.facts = {}
+        self.section = "MB/s"
+
+    def _current(self, number: int) -> _Open:
+        """The table that is being read; one without a title where the text begins in the middle."""
+        if self.open is None:
+            self.open = _Open("", "", number, self.facts)
+            self.facts = {}
+        return self.open
+
+    def _facts(self) -> dict[str, str]:
+        """Where a fact belongs: behind figures to what follows, another program or the same for another datatype."""
+        return self.facts if self.open is None or self.open.rows else self.open.facts
+
+    def _columns(self, number: int, names: tuple[str, ...]) -> None:
+        current = self._current(number)
+        if current.rows:
+            following = current.next(number, self.facts)
+            self._close()
+            self.open, self.facts = following, {}
+            current = following
+        current.columns = names
+
+    def _figures(self, number: int, line: str) -> bool:
+        if (init := _INIT.match(line)) and self.open is not None:
+            self.open.columns = ("nprocs", "min (ms)", "max (ms)", "avg (ms)")
+            self.open.rows.append(OsuRow(number, None, tuple(figure(word) for word in init.groups())))
+            return True
+        if self.open is None or not self.open.columns or not _ROW.match(line):
+            return False
+        row, rows = _row(number, line.split(), self.open.columns), self.open.rows
+        if row is None or (rows and len(row.values) != len(rows[0].values)):
+            return False
+        rows.append(row)
+        return True
+
+
+def _row(number: int, words: list[str], columns: tuple[str, ...]) -> OsuRow | None:
+    """The row of these words, or None where they do not fill the columns."""
+    size: int | None = None
+    if columns[0] == "Size":
+        if not re.fullmatch(INTEGER, words[0]):
+            return None
+        size, words = int(words[0]), words[1:]
+    wanted = len(columns) - (columns[0] == "Size")
+    if len(words) < wanted:
+        return None
+    names = [name for name in columns if name != "Size"]
+    verdicts = [_VERDICTS[word.lower()] for word in words if word.lower() in _VERDICTS]
+    if len(verdicts) != names.count("Validation"):
+        return None
+    values = tuple(figure(word) for word in words if word.lower() not in _VERDICTS)
+    return OsuRow(number, size, values, verdicts[0] if verdicts else None)

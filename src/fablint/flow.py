@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, InternalError, UsageError
-from fablint.model import Diagnosis, Plan, Run, Topology
+from fablint.model import Diagnosis, Plan, Run, Slots, Topology
 from fablint.system import System
 
 if TYPE_CHECKING:
     from fablint.measure import Outcome, Progress
-    from fablint.report import BenchTable
+    from fablint.plan import Benchmark, BenchRequest
+    from fablint.plan.options import RowRequest
+    from fablint.report import Table
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,45 @@ def read_plan(text: str, ranks: int, source: str) -> Plan:
     """A plan of the user's; rounds files are read from where the user is."""
     from fablint.plan import parse_plan
 
-    return parse_plan(text, ranks, source, _read_text)
+    return parse_plan(text, ranks, source, _read_text, registry())
+
+
+def registry() -> Mapping[str, Benchmark]:
+    """The benchmarks that travel with the engine's sources."""
+    from fablint.measure.engine import find_sources
+    from fablint.plan import read_benchmarks
+
+    path = find_sources() / "benchmarks.inc"
+    return read_benchmarks(path.read_text(), str(path))
+
+
+def list_benchmarks() -> Sequence[Benchmark]:
+    """All that `bench` knows by name."""
+    from fablint.plan import list_benchmarks as every
+
+    return every(registry())
+
+
+def find_benchmark(name: str) -> tuple[Benchmark, Sequence[RowRequest]]:
+    """The benchmark of that name, and the rows that it may be made of. Raises UsageError where there is none."""
+    from fablint.plan import every_row, find_benchmark
+
+    known = registry()
+    return find_benchmark(name, known), every_row(name, known)
+
+
+def bench_rows(request: BenchRequest) -> Sequence[RowRequest]:
+    """The rows that a benchmark is made of, without the user's options."""
+    from fablint.plan import bench_rows
+
+    return bench_rows(request, registry())
+
+
+def bench_plan(request: BenchRequest) -> Plan:
+    """The rows of a benchmark with the user's options."""
+    from fablint.plan import bench_plan
+
+    return bench_plan(request, registry())
 
 
 def _read_text(name: str) -> str:
@@ -88,6 +128,7 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
 
     engine = build_engine(around.system, around.progress, mpicxx=around.mpicxx)
     mpiexec = find_mpiexec(around.system, engine.mpicxx)
+    options = [*options, *(["--threads"] if any(row.threads for row in plan.rows) else [])]
     outcome = run_engine(around.system, around.progress, mpiexec, engine, plan, output, options=options)
     if outcome.status == UsageError.exit_code:
         raise UsageError(outcome.error)
@@ -97,7 +138,20 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
         if outcome.stopped_by == signal.SIGINT:
             raise KeyboardInterrupt
         raise IncompleteError(outcome.error, "nothing was measured; fablint doctor looks at the set-up")
-    return _sealed(around, output, outcome)
+    measured = _sealed(around, output, outcome)
+    _refuse_misplaced(measured.run, plan.slots)
+    return measured
+
+
+def _refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
+    """A run is where its ranks were, whatever the launcher was told."""
+    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
+    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
+        if host.partition(".")[0] != found.partition(".")[0]:
+            raise IncompleteError(
+                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
+                "write hosts as they call themselves, and start from where all can be reached",
+            )
 
 
 def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
@@ -195,15 +249,47 @@ def check(around: Surroundings, plan: Plan, output: Path, topology: Topology | N
     return Checked(measured.run, diagnosis, page_of(output), measured.error)
 
 
-def bench(around: Surroundings, row: str, ranks: int, percentiles: Sequence[float], output: Path | None) -> BenchTable:
-    """Measure one row and return its table. Without `output` the run is thrown away afterwards."""
-    from fablint.report import bench_table
+@dataclass(frozen=True)
+class Benched:
+    """The table of a benchmark; `exit_code` 1 where payloads were damaged, and what was found then in `damage`."""
 
-    plan = read_plan(row, ranks, "bench")
+    table: Table
+    exit_code: int
+    damage: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be seen of a benchmark."""
+
+    percentiles: tuple[float, ...] = ()
+    full: bool = False
+
+
+def bench(
+    around: Surroundings, plan: Plan, name: str, wanted: Wanted, output: Path | None, options: Sequence[str] = ()
+) -> Benched:
+    """Measure the rows of a benchmark and make its table. Without `output` the run is thrown away afterwards."""
+    from fablint.report import benchmark_table
+
     if output is None:
         with around.system.temporary_folder(around.system.home_folder("scratch")) as folder:
-            return bench(around, row, ranks, percentiles, folder / "bench.run")
-    measured = measure(around, plan, output)
+            return bench(around, plan, name, wanted, folder / "bench.run", options)
+    measured = measure(around, plan, output, options)
     if measured.error:
         raise IncompleteError(measured.error)
-    return bench_table(measured.run, measured.run.rows[0], percentiles)
+    table = benchmark_table(measured.run, name, percentiles=wanted.percentiles, full=wanted.full)
+    return Benched(table, measured.exit_code, _damage(measured.run))
+
+
+def _damage(run: Run) -> str:
+    """The first payload that did not arrive as it was sent, and how many there were."""
+    found = [(row.name, one) for row in run.rows for one in row.attributes.get("corrupt", ())]
+    if not found:
+        return ""
+    row, first = found[0]
+    src, dst = (f"rank {rank} ({run.rank_host[rank]})" for rank in (first["src"], first["dst"]))
+    return (
+        f"{len(found)} payloads were damaged, the first in row {row}: from {src} to {dst}, {first['size']} bytes, "
+        f"offset {first['offset']} of message {first['message']}"
+    )

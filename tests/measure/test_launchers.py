@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from fablint.errors import UsageError
-from fablint.measure.launcher import Death, find_mpiexec, identify
+from fablint.measure.launcher import Death, Mpiexec, find_mpiexec, identify
 from fablint.measure.launchers import LAUNCHERS
 from fablint.measure.launchers.hydra import Hydra, IntelHydra
 from fablint.measure.launchers.openmpi import OpenMpi
+from fablint.model import Plan, Slots
 
 VERSIONS = {
     "mpiexec (OpenRTE) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n": OpenMpi,
@@ -88,6 +89,32 @@ def test_ordinary_words_are_no_death(launcher):
 def test_open_mpi_lets_root_and_many_ranks_run():
     assert OpenMpi().arguments(8, root=True) == ["--allow-run-as-root", "--oversubscribe", "-n", "8"]
     assert OpenMpi().arguments(8, root=False) == ["--oversubscribe", "-n", "8"]
+
+
+SLOTS = (Slots("server2", 2), Slots("client1", 1))
+ENGINE = ["fablint-engine", "--plan", "-"]
+
+
+def test_open_mpi_fills_one_host_after_the_other():
+    words = OpenMpi().placed(SLOTS, ENGINE, root=False)
+    assert words == ["--host", "server2:2,client1:1", "--map-by", "slot", "--oversubscribe", "-n", "3", *ENGINE]
+
+
+def test_hydra_fills_one_host_after_the_other():
+    assert Hydra().placed(SLOTS, ENGINE, root=False) == ["-hosts", "server2:2,client1:1", "-n", "3", *ENGINE]
+
+
+def test_intel_starts_every_host_by_itself():
+    first, second = ["-host", "server2", "-n", "2", *ENGINE], ["-host", "client1", "-n", "1", *ENGINE]
+    assert IntelHydra().placed(SLOTS, ENGINE, root=False) == [*first, ":", *second]
+
+
+def test_a_plan_that_says_where_is_placed(staged):
+    staged.root = False
+    mpiexec = Mpiexec(Path("/opt/mpiexec"), Hydra(), "")
+    assert mpiexec.argv(staged, Plan(3, ()), ENGINE) == ["/opt/mpiexec", "-n", "3", *ENGINE]
+    placed = mpiexec.argv(staged, Plan(3, (), SLOTS), ENGINE)
+    assert placed == ["/opt/mpiexec", "-hosts", "server2:2,client1:1", "-n", "3", *ENGINE]
 
 
 def test_the_neighbour_of_mpicxx_is_taken_before_the_path(tmp_path, staged):

@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from fablint.plan.benchmarks import Benchmark, read_benchmarks
+
 
 @pytest.fixture(scope="session")
 def engine_page() -> str:
     """docs/reference/engine.md, the contract that the grammar follows."""
     return (Path(__file__).parents[2] / "docs/reference/engine.md").read_text()
+
+
+@pytest.fixture(scope="session")
+def registry() -> dict[str, Benchmark]:
+    """engine/benchmarks.inc, the benchmarks that travel with the engine."""
+    path = Path(__file__).parents[2] / "engine/benchmarks.inc"
+    return read_benchmarks(path.read_text(), path.name)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fablint.errors import UsageError
-from fablint.plan import bench_row, parse_plan
-from fablint.plan.grammar import KERNELS, OPTIONS, RowRequest, parse_row
+from fablint.plan import parse_plan
+from fablint.plan.cost import windows
+from fablint.plan.grammar import parse_row
+from fablint.plan.options import RowRequest
 from fablint.plan.patterns import extent, parse_rounds
 
 ROUNDS = "0-1 2-3  # first\n\n# nothing\n1-2\n"
@@ -35,7 +35,7 @@ def test_the_line_is_kept_without_its_comment():
     [
         ("latency --sizs 8", "plan.txt:7: unknown option --sizs: did you mean --sizes"),
         ("latency -s 8", "plan.txt:7: unknown option -s"),
-        ("latncy", "plan.txt:7: unknown kernel 'latncy': choose latency, bandwidth, bibandwidth or exchange"),
+        ("latncy", "plan.txt:7: unknown kernel 'latncy': did you mean latency"),
         ("--sizes 8", "plan.txt:7: no kernel"),
         ("latency bandwidth", "plan.txt:7: more than one kernel: latency bandwidth"),
         ("latency --sizes", "plan.txt:7: option --sizes has no value"),
@@ -46,11 +46,15 @@ def test_the_line_is_kept_without_its_comment():
         ("latency --pattern star", "plan.txt:7: --pattern: 'star' is unknown: choose pair, pairs, all-pairs"),
         ("latency --window 8", "plan.txt:7: --window: latency sends one message at a time"),
         ("latency --matchings 3", "plan.txt:7: --matchings: pattern pair draws no matchings"),
-        ("latency --pattern rounds", "plan.txt:7: --rounds-file and --pattern rounds belong together"),
+        ("latency --pattern rounds", "plan.txt:7: --pattern rounds and either --rounds or --rounds-file belong"),
+        ("latency --rounds 0-9 --pattern rounds", "plan.txt:7: --rounds: round 0: rank 9 does not exist"),
+        ("latency --rounds 0-1;0-1,1-2 --pattern rounds", "plan.txt:7: --rounds: round 1: rank 1 appears twice"),
+        ("latency --rounds 0-1; --pattern rounds", "plan.txt:7: --rounds: round 1: '' is no pair: write it as 0-1"),
         ("latency --name report", "plan.txt:7: --name: 'report' is no name for a row"),
         ("latency --name ../up", "plan.txt:7: --name: '../up' is no name for a row"),
         ("latency --only-rounds 1", "plan.txt:7: --only-rounds: round 1 does not exist: the row has rounds 0-0"),
         ("latency --name a\nexchange --name a", "plan.txt:8: the name a is taken by line 7"),
+        ("latency --name a --retest 3\nexchange --name a-retest", "plan.txt:8: the name a-retest is taken by line 7"),
         ("latency --validate --transport null", "plan.txt:7: --validate: transport null moves nothing"),
         ("latency --validate --batch 2", "plan.txt:7: --validate checks every message by itself"),
         ("latency --window 1", "plan.txt:7: --window: latency sends one message at a time"),
@@ -74,7 +78,7 @@ def test_rows_without_a_name_never_collide():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "ranks", "rounds", "pairs"),
+    ("pattern", "ranks", "rounds", "groups"),
     [
         ("pair", 5, 1, 1),
         ("pairs", 5, 1, 2),
@@ -87,7 +91,7 @@ def test_rows_without_a_name_never_collide():
         ("rounds", 4, 2, 3),
     ],
 )
-def test_rounds_and_predicted_seconds(pattern, ranks, rounds, pairs):
+def test_rounds_and_predicted_seconds(pattern, ranks, rounds, groups):
     extra = {"random": "--matchings 3", "rounds": "--rounds-file r.txt"}.get(pattern, "")
     line = f"latency --pattern {pattern} {extra} --repeats 2 --budget 0.5"
     plan = parse_plan(
@@ -96,13 +100,38 @@ def test_rounds_and_predicted_seconds(pattern, ranks, rounds, pairs):
     parallel, serial = plan.rows
     assert parallel.rounds == serial.rounds == 2 * rounds
     assert parallel.predicted_s == pytest.approx(2 * rounds * 0.5 * 1.1)
-    assert serial.predicted_s == pytest.approx(2 * pairs * 0.5 * 1.1)
+    assert serial.predicted_s == pytest.approx(2 * groups * 0.5 * 1.1)
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks", "rounds"),
+    [
+        ("bandwidth --pattern fan-in", 8, 1),
+        ("bandwidth --pattern fan-out", 2, 1),
+        ("rpc_put --pattern clients-servers --servers 3", 8, 3),
+        ("alltoall", 8, 1),
+        ("latency --pattern victim-aggressor", 8, 2),
+        ("latency --pattern rounds --rounds 0-1,2-3;1-2", 4, 2),
+    ],
+)
+def test_rounds_of_the_other_patterns(line, ranks, rounds):
+    (row,) = parse_plan(f"{line} --repeats 3 --budget 1", ranks, "plan.txt").rows
+    assert row.rounds == 3 * rounds
+    assert row.predicted_s == pytest.approx(3 * rounds * 1.1)
 
 
 @given(st.integers(2, 5000))
 def test_all_pairs_rounds_hold_all_pairs(ranks):
-    size = extent("all-pairs", ranks)
-    assert size.pairs == size.rounds * (ranks // 2)
+    size = extent(RowRequest("latency", pattern="all-pairs"), ranks)
+    assert size.groups == size.rounds * (ranks // 2)
+
+
+@given(st.integers(2, 300), st.data())
+def test_every_client_has_every_server_once(ranks, data):
+    servers = data.draw(st.integers(1, ranks - 1))
+    size = extent(RowRequest("rpc_put", pattern="clients-servers", servers=servers), ranks)
+    assert size.rounds == servers
+    assert size.groups * size.fan >= servers * (ranks - servers)
 
 
 def test_a_sampled_row_is_predicted_from_a_nominal_fabric():
@@ -127,6 +156,48 @@ def test_the_first_stopping_rule_counts():
     assert both.predicted_s == pytest.approx(2 * 1.1)
     assert precise.predicted_s < 0.01
     assert default.predicted_s == pytest.approx(1.1)
+
+
+def test_counts_are_predicted_without_a_limit_of_a_minute():
+    few, many, forward, large, long = parse_plan(
+        "latency --iterations 1000 --sizes 8 --name a\nlatency --iterations 2000 --warmup 20 --sizes 8 --name b\n"
+        "latency --iterations 1000 --directions forward --sizes 8 --name c\n"
+        "latency --iterations 1000,10 --sizes 8K,16K --name d\nlatency --iterations 1000000 --name e",
+        2,
+        "plan.txt",
+    ).rows
+    assert many.predicted_s == pytest.approx(2 * few.predicted_s)
+    assert forward.predicted_s == pytest.approx(few.predicted_s / 2)
+    assert large.predicted_s < 3 * few.predicted_s
+    assert long.predicted_s > 100
+
+
+def test_a_budget_above_a_minute_is_believed():
+    (row,) = parse_plan("latency --budget 300", 2, "plan.txt").rows
+    assert row.predicted_s == pytest.approx(330)
+
+
+def test_a_retest_takes_its_time_as_well():
+    without, retested = parse_plan(
+        "latency --pattern all-pairs --budget 1 --name a\nlatency --pattern all-pairs --budget 1 --retest 5 --name b",
+        4,
+        "plan.txt",
+    ).rows
+    assert retested.predicted_s - without.predicted_s == pytest.approx(5 * 1.1)
+    assert retested.rounds == without.rounds == 3
+
+
+def test_only_a_row_of_threads_asks_for_them():
+    rows = parse_plan("latency_mt\nlatency_mp\nlatency", 2, "plan.txt").rows
+    assert [row.threads for row in rows] == [True, False, False]
+
+
+def test_windows_stay_within_16_mib_to_a_peer_and_256_mib_to_all():
+    row = parse_row(["bandwidth", "--sizes", "1,512K,4M,64M"])
+    assert list(windows(row)) == [64, 32, 4, 1]
+    assert list(windows(row, 64)) == [64, 8, 1, 1]
+    assert list(windows(parse_row(["bandwidth", "--sizes", "4M", "--window", "64"]), 64)) == [64]
+    assert list(windows(parse_row(["latency", "--sizes", "8,4M"]))) == [1, 1]
 
 
 def test_only_rounds_are_counted():
@@ -161,63 +232,3 @@ def test_rounds_files():
         with pytest.raises(UsageError) as caught:
             parse_rounds(text, 4, "r.txt")
         assert str(caught.value).startswith(error)
-
-
-def written(row: RowRequest) -> str:
-    """The row as a plan line, options in an order of no meaning."""
-    words = [row.kernel]
-    for option in reversed(OPTIONS):
-        value = getattr(row, option.replace("-", "_"))
-        if value is True:
-            words.append(f"--{option}")
-        elif isinstance(value, tuple):
-            words.append(f"--{option}={','.join(map(str, value)) or 'none'}")
-        elif value is not None and value is not False:
-            words.append(f"--{option} {value}")
-    return " ".join(words)
-
-
-optional_count = st.none() | st.integers(1, 1000)
-row_requests = st.builds(
-    RowRequest,
-    kernel=st.sampled_from(sorted(KERNELS)),
-    name=st.none() | st.from_regex(r"row-[a-z0-9_-]*", fullmatch=True),
-    pattern=st.sampled_from(["pair", "pairs", "all-pairs", "bisection", "random"]),
-    order=st.sampled_from(["parallel", "serial"]),
-    repeats=st.integers(1, 9),
-    seed=st.integers(0, 1 << 62),
-    sizes=st.lists(st.integers(1, 1 << 30), min_size=1, max_size=5, unique=True).map(tuple),
-    warmup=st.integers(0, 100),
-    samples=optional_count,
-    budget=st.none() | st.floats(1e-6, 1e6),
-    precision=st.none() | st.floats(1e-6, 0.999),
-    batch=optional_count,
-    transport=st.sampled_from(["mpi", "null", "corrupt"]),
-    validate=st.booleans(),
-    histogram=st.booleans(),
-    only_rounds=st.none() | st.sets(st.integers(0, 99)).map(lambda found: tuple(sorted(found))),
-).filter(lambda row: not row.validate or (row.transport != "null" and row.batch in (None, 1)))
-
-
-@given(row_requests)
-def test_a_written_row_reads_back(row):
-    assert parse_row(written(row).split()) == row
-
-
-def test_every_option_of_the_grammar_is_documented_with_its_default(engine_page):
-    defaults = {field.name: field.default for field in dataclasses.fields(RowRequest)}
-    for option in OPTIONS:
-        row = next((line for line in engine_page.splitlines() if line.startswith(f"| `--{option}")), None)
-        assert row is not None, option
-        default = defaults[option.replace("-", "_")]
-        if isinstance(default, (str, int)) and not isinstance(default, bool):
-            assert f"`{default}`" in row or f"| {default} |" in row
-
-
-def test_bench_rows():
-    assert bench_row("latency") == "latency --pattern pair"
-    assert bench_row("bandwidth", "1K:4M", samples=100, only_rounds=None, validate=False) == (
-        "bandwidth --pattern pair --sizes 1K:4M --samples 100"
-    )
-    with pytest.raises(UsageError, match="unknown option --sampels"):
-        bench_row("latency", sampels=3)

@@ -67,3 +67,59 @@ def test_a_row_that_was_never_started_is_planned_whole():
     assert plan.predicted_s == pytest.approx(2 * 2 * 1.1)
     with pytest.raises(UsageError, match="row listed was not started"):
         resume_plan(Run(None, facts, run.rows), {})
+
+
+RETESTED = "latency --name half --pattern all-pairs --order parallel --budget 0.5 --retest 2"
+RETEST = "latency --name half-retest --pattern rounds --order serial --budget 0.5 --rounds 0-1;2-3"
+
+
+def a_retest() -> Row:
+    facts = {"options": RETEST, "rounds": 2, "cells_per_round": 2, "retest_of": "half"}
+    return a_row("half-retest", order="serial", **facts)
+
+
+def test_a_retest_goes_on_with_its_own_pairs():
+    run = a_run(a_row("half", options=RETESTED), a_retest())
+    half, retest = resume_plan(run, {"half-retest": [1]}).rows
+    assert half.options == RETESTED.replace(" --retest 2", " --only-rounds none")
+    assert (half.rounds, half.predicted_s) == (0, 0)
+    assert retest.options == f"{RETEST} --only-rounds 1"
+    assert retest.predicted_s == pytest.approx(0.5 * 1.1)
+
+
+def test_a_retest_that_was_not_begun_comes_after_its_row():
+    (half,) = resume_plan(a_run(a_row("half", options=RETESTED)), {"half": [6]}).rows
+    assert parse_row(half.options.split()).retest == 2
+    assert half.predicted_s == pytest.approx((1 + 2) * 0.5 * 1.1)
+
+
+def test_a_retest_that_was_announced_and_not_begun_is_planned_whole():
+    run = a_run(a_row("half", options=RETESTED))
+    facts = {**run.attributes, "rows": ["half", "half-retest"], "plan": [RETESTED, RETEST]}
+    half, retest = resume_plan(Run(None, facts, run.rows), {}).rows
+    assert "--retest" not in half.options
+    assert (retest.options, retest.rounds) == (RETEST, 2)
+
+
+def test_counts_and_threads_are_those_of_the_row():
+    line = "latency_mt --name mt --pattern all-pairs --iterations 1000,10 --warmup 100,1 --sizes 8,64K --budget 3600"
+    (few,) = resume_plan(a_run(a_row("mt", options=line)), {"mt": [3]}).rows
+    (many,) = resume_plan(a_run(a_row("mt", options=line)), {"mt": [3, 4]}).rows
+    assert few.threads
+    assert many.predicted_s == pytest.approx(2 * few.predicted_s)
+    assert few.predicted_s < 1
+
+
+@pytest.mark.parametrize(
+    ("line", "cells", "groups"),
+    [
+        ("latency --directions forward", 3, 3),
+        ("latency", 6, 3),
+        ("exchange", 6, 3),
+        ("bandwidth --pattern fan-in", 3, 3),
+    ],
+)
+def test_groups_of_a_round_in_serial_order(line, cells, groups):
+    row = a_row("x", options=f"{line} --name x --order serial --budget 0.5", rounds=1, cells_per_round=cells)
+    (rest,) = resume_plan(a_run(row), {"x": [0]}).rows
+    assert rest.predicted_s == pytest.approx(groups * 0.5 * 1.1)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import click
 
 from fablint import __version__
+from fablint.cli.bench import bench
 from fablint.cli.common import INTERRUPTED, Session, common_options
 from fablint.cli.demo import demo
-from fablint.cli.measuring import bench, check, measure, plan, resume
+from fablint.cli.measuring import check, measure, plan, resume
 from fablint.cli.reading import analyse, export, report, show
 from fablint.cli.setup import doctor, engine
 from fablint.errors import FablintError, IncompleteError, InternalError, UsageError

@@ -1,4 +1,4 @@
-"""The verbs that measure: check, measure, bench, resume, plan."""
+"""The verbs that measure: check, measure, resume, plan. `bench` has a module of its own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fablint.cli.bench_options import SETTINGS, engine_options
 from fablint.cli.common import (
     Duration,
-    Percentiles,
     Session,
     mpicxx_option,
     output_option,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fablint.flow import Measured
     from fablint.model import Plan
 
-KERNELS = ("latency", "bandwidth", "bibandwidth", "exchange")
 _ALLOCATION = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI", "PE_HOSTFILE")  # set inside a batch job
 
 budget_option = click.option("--budget", type=Duration(), metavar="TIME", help="Time for all of it, such as 20s or 5m.")
@@ -84,10 +83,18 @@ def _no_cluster_yet(environ: Any) -> tuple[str, str]:
 @ranks_option
 @click.argument("planfile", required=False, type=click.Path(path_type=Path))
 @click.option("-r", "--row", "rows", multiple=True, metavar="ROW", help="A row in quotes; may be given several times.")
+@SETTINGS["counters"].decorate
+@SETTINGS["ranks_per_nic"].decorate
 @output_option
 @mpicxx_option
 def measure(
-    session: Session, ranks: int, planfile: Path | None, rows: tuple[str, ...], output: Path | None, mpicxx: Path | None
+    session: Session,
+    ranks: int,
+    planfile: Path | None,
+    rows: tuple[str, ...],
+    output: Path | None,
+    mpicxx: Path | None,
+    **instrument: Any,
 ) -> int:
     """Measure the rows of PLANFILE, or those given with -r, into a run directory.
 
@@ -97,13 +104,14 @@ def measure(
     Examples:
       fablint measure -n 8 night.plan -o night.run
       fablint measure -n 4 -r 'latency --pattern all-pairs --sizes 8,1M'
+      fablint measure -n 8 -r 'osu_bw --pattern all-pairs' --counters
     """
     from fablint import flow
 
     plan = _plan(planfile, rows, ranks)
     output = flow.free_output(session.machine(), output)
     with session.surroundings(mpicxx) as around:
-        return _measured(session, flow.measure(around, plan, output))
+        return _measured(session, flow.measure(around, plan, output, engine_options(**instrument)))
 
 
 def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int) -> Plan:
@@ -134,46 +142,6 @@ def _measured(session: Session, measured: Measured) -> int:
     if measured.error:
         session.warn(f"{measured.error}: what was measured is kept: fablint resume {run.path}")
     return measured.exit_code
-
-
-@verb(short_help="A table of one kernel, as OSU prints it.")
-@click.argument("kernel", type=click.Choice(KERNELS))
-@ranks_option
-@click.option("--sizes", metavar="LIST", help="Message sizes: 8, 1K:4M (doubling), 8,1K,1M.")
-@click.option("--percentiles", type=Percentiles(), default="50,99", show_default=True, help="Of the time of a message.")
-@click.option("--samples", type=int, metavar="N", help="Exactly N samples per size, instead of stopping when sure.")
-@click.option("--validate", is_flag=True, help="Check every byte.")
-@output_option
-@mpicxx_option
-def bench(  # noqa: PLR0913
-    session: Session,
-    kernel: str,
-    ranks: int,
-    sizes: str | None,
-    percentiles: tuple[float, ...],
-    samples: int | None,
-    validate: bool,
-    output: Path | None,
-    mpicxx: Path | None,
-) -> None:
-    """Print a table of KERNEL in the manner of the OSU micro-benchmarks.
-
-    Two ranks are a pair; more of them measure side by side, rank i with rank i + N/2.
-
-    \b
-    Example:
-      fablint bench latency --sizes 1:4K --percentiles 50,99,99.9
-    """
-    from fablint import flow
-    from fablint.plan import bench_row
-
-    pattern = "pair" if ranks == 2 else "pairs"
-    row = bench_row(kernel, sizes, pattern=pattern, samples=samples, validate=validate, histogram=True)
-    if output is not None:
-        output = flow.free_output(session.machine(), output)
-    with session.surroundings(mpicxx) as around:
-        table = flow.bench(around, row, ranks, percentiles, output)
-    session.result(table.text, {"format": 1, **table.as_dict()})
 
 
 @verb(short_help="Measure the rounds that a run lacks.")

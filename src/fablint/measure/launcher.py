@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fablint.errors import UsageError
+from fablint.model import Plan, Slots
 from fablint.system import System
 
 
@@ -32,7 +33,11 @@ class Launcher(Protocol):
         ...
 
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
-        """What stands between `mpiexec` and the engine to start `ranks` ranks on this machine."""
+        """What stands between `mpiexec` and the engine to start `ranks` ranks."""
+        ...
+
+    def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
+        """What follows `mpiexec` to run `command` with the first ranks on the first host of `slots`, and so on."""
         ...
 
     def environ(self, *, oversubscribed: bool) -> dict[str, str]:
@@ -52,8 +57,12 @@ class Mpiexec:
     kind: Launcher
     version: str  # its first line
 
-    def argv(self, system: System, ranks: int, command: Sequence[str]) -> list[str]:
-        return [str(self.path), *self.kind.arguments(ranks, root=system.is_root()), *command]
+    def argv(self, system: System, plan: Plan, command: Sequence[str]) -> list[str]:
+        """The command line that starts the ranks of a plan where the plan wants them."""
+        root = system.is_root()
+        if plan.slots:
+            return [str(self.path), *self.kind.placed(plan.slots, command, root=root)]
+        return [str(self.path), *self.kind.arguments(plan.ranks, root=root), *command]
 
 
 def find_mpiexec(system: System, mpicxx: Path) -> Mpiexec:

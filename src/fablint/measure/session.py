@@ -108,7 +108,7 @@ def run_engine(
 
     SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
     """
-    argv = mpiexec.argv(system, plan.ranks, [str(engine.path), "--plan", "-", "-o", str(output), *options])
+    argv = mpiexec.argv(system, plan, [str(engine.path), "--plan", "-", "-o", str(output), *options])
     environ = mpiexec.kind.environ(oversubscribed=plan.ranks > len(system.affinity()))
     with system.caught_signals() as caught:
         process = system.spawn(argv, text=plan.text, environ=environ)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from fablint.plan.bench import bench_row
+from fablint.plan.bench import BenchRequest, bench_plan, bench_rows, every_row, without_meaning
+from fablint.plan.benchmarks import Benchmark, find_benchmark, list_benchmarks, read_benchmarks
 from fablint.plan.check import check_plan
+from fablint.plan.hosts import joined, parse_hosts, parse_slots
 from fablint.plan.parse import parse_plan
 from fablint.plan.resume import resume_plan
 from fablint.plan.values import fold_indices, parse_indices, parse_sizes
 
 __all__ = [
-    "bench_row",
+    "BenchRequest",
+    "Benchmark",
+    "bench_plan",
+    "bench_rows",
     "check_plan",
+    "every_row",
+    "find_benchmark",
     "fold_indices",
+    "joined",
+    "list_benchmarks",
+    "parse_hosts",
     "parse_indices",
     "parse_plan",
     "parse_sizes",
+    "parse_slots",
+    "read_benchmarks",
     "resume_plan",
+    "without_meaning",
 ]

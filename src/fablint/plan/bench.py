@@ -1,32 +1,170 @@
-"""The row behind `fablint bench`: one pair, one kernel."""
+"""The rows behind `fablint bench`: a benchmark of the registry with the user's options, or several of them."""
 
 from __future__ import annotations
 
-from fablint.plan.grammar import parse_row
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fablint.errors import UsageError
+from fablint.model import Plan, Slots
+from fablint.plan.benchmarks import KERNEL_FAMILY, Benchmark, find_benchmark
+from fablint.plan.contradictions import meaningless
+from fablint.plan.grammar import parse_row, split_row, write_row
+from fablint.plan.kernels import KERNELS
+from fablint.plan.options import RowRequest
+from fablint.plan.parse import plan_row
+from fablint.plan.values import format_bytes, parse_sizes
+
+WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
+MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
+_LINKTEST = {"both": "linktest_bidirectional", "one": "linktest_unidirectional", "turns": "linktest"}
+
+Texts = dict[str, str | None]  # option of a row -> its value as written, None where it takes none
 
 
-def bench_row(
-    kernel: str, sizes: str | None = None, *, pattern: str = "pair", **options: str | float | bool | None
-) -> str:
-    """One line of a plan: `kernel` between ranks 0 and 1 (or between all of `pattern`).
+@dataclass(frozen=True)
+class BenchRequest:
+    """What `fablint bench` was asked for.
 
-    Args:
-        kernel: `latency`, `bandwidth`, `bibandwidth`, `exchange`.
-        sizes: as on the command line, `8`, `1K:4M`; None for the kernel's own.
-        pattern: `pair` or `pairs`, the patterns that have a table.
-        options: any other row option with `_` for `-` (`samples=1000`, `histogram=True`); None and False leave it out.
+    `options` are options of the row; those named in `messages` count messages and not repetitions, of which one of a
+    windowed kernel has many. `message_size` is OSU's `[MIN:]MAX`.
+    """
+
+    name: str
+    ranks: int = 2
+    options: Mapping[str, str | None] = field(default_factory=dict)
+    messages: frozenset[str] = frozenset()
+    message_size: str | None = None
+    adaptive: bool = False
+    vary_window: bool = False
+    histogram: bool = False
+    sends: str = "turns"  # LinkTest: `both` ends at once, `one` end only, in `turns`
+    alltoall: bool = False
+    slots: tuple[Slots, ...] = ()
+
+
+def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan:
+    """The rows that measure what was asked for; each is named after its benchmark.
 
     Raises:
-        UsageError: the engine would refuse the row.
-
-    >>> bench_row("latency", "1:4K", histogram=True, samples=None)
-    'latency --pattern pair --sizes 1:4K --histogram'
+        UsageError: there is no such benchmark, or its row makes no sense with these options or ranks.
     """
-    words = [kernel]
-    for option, value in {"pattern": pattern, "sizes": sizes, **options}.items():
-        if value is True:
-            words.append(f"--{option.replace('_', '-')}")
-        elif value is not None and value is not False:
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    parse_row(words)
-    return " ".join(words)
+    for option in request.options:
+        if why := without_meaning(option, bench_rows(request, registry)):
+            raise UsageError(f"--{option}: {why}", f"leave --{option} out")
+    rows = []
+    for name, kernel, texts in _rows(request, registry):
+        line = write_row(kernel, {"name": name, **texts})
+        row = parse_row(line.split())
+        if row.pattern == "pair" and request.ranks > 2:
+            raise UsageError(
+                f"{name} measures 2 ranks, not {request.ranks}", "leave -n out, or see fablint bench --list"
+            )
+        rows.append(plan_row(line, row, request.ranks))
+    return Plan(request.ranks, tuple(rows), request.slots)
+
+
+def bench_rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> list[RowRequest]:
+    """The rows that a request is made of, without its options: they decide which options have a meaning for it."""
+    return [parse_row([part], registry) for part in _parts(request, find_benchmark(request.name, registry))]
+
+
+def every_row(name: str, registry: Mapping[str, Benchmark]) -> list[RowRequest]:
+    """The rows that a benchmark is made of, whatever the options."""
+    requests = [BenchRequest(name, options={"servers": "1"}), *(BenchRequest(name, sends=sends) for sends in _LINKTEST)]
+    rows = (row for request in requests for row in bench_rows(request, registry))
+    return list(dict.fromkeys(rows))
+
+
+def without_meaning(option: str, rows: Sequence[RowRequest]) -> str:
+    """Why a row option has no meaning for any of the rows of a benchmark; empty where it has one."""
+    reasons = [meaningless(option, row) for row in rows]
+    return reasons[0] if all(reasons) else ""
+
+
+def _parts(request: BenchRequest, found: Benchmark) -> list[str]:
+    """The kernels and benchmarks of the registry that a benchmark consists of."""
+    match found.name:
+        case "net_sanitizer":
+            return ["netsan_put", "netsan_get"] if "servers" in request.options else ["netsan_alltoall"]
+        case "congestion":
+            return ["congestion_latency", "congestion_bandwidth"]
+        case "linktest":
+            bisection = request.options.get("pattern") == "bisection" and request.sends == "both"
+            return ["linktest_bisection" if bisection else _LINKTEST[request.sends]]
+        case name:
+            return [name]
+
+
+def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[tuple[str, str, Texts]]:
+    """Name, kernel and options of every row."""
+    found = find_benchmark(request.name, registry)
+    parts = _parts(request, found)
+    for part in parts:
+        kernel, own = split_row([part], registry)
+        if found.family == KERNEL_FAMILY and request.ranks > 2 and KERNELS[kernel].pattern == "pair":
+            own["pattern"] = "pairs"
+        texts = _overridden(request, kernel, own)
+        name = found.name if len(parts) == 1 else part
+        if request.vary_window:
+            yield from ((f"{name}-window-{window}", kernel, {**texts, "window": str(window)}) for window in WINDOWS)
+        else:
+            yield name, kernel, texts
+        if request.alltoall:
+            yield _alltoall(request, texts, registry)
+
+
+def _overridden(request: BenchRequest, kernel: str, own: Texts) -> Texts:
+    """The options of a benchmark's row with the user's in their place, as far as they have a meaning for it."""
+    row = parse_row(write_row(kernel, own).split())
+    wanted = {option: text for option, text in request.options.items() if not meaningless(option, row)}
+    if request.message_size is not None:
+        wanted["sizes"] = osu_sizes(request.message_size, row)
+    _refuse_two_ways(request)
+    texts = {**own, **wanted}
+    if request.adaptive or ("samples" in wanted and "iterations" not in wanted):
+        texts.pop("iterations", None)
+    for option in request.messages & wanted.keys():
+        texts[option] = _repetitions(int(wanted[option] or 0), texts)
+    if request.histogram:
+        texts["histogram"] = None
+    return texts
+
+
+def _refuse_two_ways(request: BenchRequest) -> None:
+    ways = [option for option in ("iterations", "samples") if option in request.options]
+    if request.adaptive and ways:
+        raise UsageError(f"--adaptive and --{ways[0]} are two ways to stop", "leave one of them out")
+    if request.vary_window and "window" in request.options:
+        raise UsageError("--vary-window goes through the windows by itself", "leave --window out")
+
+
+def _repetitions(messages: int, texts: Mapping[str, str | None]) -> str:
+    """Repetitions that send at least so many messages."""
+    window = int(texts.get("window") or 1)
+    return str(-(-messages // window))
+
+
+def osu_sizes(text: str, row: RowRequest) -> str:
+    """What OSU's `-m [MIN:]MAX` means for a row, as a list of sizes. `MIN:` goes up to the row's largest size.
+
+    >>> [osu_sizes(text, RowRequest("latency")) for text in ("1K", "1K:", "8:64", "8,64")]
+    ['1:1K', '1K:4M', '8:64', '8,64']
+    """
+    if "," in text:
+        return text
+    first, colon, last = text.partition(":")
+    if not colon:
+        first, last = "", first
+    low = parse_sizes(row.does.sizes)[0]
+    return f"{first or format_bytes(low)}:{last or format_bytes(row.sizes[-1])}"
+
+
+def _alltoall(
+    request: BenchRequest, texts: Mapping[str, str | None], registry: Mapping[str, Benchmark]
+) -> tuple[str, str, Texts]:
+    """LinkTest's all-to-all beside the pairs: messages of the same size, as far as OSU's memory limit goes."""
+    kernel, own = split_row(["linktest_alltoall"], registry)
+    largest = max(1, MEMORY_LIMIT // 2 // request.ranks)
+    sizes = dict.fromkeys(min(size, largest) for size in parse_sizes(str(texts["sizes"])))
+    return "linktest_alltoall", kernel, {**own, "sizes": ",".join(map(format_bytes, sizes))}

@@ -7,6 +7,7 @@ import math
 from fablint.errors import UsageError
 from fablint.model import Plan
 from fablint.plan.cost import OVERHEAD
+from fablint.plan.options import RowRequest
 from fablint.plan.parse import parse_plan
 from fablint.plan.patterns import extent
 
@@ -59,8 +60,8 @@ def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float 
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
     order = "serial" if hosts == 1 or oversubscribed else "parallel"
-    pairs = extent("all-pairs", ranks)
-    units = pairs.pairs if order == "serial" else pairs.rounds
+    every = extent(RowRequest("latency", pattern="all-pairs"), ranks)
+    units = every.groups if order == "serial" else every.rounds
     seconds = (budget_s or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS)
     if budget_s is not None and seconds < units * SHORTEST_S:
         return _plan(ranks, f"random --matchings {_matchings(ranks, order, seconds)} --order {order}", SHORTEST_S)

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from fablint.errors import UsageError
 from fablint.model import Plan, PlanRow
+from fablint.plan.benchmarks import Benchmark
 from fablint.plan.cost import row_seconds
-from fablint.plan.grammar import RowRequest, parse_row
-from fablint.plan.patterns import Extent, extent, parse_rounds
+from fablint.plan.grammar import parse_row
+from fablint.plan.options import RowRequest
+from fablint.plan.patterns import Extent, extent, parse_inline_rounds, parse_rounds
 
 ReadFile = Callable[[str], str]  # path as written in the plan -> its text; may raise OSError
 
 
-def parse_plan(text: str, ranks: int, source: str, read_file: ReadFile | None = None) -> Plan:
+def parse_plan(
+    text: str,
+    ranks: int,
+    source: str,
+    read_file: ReadFile | None = None,
+    benchmarks: Mapping[str, Benchmark] | None = None,
+) -> Plan:
     """Check a plan for `ranks` ranks and predict how long it takes.
 
     Args:
         text: content of the plan file.
         ranks: ranks that will run it.
         source: its name, for messages: `plan.txt:7: unknown option --sizs: did you mean --sizes`.
-        read_file: reads the rounds files that the plan names; rows of pattern `rounds` need it.
+        read_file: reads the rounds files that the plan names; rows with one need it.
+        benchmarks: the registry; rows that name a benchmark need it.
 
     Returns:
         The plan; `PlanRow.options` is the line without its comment.
@@ -32,11 +41,11 @@ def parse_plan(text: str, ranks: int, source: str, read_file: ReadFile | None = 
     names: dict[str, int] = {}
     for number, line in _lines(text):
         try:
-            request = parse_row(line.split())
-            if request.name is not None:  # a row without a name gets a free one from the engine
-                _refuse_twice(request.name, names)
-                names[request.name] = number
-            rows.append(_plan_row(line, request, ranks, read_file))
+            request = parse_row(line.split(), benchmarks)
+            for name in _names(request):
+                _refuse_twice(name, names)
+                names[name] = number
+            rows.append(plan_row(line, request, ranks, read_file))
         except UsageError as error:
             raise UsageError(f"{source}:{number}: {error.message}", error.hint) from None
     if not rows:
@@ -51,12 +60,24 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, bare
 
 
+def _names(row: RowRequest) -> Iterator[str]:
+    """What the row calls its groups; a row without a name gets a free one from the engine."""
+    if row.name is not None:
+        yield row.name
+        if row.retest:
+            yield f"{row.name}-retest"
+
+
 def _refuse_twice(name: str, names: dict[str, int]) -> None:
     if name in names:
         raise UsageError(f"the name {name} is taken by line {names[name]}", "give --name another value")
 
 
-def _plan_row(line: str, row: RowRequest, ranks: int, read_file: ReadFile | None) -> PlanRow:
+def plan_row(line: str, row: RowRequest, ranks: int, read_file: ReadFile | None = None) -> PlanRow:
+    """The row that `line` asks for, with its rounds and how long it will take.
+
+    Raises UsageError where the row makes no sense for `ranks` ranks.
+    """
     size = row_extent(row, ranks, read_file)
     rounds = size.rounds * row.repeats
     if row.only_rounds is not None:
@@ -64,21 +85,25 @@ def _plan_row(line: str, row: RowRequest, ranks: int, read_file: ReadFile | None
         if last >= rounds:
             raise UsageError(f"--only-rounds: round {last} does not exist", f"the row has rounds 0-{rounds - 1}")
         rounds = len(row.only_rounds)
-    return PlanRow(line, rounds, row_seconds(row, size, rounds))
+    return PlanRow(line, rounds, row_seconds(row, size, rounds), threads=needs_threads(row))
+
+
+def needs_threads(row: RowRequest) -> bool:
+    """Has MPI to be initialised for several threads?"""
+    return row.kernel == "latency_mt"
 
 
 def row_extent(row: RowRequest, ranks: int, read_file: ReadFile | None) -> Extent:
-    """Rounds and pairs of one repeat of the row."""
-    rounds = None
-    if row.rounds_file is not None:
-        if read_file is None:
-            raise UsageError(
-                f"--rounds-file {row.rounds_file}: files cannot be read here", "put the row into a plan file"
-            )
-        try:
-            rounds = parse_rounds(read_file(row.rounds_file), ranks, row.rounds_file)
-        except OSError as error:
-            raise UsageError(
-                f"--rounds-file {row.rounds_file}: {error.strerror or error}", "name a readable file"
-            ) from None
-    return extent(row.pattern, ranks, matchings=row.matchings, rounds=rounds)
+    """Rounds and groups of one repeat of the row."""
+    if row.rounds is not None:
+        return extent(row, ranks, parse_inline_rounds(row.rounds, ranks))
+    if row.rounds_file is None:
+        return extent(row, ranks)
+    if read_file is None:
+        raise UsageError(f"--rounds-file {row.rounds_file}: files cannot be read here", "put the row into a plan file")
+    try:
+        return extent(row, ranks, parse_rounds(read_file(row.rounds_file), ranks, row.rounds_file))
+    except OSError as error:
+        raise UsageError(
+            f"--rounds-file {row.rounds_file}: {error.strerror or error}", "name a readable file"
+        ) from None

@@ -1,7 +1,7 @@
-"""How many rounds and pairs a pattern has: the planning side of engine/pattern.hpp.
+"""How many rounds and groups a pattern has: the planning side of engine/pattern.hpp.
 
-Who meets whom is the engine's business; here only the counts matter, and a rounds file is checked before it is
-shipped to the nodes.
+Who meets whom is the engine's business; here only the counts matter, and rounds that are spelt out are checked before
+they are shipped to the nodes.
 """
 
 from __future__ import annotations
@@ -10,28 +10,36 @@ import re
 from dataclasses import dataclass
 
 from fablint.errors import UsageError
+from fablint.plan.contradictions import refuse_ranks, victim_pairs
+from fablint.plan.options import RowRequest
+
+Rounds = list[list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Rounds and unordered pairs of one repeat of a pattern."""
+    """Rounds and groups of one repeat of a pattern.
+
+    A group is an unordered pair, a star or the world; in serial order the groups of a round take turns. `fan` is how
+    many ranks share the busiest rank of a group.
+    """
 
     rounds: int
-    pairs: int
+    groups: int
+    fan: int = 1
 
 
-def extent(
-    pattern: str, ranks: int, *, matchings: int = 8, rounds: list[list[tuple[int, int]]] | None = None
-) -> Extent:
-    """Rounds and pairs of `pattern` for `ranks` ranks; `rounds` is what `parse_rounds` made of the rounds file.
+def extent(row: RowRequest, ranks: int, rounds: Rounds | None = None) -> Extent:
+    """Rounds and groups of a row's pattern for `ranks` ranks; `rounds` is what `parse_rounds` made of its rounds.
+
+    Of fan-in and fan-out only the engine knows the groups, since they follow the hosts: they count as one star.
 
     Raises:
-        UsageError: fewer than two ranks.
+        UsageError: too few ranks, or too many.
     """
-    if ranks < 2:
-        raise UsageError(f"pattern {pattern} needs at least 2 ranks, this run has {ranks}", "start more ranks")
+    refuse_ranks(row, ranks)
     half = ranks // 2
-    match pattern:
+    match row.pattern:
         case "pair":
             return Extent(1, 1)
         case "pairs":
@@ -41,13 +49,20 @@ def extent(
         case "bisection":
             return Extent(ranks - half, half * (ranks - half))
         case "random":
-            return Extent(matchings, matchings * half)
+            return Extent(row.matchings, row.matchings * half)
+        case "fan-in" | "fan-out" | "world":
+            return Extent(1, 1, ranks - 1)
+        case "clients-servers":
+            clients = ranks - row.servers
+            return Extent(row.servers, row.servers * min(clients, row.servers), -(-clients // row.servers))
+        case "victim-aggressor":  # alone, then beside the aggressors
+            return Extent(2, 2 * victim_pairs(row, ranks))
         case _:
             rounds = rounds or []
             return Extent(len(rounds), sum(len(pairs) for pairs in rounds))
 
 
-def parse_rounds(text: str, ranks: int, source: str) -> list[list[tuple[int, int]]]:
+def parse_rounds(text: str, ranks: int, source: str) -> Rounds:
     """The rounds of a rounds file: one round per line, pairs as `0-1 2-3`, `#` comments.
 
     Raises:
@@ -61,6 +76,16 @@ def parse_rounds(text: str, ranks: int, source: str) -> list[list[tuple[int, int
     if not rounds:
         raise UsageError(f"{source}: no round in the file", "write one round per line, such as 0-1 2-3")
     return rounds
+
+
+def parse_inline_rounds(text: str, ranks: int) -> Rounds:
+    """The rounds of `--rounds`: `0-1,2-3;4-5`, a semicolon between rounds.
+
+    Raises:
+        UsageError: as `parse_rounds`, naming the round.
+    """
+    rounds = [part.split(",") for part in text.split(";")]
+    return [_parse_round(words, ranks, f"--rounds: round {number}") for number, words in enumerate(rounds)]
 
 
 def _parse_round(words: list[str], ranks: int, where: str) -> list[tuple[int, int]]:

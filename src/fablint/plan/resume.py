@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from fablint.errors import UsageError
 from fablint.model import Plan, PlanRow, Row, Run
 from fablint.plan.cost import row_seconds
-from fablint.plan.grammar import RowRequest
-from fablint.plan.parse import ReadFile, parse_plan
+from fablint.plan.grammar import parse_row, split_row, write_row
+from fablint.plan.options import RowRequest
+from fablint.plan.parse import ReadFile, needs_threads, parse_plan
 from fablint.plan.patterns import Extent
 from fablint.plan.values import fold_indices
 
@@ -17,7 +18,8 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
     """The rows of `run` restricted to the rounds that are missing, in the order of the run.
 
     Complete rows stay in the plan with `--only-rounds none`, since the engine writes the list of rows anew. Rows that
-    were never started are planned whole, from the root attribute `plan`.
+    were never started are planned whole, from the root attribute `plan`. A row that was measured again in part (its
+    `NAME-retest` was begun) is not retested a second time: the retest is a row of the run, with rounds of its own.
 
     Args:
         run: the run to finish.
@@ -33,7 +35,7 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
     started = {row.name: row for row in run.rows}
     lines = dict(zip(run.attributes["rows"], run.attributes.get("plan", []), strict=False))
     rows = [
-        _rest(started[name], missing.get(name, ()))
+        _rest(run, started[name], missing.get(name, ()))
         if name in started
         else _whole(run, name, lines.get(name), read_file)
         for name in run.attributes["rows"]
@@ -49,27 +51,21 @@ def _whole(run: Run, name: str, line: str | None, read_file: ReadFile | None) ->
     return parse_plan(line, run.ranks, f"row {name}", read_file).rows[0]
 
 
-def _rest(row: Row, rounds: Sequence[int]) -> PlanRow:
-    words = str(row.attributes["options"]).split()
-    if "--name" not in words:
-        words += ["--name", row.name]
-    words += ["--only-rounds", fold_indices(rounds)]
-    return PlanRow(" ".join(words), len(rounds), _seconds(row, len(rounds)))
+def _rest(run: Run, row: Row, rounds: Sequence[int]) -> PlanRow:
+    kernel, texts = split_row(str(row.attributes["options"]).split())
+    if f"{row.name}-retest" in run.attributes["rows"]:  # which pairs are the slowest was decided then
+        texts.pop("retest", None)
+    texts |= {"name": row.name, "only-rounds": fold_indices(rounds)}
+    line = write_row(kernel, texts)
+    request = parse_row(line.split())
+    seconds = row_seconds(request, _extent(row, request), len(rounds))
+    return PlanRow(line, len(rounds), seconds, threads=needs_threads(request))
 
 
-def _seconds(row: Row, rounds: int) -> float:
-    """Predicted from the attributes: the line may name a rounds file, which planning cannot read."""
-    stop = row.attributes["stop"]
-    request = RowRequest(
-        kernel=row.kernel,
-        order=str(row.attributes["order"]),
-        sizes=row.sizes,
-        warmup=int(row.attributes["warmup"]),
-        samples=stop.get("samples"),
-        budget=stop.get("budget_s"),
-        precision=stop.get("precision"),
-    )
-    cells = row.attributes["cells_per_round"]
+def _extent(row: Row, request: RowRequest) -> Extent:
+    """From the attributes: the line may name a rounds file, which planning cannot read."""
     total = int(row.attributes["rounds"])
-    pairs = sum(cells) // 2 if isinstance(cells, list) else cells * total // 2
-    return row_seconds(request, Extent(total, pairs), rounds)
+    cells = row.attributes["cells_per_round"]
+    pairs = sum(cells) if isinstance(cells, list) else cells * total
+    both_ways = request.does.mutual or request.directions_measured == 2
+    return Extent(total, -(-pairs // 2) if both_ways else pairs)

@@ -6,14 +6,19 @@ with it; the caller adds where it stood.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fablint.errors import UsageError
 
+Counts = tuple[int, int]  # for sizes up to LARGE, and above it
+
+LARGE = 8192  # bytes; above it OSU repeats less
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 LARGEST_MESSAGE = 2**31 - 1  # bytes; what MPI counts in an int
+MOST_WORKERS = 128
 
 
 def parse_count(text: str) -> int:
@@ -28,6 +33,45 @@ def parse_natural(text: str) -> int:
     if not re.fullmatch(r"[0-9]+", text):
         raise UsageError(f"'{text}' is no whole number", "give 0 or more")
     return int(text)
+
+
+def parse_counts(text: str) -> Counts:
+    """A count for all sizes, `100`, or one for those up to 8 KiB and one for the larger, `100,20`."""
+    return _small_and_large(text, parse_count)
+
+
+def parse_naturals(text: str) -> Counts:
+    """As `parse_counts`, but 0 is allowed: `100,0`."""
+    return _small_and_large(text, parse_natural)
+
+
+def _small_and_large(text: str, parse: Callable[[str], int]) -> Counts:
+    small, comma, large = text.partition(",")
+    return parse(small), parse(large if comma else small)
+
+
+def format_counts(counts: Counts) -> str:
+    """The shortest text that `parse_counts` reads as the same."""
+    small, large = counts
+    return str(small) if small == large else f"{small},{large}"
+
+
+def parse_workers(text: str) -> tuple[int, int]:
+    """Senders and receivers: `1:2`."""
+    senders, colon, receivers = text.partition(":")
+    if not colon:
+        raise UsageError(f"'{text}' is no pair of counts", "give senders and receivers, such as 1:2")
+    workers = parse_count(senders), parse_count(receivers)
+    if max(workers) > MOST_WORKERS:
+        raise UsageError(f"'{text}' is too many", f"at most {MOST_WORKERS} at each end")
+    return workers
+
+
+def parse_name(text: str) -> str:
+    """A row's name is a folder inside the run directory."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|launch-\d+", text):
+        raise UsageError(f"'{text}' is no name for a row", "use letters, digits, - and _, but not report or launch-N")
+    return text
 
 
 def parse_seconds(text: str) -> float:
@@ -117,3 +161,15 @@ def fold_indices(indices: Iterable[int]) -> str:
         else:
             runs.append([index, index])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs) or "none"
+
+
+def alternatives(choices: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def did_you_mean(word: str, choices: Iterable[str], otherwise: str, prefix: str = "") -> str:
+    """The hint for a word that is not among `choices`."""
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    return f"did you mean {prefix}{close[0]}" if close else otherwise

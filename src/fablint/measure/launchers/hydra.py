@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 
 from fablint.measure.launcher import Death
+from fablint.model import Slots
 
 # MPICH: "=   PID 123 RUNNING AT n1" and "=   EXIT CODE: 9".
 # Intel: "=   RANK 1 PID 123 RUNNING AT n1" and "=   KILLED BY SIGNAL: 9 (Killed)".
@@ -34,6 +35,11 @@ class Hydra:
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
         return ["-n", str(ranks)]
 
+    def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
+        hosts = ",".join(f"{slot.host}:{slot.ranks}" for slot in slots)
+        ranks = sum(slot.ranks for slot in slots)
+        return ["-hosts", hosts, *self.arguments(ranks, root=root), *command]
+
     def environ(self, *, oversubscribed: bool) -> dict[str, str]:
         return {}
 
@@ -57,3 +63,8 @@ class IntelHydra(Hydra):
 
     def recognises(self, version: str) -> bool:
         return "Intel(R) MPI" in version
+
+    def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
+        # Its -hosts takes no counts: an argument set for every host.
+        sets = (["-host", slot.host, *self.arguments(slot.ranks, root=root), *command] for slot in slots)
+        return [word for words in sets for word in (":", *words)][1:]

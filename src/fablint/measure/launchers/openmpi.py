@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fablint.measure.launcher import Death
+from fablint.model import Slots
 
 # 4.x: "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).", 5.x: "prterun noticed".
 # The PID is 0 in 4.x when the job is ended at the same time: then it says nothing.
@@ -26,6 +27,12 @@ class OpenMpi:
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
         as_root = ["--allow-run-as-root"] if root else []
         return [*as_root, "--oversubscribe", "-n", str(ranks)]
+
+    def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
+        hosts = ",".join(f"{slot.host}:{slot.ranks}" for slot in slots)
+        ranks = sum(slot.ranks for slot in slots)
+        # By slot: one host after the other is filled. The default scatters ranks over sockets first.
+        return ["--host", hosts, "--map-by", "slot", *self.arguments(ranks, root=root), *command]
 
     def environ(self, *, oversubscribed: bool) -> dict[str, str]:
         return {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}

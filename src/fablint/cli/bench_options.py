@@ -1,0 +1,102 @@
+"""The options of `fablint bench`, of which every benchmark has those that mean something for it.
+
+They are spelt as the programs spell them whose benchmarks these are.
+"""
+
+from __future__ import annotations
+
+import click
+
+from fablint.cli.common import Duration, Percentiles
+from fablint.cli.settings import (
+    Count,
+    both,
+    collective,
+    counted,
+    not_the_world,
+    of,
+    paired,
+    percentiles_shown,
+    switch,
+    value,
+)
+
+_COUNT, _NATURAL, _MODE = Count(1), Count(0), click.Choice(("mpi",))
+_LINKTEST, _NETSAN, _GPCNET = of("LinkTest"), of("net_sanitizer"), of("GPCNeT")
+_PLAIN, _SERVED = of("linktest"), of("net_sanitizer", "netsan_put", "netsan_get")
+_PARTNERS = both(_LINKTEST, not_the_world)
+
+SECTIONS = {
+    "Options": (
+        value("-n --ranks", "N", "Number of ranks [2, or as many as --hosts has].", type=_COUNT),
+        value("--hosts", "LIST", "Hosts to use, in this order: n[001-064]."),
+        value("--ppn", "N", "Ranks on each of the hosts [1].", type=_COUNT),
+        value("--sizes", "LIST", "Message sizes: 8, 1K:4M (doubling), 8,1K,1M.", "sizes"),
+        value("-m --message-size", "[MIN:]MAX", "The same as OSU means it: 4K is all up to 4 KiB.", "sizes"),
+        value("-i --iterations", "N[,M]", "Exactly N repetitions per size; M above 8 KiB.", "iterations"),
+        value("-x --warmup", "N[,M]", "Repetitions before, not timed.", "warmup"),
+        value("--samples", "N", "Exactly N samples per size.", "samples"),
+        switch("--adaptive", "No fixed counts: stop when the median is sure.", why_not=counted),
+        value("--budget", "TIME", "Longest time of a round, such as 20s.", "budget", type=Duration()),
+        switch("-c --validate --validation", "Check every byte.", "validate"),
+        value(
+            "-z --percentiles --tail-lat",
+            "LIST",
+            "Percentiles of the time as columns [-z alone: 50,90,99; kernels have 50,99].",
+            why_not=percentiles_shown,
+            type=Percentiles(),
+            is_flag=False,
+            flag_value="50,90,99",
+        ),
+        switch("--counters", "Read the NICs' counters before and after each row."),
+        value("--ranks-per-nic", "K", "Spread the ranks of a host over its NICs, K to each.", type=_COUNT),
+    ),
+    "Options of some benchmarks": (
+        value("-W --window --window-size", "N", "Messages in flight.", "window"),
+        switch("-V --vary-window", "Windows of 1 to 128 messages in one table.", why_not=of("osu_mbw_mr")),
+        value("-b --buffers --buffer-num", "single|multiple|distinct", "Buffers of a window [distinct].", "buffers"),
+        value("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", type=_COUNT, why_not=paired),
+        value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers"),
+        value("-w --win --win-options", "HOW", "How the RMA window is made: create, allocate, dynamic.", "win"),
+        value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
+        switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
+        switch("--verbose", "A line for every connection or pair.", why_not=of("net_sanitizer", "bisec_bw")),
+    ),
+    "LinkTest options": (
+        value("--mode", "mpi", "What carries the messages.", "transport", type=_MODE, why_not=_LINKTEST),
+        value("--num-warmup-messages", "N", "Not timed.", "warmup", type=_NATURAL, messages=True, why_not=_LINKTEST),
+        value("--num-messages", "N", "To each partner.", "iterations", type=_COUNT, messages=True, why_not=_LINKTEST),
+        value("--size-messages", "BYTES", "Their size.", "sizes", why_not=_LINKTEST),
+        switch("--bidirectional --bidirection", "Both ends send at once.", why_not=_PLAIN),
+        switch("--unidirectional", "One end sends.", why_not=_PLAIN),
+        switch("--bisection", "The lower half of the ranks with the upper one.", "pattern", "bisection", _PLAIN),
+        switch("--all-to-all", "Measure MPI_Alltoall as well.", why_not=_PARTNERS),
+        switch("--serial-tests", "One pair at a time.", "order", "serial", _LINKTEST),
+        switch("--randomize", "In another order than the last time.", why_not=_PARTNERS),
+        value("--num-slowest", "K", "Measure the K slowest pairs again [10].", "retest", why_not=_LINKTEST),
+        value("--min-iterations", "K", "Go through all pairs K times.", "repeats", why_not=_LINKTEST),
+        value("--num-multi-buf", "N", "Buffers, and as many messages in flight.", "window", why_not=_LINKTEST),
+    ),
+    "net_sanitizer options": (
+        value("--nservers", "N", "The first N ranks serve, the others are clients.", "servers", why_not=_SERVED),
+        value("--niters", "N", "Requests to a server.", "iterations", type=_COUNT, messages=True, why_not=_NETSAN),
+        value("--nflight", "N", "Requests in flight.", "window", why_not=_NETSAN),
+        value("--bsize", "BYTES", "What a request moves.", "sizes", why_not=_NETSAN),
+        switch("--sequential", "One connection at a time.", "order", "serial", _NETSAN),
+        value("--servers", "LIST", "Hosts that serve: server[2-3].", why_not=_SERVED),
+        value("--clients", "LIST", "Hosts of clients: client[1-3,10], client{1,5}.", why_not=_NETSAN),
+        value("--servers-nranks", "N", "Ranks on each server [1].", type=_COUNT, why_not=_SERVED),
+        value("--clients-nranks", "N", "Ranks on each client [1].", type=_COUNT, why_not=_NETSAN),
+    ),
+    "GPCNeT options": (
+        value("--victims", "K", "Pairs to measure [a tenth of the ranks].", "victims", why_not=_GPCNET),
+        value("--aggressor", "incast|all-to-all", "What the other ranks do [incast].", "aggressor", why_not=_GPCNET),
+    ),
+}
+SETTINGS = {setting.parameter: setting for section in SECTIONS.values() for setting in section}
+
+
+def engine_options(*, counters: bool, ranks_per_nic: int | None) -> list[str]:
+    """Those that are options of the engine and not of a row."""
+    chosen = ["--counters"] if counters else []
+    return chosen if ranks_per_nic is None else [*chosen, "--ranks-per-nic", str(ranks_per_nic)]

@@ -1,0 +1,136 @@
+"""From the options that `fablint bench` was given to what is to be measured, shown and told to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from fablint import flow
+from fablint.cli.bench_options import SECTIONS, SETTINGS, engine_options
+from fablint.cli.settings import Setting
+from fablint.errors import UsageError
+from fablint.model import Slots
+from fablint.plan import BenchRequest, joined, parse_slots
+from fablint.plan.benchmarks import KERNEL_FAMILY, Benchmark
+
+RANKS = 2
+KERNEL_PERCENTILES = (50.0, 99.0)
+
+Given = Mapping[str, Any]  # parameter -> value, of the options that were given
+
+# Values that a row spells otherwise.
+_SPELT: dict[str, Callable[[Any], str]] = {
+    "buffers": lambda kind: "distinct" if kind == "multiple" else kind,
+    "workers": lambda workers: workers if ":" in workers else f"1:{workers}",
+    "budget": lambda seconds: f"{seconds:g}",
+}
+
+
+def requested(name: str, values: Given, now: datetime) -> tuple[BenchRequest, flow.Wanted, list[str]]:
+    """What to measure, what to show of it, the options of the engine.
+
+    Raises:
+        UsageError: there is no such benchmark, an option means nothing for it, or two contradict each other.
+    """
+    given = {parameter: value for parameter, value in values.items() if value is not None and value is not False}
+    benchmark, _ = flow.find_benchmark(name)
+    slots, servers = _slots(given, benchmark)
+    options = _row_options(given)
+    message_size = options.pop("sizes") if "message_size" in given else None
+    if servers:
+        options["servers"] = str(servers)
+    if "randomize" in given:
+        options["seed"] = str(int(now.timestamp()))
+    percentiles = given.get("percentiles", KERNEL_PERCENTILES if benchmark.family == KERNEL_FAMILY else ())
+    request = BenchRequest(
+        name=benchmark.name,
+        ranks=_ranks(given, slots),
+        options=options,
+        messages=frozenset(SETTINGS[parameter].row for parameter in given if SETTINGS[parameter].messages),
+        message_size=message_size,
+        adaptive="adaptive" in given,
+        vary_window="vary_window" in given,
+        histogram=bool(percentiles),
+        sends=_sends(given),
+        alltoall="all_to_all" in given,
+        slots=slots,
+    )
+    _refuse_without_meaning(given, benchmark, request)
+    wanted = flow.Wanted(percentiles, full="full" in given or "verbose" in given)
+    return request, wanted, engine_options(counters="counters" in given, ranks_per_nic=given.get("ranks_per_nic"))
+
+
+def _row_options(given: Given) -> dict[str, str | None]:
+    """The options of the row; message sizes as OSU writes them are among the sizes."""
+    options: dict[str, str | None] = {}
+    setters: dict[str, Setting] = {}
+    for parameter, value in given.items():
+        setting = SETTINGS[parameter]
+        if not setting.row:
+            continue
+        if setting.row in setters:
+            other = setters[setting.row].spelling
+            raise UsageError(f"{other} and {setting.spelling} say the same", "give one of them")
+        setters[setting.row] = setting
+        options[setting.row] = setting.text if value is True else _SPELT.get(parameter, str)(value)
+    return options
+
+
+def _sends(given: Given) -> str:
+    if "bidirectional" in given and "unidirectional" in given:
+        raise UsageError("--bidirectional and --unidirectional contradict each other", "give one of them")
+    return "both" if "bidirectional" in given else "one" if "unidirectional" in given else "turns"
+
+
+def _slots(given: Given, benchmark: Benchmark) -> tuple[tuple[Slots, ...], int]:
+    """Where the ranks go, and how many of the first of them serve (0: it was not said by hosts)."""
+    for count, hosts in (("ppn", "hosts"), ("servers_nranks", "servers"), ("clients_nranks", "clients")):
+        if count in given and hosts not in given:
+            raise UsageError(f"--{count.replace('_', '-')}: on which hosts?", f"give --{hosts} as well")
+    _refuse_together(given, "hosts", "clients")
+    _refuse_together(given, "hosts", "servers")
+    _refuse_together(given, "nservers", "servers")
+    if "servers" in given and "clients" not in given:
+        raise UsageError("--servers: who are the clients?", "give --clients as well")
+    if "clients" in given and "servers" not in given and benchmark.name in ("netsan_put", "netsan_get"):
+        raise UsageError("--clients: who are the servers?", "give --servers as well")
+    if "hosts" in given:
+        return parse_slots(given["hosts"], given.get("ppn", 1)), 0
+    if "clients" not in given:
+        return (), 0
+    servers = parse_slots(given["servers"], given.get("servers_nranks", 1)) if "servers" in given else ()
+    clients = parse_slots(given["clients"], given.get("clients_nranks", 1))
+    return joined(servers, clients), sum(slot.ranks for slot in servers)
+
+
+def _refuse_together(given: Given, one: str, other: str) -> None:
+    if one in given and other in given:
+        raise UsageError(f"--{one} and --{other} say the same", "give one of them")
+
+
+def _ranks(given: Given, slots: tuple[Slots, ...]) -> int:
+    """As many as the hosts, the pairs or -n say, which have to agree."""
+    said = {}
+    if slots:
+        said["the hosts"] = sum(slot.ranks for slot in slots)
+    if "pairs" in given:
+        said[f"--pairs {given['pairs']}"] = 2 * given["pairs"]
+    if "ranks" in given:
+        said["-n"] = given["ranks"]
+    ranks = next(iter(said.values()), RANKS)
+    for who, others in said.items():
+        if others != ranks:
+            raise UsageError(f"{next(iter(said))} means {ranks} ranks, {who} {others}", "leave one of them out")
+    return ranks
+
+
+def _refuse_without_meaning(given: Given, benchmark: Benchmark, request: BenchRequest) -> None:
+    rows = flow.bench_rows(request)
+    for parameter in given:
+        setting = SETTINGS[parameter]
+        if why := setting.no_meaning(benchmark, rows):
+            _, *sections = SECTIONS.values()
+            has = [one.spelling for section in sections for one in section if not one.no_meaning(benchmark, rows)]
+            hint = f"besides the options of all it has {', '.join(has)}" if has else "it has the options of all alone"
+            raise UsageError(f"{setting.spelling} means nothing for {benchmark.name}: {why}", hint)

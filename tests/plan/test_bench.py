@@ -1,0 +1,177 @@
+"""The rows behind `fablint bench`."""
+
+from __future__ import annotations
+
+import pytest
+
+from fablint.errors import UsageError
+from fablint.model import Slots
+from fablint.plan import BenchRequest, bench_plan, bench_rows, every_row, without_meaning
+from fablint.plan.bench import MEMORY_LIMIT, osu_sizes
+from fablint.plan.grammar import parse_row
+from fablint.plan.options import RowRequest
+
+
+@pytest.fixture
+def rows(registry):
+    """The rows of a benchmark as the engine gets them."""
+
+    def plan(name: str, ranks: int = 2, **asked) -> list[RowRequest]:
+        made = bench_plan(BenchRequest(name, ranks, **asked), registry)
+        assert made.ranks == ranks
+        return [parse_row(row.options.split()) for row in made.rows]
+
+    return plan
+
+
+@pytest.fixture
+def refused(rows):
+    def say(name: str, ranks: int = 2, **asked) -> str:
+        with pytest.raises(UsageError) as caught:
+            rows(name, ranks, **asked)
+        assert caught.value.hint
+        return str(caught.value)
+
+    return say
+
+
+def test_a_kernel_by_its_own_name_stops_when_it_is_sure(rows):
+    (row,) = rows("latency", options={"sizes": "1:4K"}, histogram=True)
+    assert (row.name, row.kernel, row.pattern, row.sizes[-1], row.histogram) == (
+        "latency",
+        "latency",
+        "pair",
+        4096,
+        True,
+    )
+    assert (row.iterations, row.samples, row.directions) == (None, None, "both")
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "pattern"),
+    [("bandwidth", 4, "pairs"), ("bandwidth", 2, "pair"), ("bcast", 4, "world"), ("osu_mbw_mr", 2, "pairs")],
+)
+def test_many_ranks_measure_side_by_side(rows, name, ranks, pattern):
+    (row,) = rows(name, ranks)
+    assert row.pattern == pattern
+
+
+def test_what_measures_two_ranks_refuses_more(refused):
+    assert refused("osu_latency", 4) == "osu_latency measures 2 ranks, not 4: leave -n out, or see fablint bench --list"
+
+
+def test_options_override_those_of_the_benchmark(rows):
+    (row,) = rows("bw", options={"window": "8", "iterations": "7", "validate": None})
+    assert (row.name, row.window, row.iterations, row.warmup, row.validate) == ("osu_bw", 8, (7, 7), (10, 2), True)
+
+
+@pytest.mark.parametrize("asked", [{"adaptive": True}, {"options": {"samples": "50"}}])
+def test_another_stopping_rule_takes_the_place_of_the_counts(rows, asked):
+    (row,) = rows("osu_put_bw", **asked)
+    assert row.iterations is None
+    assert row.samples == (50 if "options" in asked else None)
+    assert (row.window, row.warmup) == (64, (10, 2))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ({"adaptive": True, "options": {"iterations": "5"}}, "--adaptive and --iterations are two ways to stop"),
+        ({"adaptive": True, "options": {"samples": "5"}}, "--adaptive and --samples are two ways to stop"),
+        ({"options": {"iterations": "5", "samples": "5"}}, "--iterations and --samples are two ways to stop"),
+        ({"options": {"window": "5"}, "vary_window": True}, "--vary-window goes through the windows by itself"),
+        ({"options": {"sizes": "-8"}}, "--sizes: '-8' is no size"),
+        ({"options": {"sync": "lock"}}, "--sync: bandwidth has no RMA synchronisation to choose: leave --sync out"),
+    ],
+)
+def test_contradictions(refused, asked, error):
+    assert refused("osu_mbw_mr", **asked).startswith(error)
+
+
+def test_the_windows_of_mbw_mr_are_a_row_each(rows):
+    found = rows("mbw_mr", 4, vary_window=True, options={"sizes": "8"})
+    assert [row.window for row in found] == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert [row.name for row in found][:2] == ["osu_mbw_mr-window-1", "osu_mbw_mr-window-2"]
+    assert {row.sizes for row in found} == {(8,)}
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "sizes"),
+    [
+        ("latency", "4K", "1:4K"),
+        ("latency", "0:8", "0:8"),
+        ("latency", "2K:", "2K:4M"),
+        ("latency", ":2K", "1:2K"),
+        ("latency", "8,64", "8,64"),
+        ("allreduce", "1K", "4:1K"),
+        ("bcast", "1K:", "1K:1M"),
+        ("cas", "8", "8:8"),
+        ("latency --sizes 16M", "1M", "1:1M"),
+        ("latency --sizes 1K:2M", "4K:", "4K:2M"),
+    ],
+)
+def test_message_sizes_as_osu_means_them(line, text, sizes):
+    assert osu_sizes(text, parse_row(line.split())) == sizes
+
+
+def test_messages_are_counted_in_windows_where_there_are_windows(rows):
+    asked = {"options": {"iterations": "128"}, "messages": frozenset({"iterations"})}
+    assert rows("netsan_put", **asked)[0].iterations == (11, 11)
+    assert rows("linktest", **asked)[0].iterations == (128, 128)
+    asked = {"options": {"iterations": "128", "window": "128"}, "messages": frozenset({"iterations"})}
+    assert rows("netsan_alltoall", **asked)[0].iterations == (1, 1)
+    asked = {"options": {"warmup": "0"}, "messages": frozenset({"warmup"})}
+    assert rows("linktest_unidirectional", **asked)[0].warmup == (0, 0)
+
+
+def test_net_sanitizer_is_both_directions_or_all_with_each_other(rows):
+    served = rows("net_sanitizer", 6, options={"servers": "2"})
+    assert [(row.name, row.kernel, row.servers) for row in served] == [
+        ("netsan_put", "rpc_put", 2),
+        ("netsan_get", "rpc_get", 2),
+    ]
+    (alone,) = rows("net_sanitizer", 6)
+    assert (alone.name, alone.kernel, alone.pattern) == ("net_sanitizer", "bandwidth", "all-pairs")
+
+
+def test_congestion_is_latency_and_bandwidth(rows):
+    found = rows("congestion", 8, options={"window": "16", "victims": "3", "aggressor": "all-to-all"})
+    assert [row.kernel for row in found] == ["latency", "bandwidth"]
+    assert [row.window for row in found] == [None, 16]
+    assert {(row.victims, row.aggressor, row.histogram) for row in found} == {(3, "all-to-all", True)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "kernel", "pattern"),
+    [
+        ({}, "latency", "all-pairs"),
+        ({"sends": "both"}, "exchange", "all-pairs"),
+        ({"sends": "one"}, "bandwidth", "all-pairs"),
+        ({"options": {"pattern": "bisection"}}, "latency", "bisection"),
+        ({"options": {"pattern": "bisection"}, "sends": "both"}, "exchange", "bisection"),
+        ({"options": {"pattern": "bisection"}, "sends": "one"}, "bandwidth", "bisection"),
+    ],
+)
+def test_the_modes_of_linktest(rows, asked, kernel, pattern):
+    (row,) = rows("linktest", 4, **asked)
+    assert (row.name, row.kernel, row.pattern, row.sizes) == ("linktest", kernel, pattern, (16 << 20,))
+
+
+def test_an_all_to_all_beside_linktest_has_its_sizes_and_fits_into_memory(rows):
+    pairs, everybody = rows("linktest", 8, alltoall=True, options={"sizes": "8,64K"})
+    assert (everybody.name, everybody.kernel, everybody.sizes) == ("linktest_alltoall", "alltoall", pairs.sizes)
+    (_, large) = rows("linktest", 1000, alltoall=True, options={"sizes": "1M,16M"})
+    assert large.sizes == (MEMORY_LIMIT // 2 // 1000,)
+
+
+def test_the_hosts_are_handed_on(registry):
+    slots = (Slots("a", 2), Slots("b", 1))
+    assert bench_plan(BenchRequest("alltoall", 3, slots=slots), registry).slots == slots
+
+
+def test_what_means_something_for_a_benchmark(registry):
+    assert without_meaning("window", every_row("osu_latency", registry)) == "latency sends one message at a time"
+    assert without_meaning("window", every_row("linktest", registry)) == ""  # with --unidirectional
+    assert without_meaning("window", bench_rows(BenchRequest("linktest"), registry)) != ""
+    assert without_meaning("window", every_row("congestion", registry)) == ""
+    assert {row.kernel for row in every_row("net_sanitizer", registry)} == {"rpc_put", "rpc_get", "bandwidth"}

@@ -1,0 +1,129 @@
+"""The registry: every row of it is one that the engine takes, and what the names promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from fablint.errors import InternalError, UsageError
+from fablint.plan import find_benchmark, list_benchmarks, parse_plan, read_benchmarks
+from fablint.plan.benchmarks import COMPOSED
+from fablint.plan.grammar import parse_row
+from fablint.plan.kernels import KERNELS
+
+OSU = """
+    osu_latency osu_bw osu_bibw osu_mbw_mr osu_multi_lat osu_latency_mt osu_latency_mp
+    osu_latency_persistent osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
+    osu_put_latency osu_put_bw osu_put_bibw osu_get_latency osu_get_bw osu_acc_latency osu_get_acc_latency
+    osu_cas_latency osu_fop_latency osu_alltoall osu_allreduce osu_allgather osu_bcast osu_barrier
+""".split()  # noqa: SIM905
+
+# Counts of OSU 7.4 for sizes up to 8 KiB and above it: repetitions, warm-up.
+COUNTS = {
+    "bw": ((100, 20), (10, 2)),
+    "latency": ((10000, 1000), (100, 10)),
+    "collectives": ((1000, 100), (100, 10)),
+    "osu_mbw_mr": ((100, 100), (10, 10)),
+}
+
+
+def test_the_registry_has_osu_and_every_name_once(registry):
+    assert [name for name, one in registry.items() if one.family == "OSU"] == OSU
+    assert set(registry) & set(KERNELS) == set()
+    assert set(registry) & {one.name for one in COMPOSED} == set()
+
+
+@pytest.mark.parametrize("ranks", [4, 5, 8])
+def test_every_row_can_be_planned(registry, ranks):
+    plan = parse_plan("\n".join(f"{name} --name {name}" for name in registry), ranks, "registry", benchmarks=registry)
+    assert len(plan.rows) == len(registry)
+    assert all(row.rounds > 0 and row.predicted_s > 0 for row in plan.rows)
+    assert [row.options.split()[0] for row in plan.rows if row.threads] == ["osu_latency_mt"]
+
+
+def test_every_row_takes_validation(registry):
+    for name in registry:
+        assert parse_row([name, "--validate"], registry).validate
+
+
+@pytest.mark.parametrize("name", OSU)
+def test_osu_has_osu_s_protocol(registry, name):
+    row = parse_row([name], registry)
+    kind = "collectives" if row.does.uses == "collectives" else "bw" if row.does.windowed else "latency"
+    assert (row.iterations, row.warmup) == COUNTS.get(name, COUNTS[kind])
+    assert row.window == (64 if row.does.windowed else None)
+    assert row.directions_measured == 1
+    assert row.sizes == parse_row([row.kernel]).sizes
+    assert row.buffers == "distinct"
+
+
+def test_many_pairs_are_osu_s(registry):
+    assert {name for name in registry if parse_row([name], registry).pattern == "pairs"} == {
+        "osu_mbw_mr",
+        "osu_multi_lat",
+        "bisec_bw",
+    }
+
+
+def test_the_commitment_run_of_linktest_keeps_its_rules(registry):
+    row = parse_row(["linktest_bisection"], registry)
+    assert (row.kernel, row.pattern, row.sizes) == ("exchange", "bisection", (16 << 20,))
+    assert min(row.iterations) >= 25
+    assert min(row.warmup) >= 3
+
+
+@pytest.mark.parametrize("name", ["linktest", "linktest_serial", "linktest_bidirectional", "linktest_unidirectional"])
+def test_linktest_goes_through_all_pairs_and_retests_the_slowest(registry, name):
+    row = parse_row([name], registry)
+    assert (row.pattern, row.retest) == ("all-pairs", 10)
+    assert (row.order == "serial") == (name == "linktest_serial")
+    messages = row.iterations[1] * (row.window or 1)
+    assert messages == 25
+
+
+def test_net_sanitizer_sends_at_least_128_messages_to_a_connection(registry):
+    for name in ("netsan_put", "netsan_get", "netsan_alltoall"):
+        row = parse_row([name], registry)
+        assert row.window == 12
+        assert 128 <= row.iterations[0] * row.window < 128 + 12
+
+
+def test_latency_test_has_the_sizes_of_osu_4(registry):
+    row = parse_row(["latency_test"], registry)
+    assert (row.pattern, row.order, row.directions) == ("all-pairs", "serial", "forward")
+    assert row.sizes == (0, *(1 << step for step in range(23)))
+
+
+def test_all_that_can_be_asked_for_is_found_by_name(registry):
+    every = list_benchmarks(registry)
+    assert len({one.name for one in every}) == len(every) == len(KERNELS) + len(registry) + len(COMPOSED)
+    assert all(find_benchmark(one.name, registry) == one for one in every)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("bw", "osu_bw"), ("mbw_mr", "osu_mbw_mr"), ("acc_latency", "osu_acc_latency"), ("latency", "latency")],
+)
+def test_osu_s_names_do_without_osu(registry, name, found):
+    assert find_benchmark(name, registry).name == found
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("osu_latncy", "did you mean osu_latency"), ("xyz", "fablint bench --list shows what there is")]
+)
+def test_an_unknown_name(registry, name, hint):
+    with pytest.raises(UsageError) as caught:
+        find_benchmark(name, registry)
+    assert str(caught.value) == f"there is no benchmark '{name}': {hint}"
+
+
+@pytest.mark.parametrize("line", ["a | b | latency", "a | b | latency |", "one | F | latency | again", "words"])
+def test_a_registry_that_is_broken_is_our_own_mistake(line):
+    with pytest.raises(InternalError, match=r"here\.inc:3: '.*' is no benchmark, or one twice"):
+        read_benchmarks(f'R"(\none | F | latency | first\n{line}\n)"\n', "here.inc")
+
+
+def test_comments_and_the_quotes_of_the_literal_are_no_benchmarks():
+    found = read_benchmarks('R"(\n# a comment | with | three | bars\n\n  a | F | latency --sizes 8 | it \n)"\n', "x")
+    assert [(one.name, one.family, one.row, one.what) for one in found.values()] == [
+        ("a", "F", "latency --sizes 8", "it")
+    ]

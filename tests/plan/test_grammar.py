@@ -1,0 +1,324 @@
+"""The grammar of a row: what is read reads back, and what makes no sense is refused in one line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fablint.errors import UsageError
+from fablint.plan.benchmarks import Benchmark
+from fablint.plan.grammar import parse_row, split_row, write_row
+from fablint.plan.kernels import KERNELS, PATTERNS, runs_on, takes
+from fablint.plan.options import DEFAULTS, OPTIONS, SYNCS, WINS, RowRequest, row_request
+from fablint.plan.patterns import extent
+from fablint.plan.values import format_counts
+
+WINDOWED = {
+    "bandwidth",
+    "bandwidth_persistent",
+    "bibandwidth",
+    "bibandwidth_persistent",
+    "put_bandwidth",
+    "put_bibandwidth",
+    "get_bandwidth",
+    "rpc_put",
+    "rpc_get",
+}
+ONE_SIDED = {"put_latency", "get_latency", "accumulate", "get_accumulate", "cas", "fop"} | {
+    "put_bandwidth",
+    "put_bibandwidth",
+    "get_bandwidth",
+}
+REQUESTS = {"rpc_put", "rpc_get"}
+COLLECTIVES = {"barrier", "bcast", "allreduce", "allgather", "alltoall"}
+MUTUAL = COLLECTIVES | {"bibandwidth", "bibandwidth_persistent", "exchange", "put_bibandwidth"}
+
+
+def refusal(line: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        parse_row(line.split())
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_table_of_kernels(kernel):
+    does = KERNELS[kernel]
+    assert does.windowed == (kernel in WINDOWED)
+    assert does.mutual == (kernel in MUTUAL)
+    assert does.windows == (kernel in ONE_SIDED | REQUESTS)
+    assert (does.pattern == "world") == (kernel in COLLECTIVES)
+    assert does.quantity == ("bandwidth" if kernel in WINDOWED else "latency")
+    row = parse_row([kernel])
+    assert (row.pattern, all(takes(kernel, size) for size in row.sizes)) == (does.pattern, True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "first", "last"),
+    [("latency", 1, 1 << 22), ("cas", 8, 8), ("barrier", 0, 0), ("allreduce", 4, 1 << 20), ("bcast", 1, 1 << 20)],
+)
+def test_sizes_when_none_are_asked_for(kernel, first, last):
+    sizes = parse_row([kernel]).sizes
+    assert (sizes[0], sizes[-1]) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("line", "win", "sync"),
+    [
+        ("put_latency", "allocate", "flush"),
+        ("put_bibandwidth", "allocate", "pscw"),
+        ("get_accumulate", "create", "lock"),
+        ("rpc_get", "allocate", None),
+        ("latency", None, None),
+        ("fop --win dynamic --sync lock_all", "dynamic", "lock_all"),
+    ],
+)
+def test_rma_windows_as_osu_has_them(line, win, sync):
+    row = parse_row(line.split())
+    assert (row.win, row.sync) == (win, sync)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_which_kernel_runs_on_which_pattern(kernel, pattern):
+    stars = {"fan-in": {"bandwidth"}, "fan-out": {"bandwidth"}, "clients-servers": {"bandwidth", *REQUESTS}}
+    possible = kernel in stars[pattern] if pattern in stars else (kernel in COLLECTIVES) == (pattern == "world")
+    assert runs_on(kernel, pattern) == possible
+    line = f"{kernel} --pattern {pattern}" + (" --rounds 0-1" if pattern == "rounds" else "")
+    if possible:
+        assert parse_row(line.split()).pattern == pattern
+    else:
+        assert f"{kernel} cannot run on pattern {pattern}: " in refusal(line)
+
+
+# Option with a value -> the kernels for which it means something, on their own pattern.
+FOR_SOME = {
+    "--window 8": WINDOWED,
+    "--buffers single": WINDOWED,
+    "--workers 2:2": {"latency_mt", "latency_mp"},
+    "--win create": ONE_SIDED | REQUESTS,
+    "--sync fence": ONE_SIDED,
+    "--server-flight 8": REQUESTS,
+    "--directions forward": KERNELS.keys() - MUTUAL,
+    "--retest 3": KERNELS.keys() - COLLECTIVES,
+    "--order serial": KERNELS.keys() - COLLECTIVES,
+    "--matchings 3": set(),
+    "--servers 2": set(),
+    "--victims 2": set(),
+    "--aggressor all-to-all": set(),
+}
+
+
+@pytest.mark.parametrize("words", FOR_SOME)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_options_that_mean_something_for_some_kernels_alone(kernel, words):
+    line = f"{kernel} {words}"
+    if kernel in FOR_SOME[words]:
+        assert parse_row(line.split()).kernel == kernel
+    else:
+        assert refusal(line).startswith(words.split()[0] + ": ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "latency --pattern random --matchings 3",
+        "rpc_put --pattern clients-servers --servers 2",
+        "latency --pattern victim-aggressor --victims 2 --aggressor all-to-all",
+        "latency --pattern rounds --rounds 0-1",
+        "latency --pattern rounds --rounds-file r.txt",
+    ],
+)
+def test_options_of_a_pattern(line):
+    assert parse_row(line.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("latency --iterations 5 --samples 5", "--iterations and --samples are two ways to stop: leave one of them"),
+        ("latency --iterations 5 --precision 0.1", "--iterations and --precision are two ways to stop"),
+        ("latency --iterations 0", "--iterations: '0' is no count"),
+        ("latency --iterations 5,", "--iterations: '' is no count"),
+        ("latency --iterations 5,6,7", "--iterations: '6,7' is no count"),
+        ("latency --warmup -1", "--warmup: '-1' is no whole number"),
+        ("latency_mt --workers 3", "--workers: '3' is no pair of counts: give senders and receivers, such as 1:2"),
+        ("latency_mt --workers 1:200", "--workers: '1:200' is too many: at most 128"),
+        (
+            "bandwidth --buffers single --validate",
+            "--validate: with --buffers single the messages of a window overwrite",
+        ),
+        ("put_bibandwidth --sync flush", "--sync flush: both ends of put_bibandwidth have to take part: use pscw"),
+        ("cas --sizes 16", "--sizes: cas has no meaning at size 16: its only size is 8"),
+        ("barrier --sizes 8", "--sizes: barrier has no meaning at size 8: its only size is 0"),
+        ("allreduce --sizes 6", "--sizes: allreduce has no meaning at size 6: give multiples of 4"),
+        ("put_latency --sizes 0", "--sizes: put_latency has no meaning at size 0: start at 1"),
+        (
+            "latency --pattern rounds --rounds 0-1 --rounds-file r.txt",
+            "--pattern rounds and either --rounds or --rounds",
+        ),
+        ("latency --rounds 0-1 --rounds-file r.txt", "--pattern rounds and either --rounds or --rounds-file belong"),
+        ("latency --rounds 0-1", "--pattern rounds and either --rounds or --rounds-file belong together: give both"),
+        ("bandwidth --pattern fan-in --directions forward", "--directions: pattern fan-in has one direction by itself"),
+        ("bandwidth --pattern fan-in --retest 2", "--retest: pattern fan-in has no pairs"),
+        ("latency --pattern victim-aggressor --order serial", "--order serial: victims are measured at once"),
+        ("latency --matchings 3", "--matchings: pattern pair draws no matchings: use --pattern random"),
+        ("latency --servers 3", "--servers: pattern pair has no servers: use --pattern clients-servers"),
+        ("latency --aggressor all", "--aggressor: 'all' is unknown: choose incast or all-to-all"),
+        ("put_latency --sync barrier", "--sync: 'barrier' is unknown: choose lock, flush"),
+        ("latency --directions back", "--directions: 'back' is unknown: choose both or forward"),
+        ("latency --retest -1", "--retest: '-1' is no whole number"),
+    ],
+)
+def test_contradictions(line, error):
+    assert refusal(line).startswith(error)
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks", "error"),
+    [
+        ("rpc_put --pattern clients-servers --servers 4", 4, "--servers 4 leaves no client, this run has 4 ranks"),
+        ("latency --pattern victim-aggressor", 3, "1 victim pair needs at least 4 ranks, this run has 3"),
+        ("latency --pattern victim-aggressor --victims 4", 9, "4 victim pairs need at least 10 ranks, this run has 9"),
+        ("put_latency --sync fence", 3, "--sync fence: a fence is for all ranks at once, this run has 3"),
+        ("barrier", 1, "pattern world needs at least 2 ranks, this run has 1"),
+    ],
+)
+def test_too_few_ranks_or_too_many(line, ranks, error):
+    row = parse_row(line.split())
+    with pytest.raises(UsageError) as caught:
+        extent(row, ranks)
+    assert str(caught.value).startswith(error)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("ranks", [4, 5, 19, 20, 39, 1000])
+def test_a_tenth_of_the_ranks_are_pairs_of_victims(ranks):
+    size = extent(RowRequest("latency", pattern="victim-aggressor"), ranks)
+    assert (size.rounds, size.groups) == (2, 2 * max(1, ranks // 10))
+
+
+REGISTRY = {"two": Benchmark("two", "Some", "bandwidth --pattern pairs --window 8 --iterations 7,3", "two by two")}
+
+
+def test_a_benchmark_stands_for_its_row_and_options_override_it():
+    plain = parse_row(["two"], REGISTRY)
+    assert (plain.kernel, plain.pattern, plain.window, plain.iterations) == ("bandwidth", "pairs", 8, (7, 3))
+    other = parse_row(["--window", "2", "two", "--pattern", "pair", "--validate"], REGISTRY)
+    assert (other.pattern, other.window, other.iterations, other.validate) == ("pair", 2, (7, 3), True)
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("two --window 2 --window 3", "option --window appears twice"),
+        ("two latency", "more than one kernel: two latency"),
+        ("two --samples 3", "--iterations and --samples are two ways to stop"),
+        ("tow", "unknown kernel 'tow': did you mean two"),
+        ("quite-another", "unknown kernel 'quite-another': fablint bench --list shows what there is"),
+    ],
+)
+def test_a_benchmark_is_held_to_the_grammar(line, error):
+    with pytest.raises(UsageError) as caught:
+        parse_row(line.split(), REGISTRY)
+    assert str(caught.value).startswith(error)
+
+
+def texts(row: RowRequest) -> dict[str, str | None]:
+    """The options of a row as they are written."""
+    written: dict[str, str | None] = {}
+    for option in OPTIONS:
+        value = getattr(row, option.replace("-", "_"))
+        if value is True:
+            written[option] = None
+        elif option in ("warmup", "iterations") and value is not None:
+            written[option] = format_counts(value)
+        elif option == "workers" and value is not None:
+            written[option] = f"{value[0]}:{value[1]}"
+        elif isinstance(value, tuple):
+            written[option] = ",".join(map(str, value)) or "none"
+        elif value is not None and value is not False:
+            written[option] = str(value)
+    return written
+
+
+optional_count = st.none() | st.integers(1, 1000)
+counts = st.tuples(st.integers(1, 10**6), st.integers(1, 10**6))
+values = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.from_regex(r"row-[a-z0-9_-]*", fullmatch=True),
+        "pattern": st.sampled_from(sorted(PATTERNS.keys() - {"rounds"})),
+        "order": st.sampled_from(["parallel", "serial"]),
+        "repeats": st.integers(1, 9),
+        "seed": st.integers(0, 1 << 62),
+        "sizes": st.lists(st.integers(1, 1 << 30), min_size=1, max_size=5, unique=True).map(tuple),
+        "window": optional_count,
+        "warmup": st.tuples(st.integers(0, 100), st.integers(0, 100)),
+        "iterations": st.none() | counts,
+        "samples": optional_count,
+        "budget": st.none() | st.floats(1e-6, 1e6),
+        "precision": st.none() | st.floats(1e-6, 0.999),
+        "batch": optional_count,
+        "directions": st.sampled_from(["both", "forward"]),
+        "buffers": st.sampled_from(["distinct", "single"]),
+        "workers": st.tuples(st.integers(1, 128), st.integers(1, 128)),
+        "win": st.sampled_from(WINS),
+        "sync": st.sampled_from(SYNCS),
+        "servers": st.integers(1, 99),
+        "server-flight": st.integers(1, 999),
+        "victims": optional_count,
+        "aggressor": st.sampled_from(["incast", "all-to-all"]),
+        "retest": st.integers(0, 99),
+        "transport": st.sampled_from(["mpi", "null", "corrupt"]),
+        "validate": st.booleans(),
+        "histogram": st.booleans(),
+        "only-rounds": st.none() | st.sets(st.integers(0, 99)).map(lambda found: tuple(sorted(found))),
+    },
+)
+
+
+@given(st.sampled_from(sorted(KERNELS)), values)
+def test_a_written_row_reads_back_or_is_refused_in_one_line(kernel, chosen):
+    row = row_request(kernel, chosen)
+    line = write_row(kernel, texts(row))
+    try:
+        read = parse_row(line.split())
+    except UsageError as error:
+        assert re.fullmatch(r"[^\n]+: [^\n]+", str(error))
+        return
+    assert read == row
+    assert split_row(line.split()) == (kernel, texts(row))
+
+
+@given(st.sampled_from(sorted(KERNELS)), st.data())
+def test_a_row_that_is_accepted_reads_back(kernel, data):
+    """As the one above, with options that fit: none of these is refused."""
+    fitting = sorted(pattern for pattern in PATTERNS if runs_on(kernel, pattern) and pattern != "rounds")
+    chosen = {
+        "pattern": data.draw(st.sampled_from(fitting)),
+        "warmup": data.draw(st.tuples(st.integers(0, 100), st.integers(0, 100))),
+        "iterations": data.draw(st.none() | counts),
+        "seed": data.draw(st.integers(0, 1 << 62)),
+    }
+    row = row_request(kernel, chosen)
+    assert parse_row(write_row(kernel, texts(row)).split()) == row
+
+
+def test_every_option_of_the_grammar_is_documented_with_its_default(engine_page):
+    for option, default in DEFAULTS.items():
+        row = next((line for line in engine_page.splitlines() if line.startswith(f"| `--{option}")), None)
+        assert row is not None, option
+        if option == "warmup":
+            default = default[0]
+        if isinstance(default, (str, int)) and not isinstance(default, bool):
+            assert f"`{default}`" in row or f"| {default} |" in row
+
+
+@pytest.mark.parametrize("names", [KERNELS, PATTERNS])
+def test_every_kernel_and_pattern_is_documented(engine_page, names):
+    assert [name for name in names if f"`{name}`" not in engine_page] == []

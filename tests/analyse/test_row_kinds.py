@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import accused, changed, named, row_attributed
+from analyse_cases import accused, attributed, changed, named, row_attributed
 from row_kinds import (
     PAYLOAD,
     clients_servers,
@@ -160,9 +160,18 @@ def test_rows_that_tell_of_no_part_are_left_out_with_the_reason(make: Callable[[
     assert (beside.verdict, beside.coverage) == ("pass", diagnose(healthy, MESH.topology).verdict.coverage)
 
 
-def test_servers_that_share_hosts_with_clients_are_no_peers() -> None:
-    run = simulate(MESH, noise=QUIET, ranks_per_host=2)
-    verdict = diagnose(only(run, clients_servers(run, "rpc_put", 7)), MESH.topology).verdict
+@pytest.mark.parametrize(
+    ("servers", "rank_host"),
+    [
+        (8, [rank % 8 for rank in range(16)]),  # a server and a client on every host
+        (8, [0, 0, 1, 1, 2, 2, 2, 2, *range(3, 11)]),  # four servers share one NIC, elsewhere two do
+        (4, [*range(4), 4, 4, 4, *range(5, 14)]),  # three clients share one
+    ],
+)
+def test_hosts_with_unlike_numbers_of_clients_or_servers_are_no_peers(servers: int, rank_host: list[int]) -> None:
+    run = simulate(full_mesh(4, 4), noise=QUIET)
+    star = only(run, clients_servers(run, "rpc_put", servers))
+    verdict = diagnose(attributed(star, rank_host=rank_host, hosts=run.hosts[: max(rank_host) + 1])).verdict
     assert verdict.findings == ()
     assert any("unlike numbers of clients and servers" in note for note in verdict.notes)
 

@@ -70,7 +70,7 @@ std::pair<std::size_t, std::size_t> place_among_equals(Team& team, const std::st
 }
 
 // An empty string, or why the process could not be bound.
-std::string bind(const std::vector<int>& cpus) {
+std::string pin_to(const std::vector<int>& cpus) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
@@ -156,7 +156,7 @@ Binding bind_to_nics(Team& team, const std::string& sysfs, int ranks_per_nic) {
         binding.note = "the launcher allows " + std::to_string(cores.size()) + " of the cores near " + nic.name +
                        ", too few for the " + std::to_string(of) + " ranks that would share them";
     } else {
-        binding.note = bind(share_of(cores, index, of));
+        binding.note = pin_to(share_of(cores, index, of));
     }
     return binding;
 }

@@ -16,7 +16,7 @@ struct SizeResult {
 
 struct Cell {
     std::int32_t src = 0;
-    std::int32_t dst = 0;
+    std::int32_t dst = 0;    // -1: all
     std::int32_t round = 0;  // over all repeats
     std::int32_t repeat = 0;
     double started = 0.0;  // s since the run started

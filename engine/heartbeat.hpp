@@ -11,6 +11,7 @@ class Heartbeat {
     enum class Phase { busy, measuring, waiting };  // busy: own work that waits for nobody
 
     void busy() { set(Phase::busy, -1, 0); }
+    // `partner` -1: several, of whom nobody can say who is late.
     void measuring(std::int64_t round, int partner) {
         round_ = round;
         set(Phase::measuring, partner, 0);

@@ -5,6 +5,7 @@
 
 #include "kernel.hpp"
 #include "memory.hpp"
+#include "row.hpp"
 
 namespace fablint {
 
@@ -14,12 +15,15 @@ double empty_kernel_time(const Clock& clock) {
     constexpr int repetitions = 100'000;
     const auto memory = memory_named("host").make();
     const auto transport = transport_named("null").make();
-    Payload payload(*memory, 8, 1);
-    const Kernel& kernel = latency_kernel();
-    const End end{*transport, payload, 0, 8, 1};
+    constexpr std::size_t bytes = 8;
+    Payload payload(*memory, Payload::half_footprint(bytes, 1, Payload::Layout::spaced), Payload::Layout::spaced);
+    payload.set_size(bytes);
+    const std::unique_ptr<Kernel> kernel = make_latency(RowOptions{});
+    const std::vector<int> peers = {0};
+    const End end{*transport, nullptr, payload, peers, 0, 1, bytes, 1};
     const double begin = clock.now();
-    kernel.lead(end, repetitions);
-    return (clock.now() - begin) / (repetitions * kernel.messages(1));
+    kernel->lead(end, repetitions);
+    return (clock.now() - begin) / (repetitions * kernel->messages(1));
 }
 
 double rendezvous_skew(Team& team) {

@@ -1,39 +1,32 @@
 // fablint-engine: options -> rows -> run -> write. docs/reference/engine.md is its contract.
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include "kernel.hpp"
-#include "memory.hpp"
+#include "listing.hpp"
 #include "mpi_c.hpp"
-#include "pattern.hpp"
 #include "runner.hpp"
 #include "session.hpp"
 #include "team.hpp"
-#include "transport.hpp"
 #include "version.hpp"
 
 namespace fablint {
 
 namespace {
 
-std::string list_text() {
-    std::string text;
-    const auto section = [&](const char* title, const auto& table) {
-        text += std::string(title) + "\n";
-        for (const auto& row : table) {
-            char line[160];
-            std::snprintf(line, sizeof line, "  %-12s %s\n", row.name, row.what);
-            text += line;
-        }
-    };
-    section("kernels", kernels());
-    section("patterns", patterns());
-    section("transports", transports());
-    section("memories", memories());
-    return text;
+// Threads must be asked for before MPI starts, when only the command line is known. What is wrong with it is said
+// later.
+bool wants_threads(const std::vector<std::string>& words) {
+    bool threads = false;
+    attempt([&] {
+        const Options options = parse_command_line(words);
+        threads = options.threads || std::any_of(options.rows.begin(), options.rows.end(),
+                                                 [](const RowOptions& row) { return row.kernel == "latency_mt"; });
+    });
+    return threads;
 }
 
 Exit act(Team& team, const std::vector<std::string>& words, const std::string& program) {
@@ -41,7 +34,7 @@ Exit act(Team& team, const std::vector<std::string>& words, const std::string& p
     std::string text;
     if (options.action == Options::Action::help) text = help_text();
     if (options.action == Options::Action::version) text = std::string("fablint-engine ") + version + "\n";
-    if (options.action == Options::Action::list) text = list_text();
+    if (options.action == Options::Action::list) text = listing() + "\n";
     if (options.action != Options::Action::run) {
         if (team.rank() == 0) std::fputs(text.c_str(), stdout);
         return Exit::done;
@@ -59,8 +52,9 @@ extern "C" void on_signal(int) { request_stop(); }
 
 int main(int argc, char** argv) {
     using namespace fablint;
-    int threads = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
+    int provided = 0;
+    const bool threads = wants_threads({argv + 1, argv + argc});
+    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     Exit status = Exit::internal;

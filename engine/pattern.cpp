@@ -8,6 +8,7 @@
 
 #include "errors.hpp"
 #include "permutation.hpp"
+#include "table.hpp"
 
 namespace fablint {
 
@@ -15,25 +16,23 @@ namespace {
 
 int narrow(std::uint64_t x) { return static_cast<int>(x); }
 
+Seat paired(int partner, int slot) { return {Seat::Role::pair, {partner}, slot, -1}; }
+
 // Ranks 0 and 1.
 class Pair : public Pattern {
   public:
-    Layout layout() const override { return Layout::list; }
-    std::int64_t rounds() const override { return 1; }
     int slots(std::int64_t) const override { return 1; }
-    Seat seat(std::int64_t, int rank) const override { return rank < 2 ? Seat{1 - rank, 0} : Seat{}; }
+    Seat seat(std::int64_t, int rank) const override { return rank < 2 ? paired(1 - rank, 0) : Seat{}; }
 };
 
 // Rank i with i + n/2, as in OSU. With an odd number of ranks the last one is idle.
 class Pairs : public Pattern {
   public:
     explicit Pairs(int ranks) : half_(ranks / 2) {}
-    Layout layout() const override { return Layout::list; }
-    std::int64_t rounds() const override { return 1; }
     int slots(std::int64_t) const override { return half_; }
     Seat seat(std::int64_t, int rank) const override {
-        if (rank < half_) return {rank + half_, rank};
-        if (rank < 2 * half_) return {rank - half_, rank - half_};
+        if (rank < half_) return paired(rank + half_, rank);
+        if (rank < 2 * half_) return paired(rank - half_, rank - half_);
         return {};
     }
 
@@ -58,13 +57,13 @@ class AllPairs : public Pattern {
         const std::int64_t turn = narrow(order_.image(static_cast<std::uint64_t>(round)));
         const std::int64_t label = narrow(labels_.image(static_cast<std::uint64_t>(rank)));
         const bool has_hub = ranks_ % 2 == 0;  // the label outside the circle
-        if (has_hub && label == circle_) return {rank_of(turn), 0};
-        if (label == turn) return has_hub ? Seat{rank_of(circle_), 0} : Seat{};
+        if (has_hub && label == circle_) return paired(rank_of(turn), 0);
+        if (label == turn) return has_hub ? paired(rank_of(circle_), 0) : Seat{};
         // On the circle, labels x and y meet in the round r with x + y = 2 r.
         const std::int64_t distance = ((label - turn) % circle_ + circle_) % circle_;
         const std::int64_t other = ((2 * turn - label) % circle_ + circle_) % circle_;
         const std::int64_t slot = std::min(distance, circle_ - distance) - (has_hub ? 0 : 1);
-        return {rank_of(other), static_cast<int>(slot)};
+        return paired(rank_of(other), static_cast<int>(slot));
     }
 
   private:
@@ -87,9 +86,9 @@ class Bisection : public Pattern {
     int slots(std::int64_t) const override { return low_; }
     Seat seat(std::int64_t round, int rank) const override {
         const int shift = narrow(order_.image(static_cast<std::uint64_t>(round)));
-        if (rank < low_) return {low_ + (rank + shift) % high_, rank};
+        if (rank < low_) return paired(low_ + (rank + shift) % high_, rank);
         const int partner = ((rank - low_ - shift) % high_ + high_) % high_;
-        return partner < low_ ? Seat{partner, partner} : Seat{};
+        return partner < low_ ? paired(partner, partner) : Seat{};
     }
 
   private:
@@ -102,7 +101,6 @@ class RandomMatchings : public Pattern {
   public:
     RandomMatchings(int ranks, std::uint64_t seed, std::int64_t matchings)
         : ranks_(ranks), seed_(seed), matchings_(matchings) {}
-    Layout layout() const override { return Layout::list; }
     std::int64_t rounds() const override { return matchings_; }
     int slots(std::int64_t) const override { return ranks_ / 2; }
     Seat seat(std::int64_t round, int rank) const override {
@@ -110,7 +108,7 @@ class RandomMatchings : public Pattern {
         const std::uint64_t place = places.image(static_cast<std::uint64_t>(rank));
         const std::uint64_t neighbour = place ^ 1U;
         if (neighbour >= static_cast<std::uint64_t>(ranks_)) return {};
-        return {narrow(places.preimage(neighbour)), narrow(place / 2)};
+        return paired(narrow(places.preimage(neighbour)), narrow(place / 2));
     }
 
   private:
@@ -129,7 +127,6 @@ class ExplicitRounds : public Pattern {
         if (rounds_.empty())
             throw usage_error(name + ": no round in the file: write one round per line, such as 0-1 2-3");
     }
-    Layout layout() const override { return Layout::list; }
     std::int64_t rounds() const override { return static_cast<std::int64_t>(rounds_.size()); }
     int slots(std::int64_t round) const override { return static_cast<int>(at(round).size() / 2); }
     Seat seat(std::int64_t round, int rank) const override {
@@ -165,8 +162,8 @@ class ExplicitRounds : public Pattern {
                                   " appears twice: a rank has one partner per round");
         }
         const int slot = static_cast<int>(round.size() / 2);
-        round[static_cast<int>(a)] = {static_cast<int>(b), slot};
-        round[static_cast<int>(b)] = {static_cast<int>(a), slot};
+        round[static_cast<int>(a)] = paired(static_cast<int>(b), slot);
+        round[static_cast<int>(b)] = paired(static_cast<int>(a), slot);
     }
 
     int ranks_;
@@ -174,33 +171,51 @@ class ExplicitRounds : public Pattern {
     std::vector<Round> rounds_;
 };
 
+std::unique_ptr<Pattern> make_pair(const PatternRequest&) { return std::make_unique<Pair>(); }
+
+std::unique_ptr<Pattern> make_pairs(const PatternRequest& request) { return std::make_unique<Pairs>(request.ranks); }
+
+template <typename Kind>
+std::unique_ptr<Pattern> of_ranks_and_seed(const PatternRequest& request) {
+    return std::make_unique<Kind>(request.ranks, request.seed);
+}
+
+std::unique_ptr<Pattern> make_random(const PatternRequest& request) {
+    return std::make_unique<RandomMatchings>(request.ranks, request.seed, request.matchings);
+}
+
+std::unique_ptr<Pattern> make_rounds(const PatternRequest& request) {
+    return std::make_unique<ExplicitRounds>(request.rounds_text, request.rounds_name, request.ranks);
+}
+
 }  // namespace
 
 const std::vector<PatternInfo>& patterns() {
     static const std::vector<PatternInfo> table = {
-        {"pair", "ranks 0 and 1"},
-        {"pairs", "rank i with i + n/2"},
-        {"all-pairs", "every pair once: n-1 rounds of n/2 pairs"},
-        {"bisection", "each rank of the first half with each of the second half"},
-        {"random", "random matchings"},
-        {"rounds", "the rounds of a file"},
+        {"pair", "ranks 0 and 1", Shape::pairs, make_pair},
+        {"pairs", "rank i with i + n/2", Shape::pairs, make_pairs},
+        {"all-pairs", "every pair once: n-1 rounds of n/2 pairs", Shape::pairs, of_ranks_and_seed<AllPairs>},
+        {"bisection", "each rank of the first half with each of the second half", Shape::pairs,
+         of_ranks_and_seed<Bisection>},
+        {"random", "random matchings", Shape::pairs, make_random},
+        {"rounds", "the rounds that a file or --rounds spells out", Shape::pairs, make_rounds},
+        {"fan-in", "all other hosts' ranks to the first host's", Shape::stars, make_fan_in},
+        {"fan-out", "the first host's ranks to all other hosts'", Shape::stars, make_fan_out},
+        {"clients-servers", "every client with every server, a server's clients at once", Shape::stars,
+         make_clients_servers},
+        {"world", "all ranks together: collectives", Shape::world, make_world},
+        {"victim-aggressor", "pairs alone, then while other ranks make traffic", Shape::pairs, make_victim_aggressor},
     };
     return table;
 }
+
+const PatternInfo& pattern_named(const std::string& name) { return row_named(patterns(), name, "pattern"); }
 
 std::unique_ptr<Pattern> make_pattern(const PatternRequest& request) {
     if (request.ranks < 2)
         throw usage_error("pattern " + request.kind + " needs at least 2 ranks, this run has " +
                           std::to_string(request.ranks) + ": start it with mpiexec -n 2");
-    if (request.kind == "pair") return std::make_unique<Pair>();
-    if (request.kind == "pairs") return std::make_unique<Pairs>(request.ranks);
-    if (request.kind == "all-pairs") return std::make_unique<AllPairs>(request.ranks, request.seed);
-    if (request.kind == "bisection") return std::make_unique<Bisection>(request.ranks, request.seed);
-    if (request.kind == "random")
-        return std::make_unique<RandomMatchings>(request.ranks, request.seed, request.matchings);
-    if (request.kind == "rounds")
-        return std::make_unique<ExplicitRounds>(request.rounds_text, request.rounds_name, request.ranks);
-    throw usage_error("unknown pattern '" + request.kind + "'");
+    return pattern_named(request.kind).make(request);
 }
 
 }  // namespace fablint

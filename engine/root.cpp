@@ -38,10 +38,12 @@ Json mpi_json() {
 Root::Root(Team& team, const Facts& facts, const Instrument& instrument, const std::vector<std::string>& command,
            const std::vector<RowOptions>& rows, double epoch_s)
     : team_(team), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {
-    for (const RowOptions& row : rows) {
-        names_.push_back(row.name);
-        plan_.push_back(row.text());
-    }
+    for (const RowOptions& row : rows) add_row(row);
+}
+
+void Root::add_row(const RowOptions& row) {
+    names_.push_back(row.name);
+    plan_.push_back(row.text());
 }
 
 void Root::write(Store& store, const char* state) {

@@ -18,6 +18,7 @@ class Root {
          const std::vector<RowOptions>& rows, double epoch_s);
 
     // Collective. `state`: measuring, complete or interrupted.
+    void add_row(const RowOptions& row);  // one that was not planned
     void write(Store& store, const char* state);
     // The same when the run is ending for another reason: a failure to write is not reported on top.
     void write_at_the_end(Store& store, const char* state);

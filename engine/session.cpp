@@ -46,6 +46,17 @@ std::vector<RowOptions> collect_rows(Team& team, const Options& options) {
     return rows;
 }
 
+// Threads are decided when MPI starts, before a plan file is read.
+void check_threads(const std::vector<RowOptions>& rows) {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    for (const RowOptions& row : rows)
+        if (row.kernel == "latency_mt" && provided < MPI_THREAD_MULTIPLE)
+            throw usage_error(
+                "latency_mt needs MPI_THREAD_MULTIPLE, which this MPI library does not provide (with a plan "
+                "file, start the engine with --threads)");
+}
+
 double longest_round(const std::vector<RowOptions>& rows) {
     double longest = 0.0;
     for (const RowOptions& row : rows) longest = std::max(longest, row.stop.budget_s);
@@ -63,15 +74,39 @@ std::vector<std::string> read_rounds(const RunContext& context, const std::vecto
     return texts;
 }
 
-Exit run_rows(const RunContext& context, const std::vector<RowOptions>& rows,
+Exit worse(Exit status, const RowOutcome& outcome) {
+    if (outcome.interrupted) return Exit::incomplete;
+    return outcome.damaged && status == Exit::done ? Exit::fault : status;
+}
+
+// The slowest pairs of a row once more, one after the other: slow in company alone, or by themselves?
+RowOptions retest_row(const RowOptions& row, const std::string& rounds) {
+    RowOptions again = row;
+    again.name = row.name + "-retest";
+    again.retest_of = row.name;
+    again.pattern = "rounds";
+    again.rounds_file.clear();
+    again.rounds = rounds;
+    again.serial = true;
+    again.repeats = 1;
+    again.retest = 0;
+    again.only_rounds.reset();
+    return again;
+}
+
+Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
               const std::vector<std::string>& rounds_texts) {
     Exit status = Exit::done;
     const std::optional<Error> failure = attempt([&] {
         for (std::size_t i = 0; i < rows.size() && status != Exit::incomplete; ++i) {
             const RowOutcome outcome = Runner(context, rows[i], rounds_texts[i]).run();
             if (context.team.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
-            if (outcome.damaged) status = Exit::fault;
-            if (outcome.interrupted) status = Exit::incomplete;
+            status = worse(status, outcome);
+            if (outcome.slowest.empty()) continue;
+            const RowOptions again = retest_row(rows[i], outcome.slowest);
+            root.add_row(again);
+            if (context.store != nullptr) root.write(*context.store, "measuring");
+            status = worse(status, Runner(context, again, "").run());
         }
     });
     return failure ? failure->status() : status;  // all ranks agreed on the failure, and one reported it
@@ -92,14 +127,18 @@ std::unique_ptr<Watchdog> watch(Team& team, double limit_s, double round_s, Stor
 
 Exit measure(Team& team, const Options& options, const std::vector<std::string>& command) {
     const std::vector<RowOptions> rows = collect_rows(team, options);
-    Facts facts(team, "/sys");
+    check_threads(rows);
+    std::optional<Binding> binding;
+    if (options.ranks_per_nic > 0) binding = bind_to_nics(team, options.sysfs, options.ranks_per_nic);
+    Facts facts(team, options.sysfs, binding);
     team.set_patient(facts.oversubscribed());
     const Instrument instrument = examine_instrument(team, wall_clock());
     const double now_s = epoch_seconds();
     const double epoch_s = options.epoch.value_or(now_s);
     // The same instant for all ranks: rank 0's.
     const double origin = team.maximum(team.rank() == 0 ? team.now() - (now_s - epoch_s) : -1e300);
-    RunContext context{team, wall_clock(), instrument, nullptr, origin, !options.quiet};
+    RunContext context{team,   wall_clock(),  instrument, nullptr, options.counters ? &facts : nullptr,
+                       origin, !options.quiet};
     const std::vector<std::string> rounds_texts = read_rounds(context, rows);
     Root root(team, facts, instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;
@@ -109,7 +148,7 @@ Exit measure(Team& team, const Options& options, const std::vector<std::string>&
         context.store = store.get();
     }
     auto watchdog = watch(team, options.watchdog_s, longest_round(rows), store.get());
-    const Exit status = run_rows(context, rows, rounds_texts);
+    const Exit status = run_rows(context, root, rows, rounds_texts);
     watchdog.reset();
     if (!store) return status;
     facts.read_counters_after();

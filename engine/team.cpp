@@ -226,6 +226,12 @@ std::vector<char> Team::hear_any_length(int rank) {
     return data;
 }
 
+bool Team::heard_from(int rank) {
+    int there = 0;
+    MPI_Iprobe(rank, control_tag, control_, &there, MPI_STATUS_IGNORE);
+    return there != 0;
+}
+
 double Team::maximum(double value) { return rendezvous({0U, value}).largest; }
 
 double Team::minimum(double value) { return -maximum(-value); }

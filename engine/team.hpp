@@ -70,6 +70,7 @@ class Team {
     void tell(int rank, const void* data, int bytes);
     void hear(int rank, void* data, int bytes);
     std::vector<char> hear_any_length(int rank);
+    bool heard_from(int rank);  // does a message of that rank wait to be heard?
 
     double maximum(double value);
     double minimum(double value);

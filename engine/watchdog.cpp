@@ -14,6 +14,7 @@ constexpr auto glance = std::chrono::milliseconds(50);
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
 constexpr double own_stop_s = 1.0;
+constexpr auto last_words = std::chrono::seconds(2);  // until all that are stuck have said so
 
 using SteadyTime = std::chrono::steady_clock;
 
@@ -62,7 +63,8 @@ double Watchdog::patience_s(const Heartbeat::Reading& reading) const {
         case Heartbeat::Phase::measuring:
             return limit_s_;
         case Heartbeat::Phase::waiting:
-            return limit_s_ + round_s_ + stage_step_s * (reading.stage + 1);
+            // A group that is stuck speaks first, and is given the time to.
+            return limit_s_ + round_s_ + 3.0 + stage_step_s * (reading.stage + 1);
         case Heartbeat::Phase::busy:
             break;
     }
@@ -71,6 +73,14 @@ double Watchdog::patience_s(const Heartbeat::Reading& reading) const {
 
 void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const {
     const bool measuring = reading.phase == Heartbeat::Phase::measuring;
+    if (measuring && reading.peer < 0) {
+        std::fprintf(stderr, "fablint-engine: stuck: rank %d (%s), round %lld: no message from its group for %.0f s\n",
+                     team_.rank(), team_.host_of(team_.rank()).c_str(), static_cast<long long>(reading.round),
+                     silent_s);
+        std::fflush(stderr);
+        std::this_thread::sleep_for(last_words);
+        _exit(static_cast<int>(Exit::incomplete));
+    }
     char partner[32] = "none";
     if (measuring) std::snprintf(partner, sizeof partner, "%d", team_.rank());
     std::fprintf(stderr, "fablint-engine: lost: rank %d (%s), round %lld, partner %s: %s for %.0f s\n", reading.peer,

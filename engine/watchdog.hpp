@@ -9,9 +9,10 @@
 namespace fablint {
 
 // A rank accuses the one it waits for only if that one does not say that it waits itself (Team::wait asks): so victims
-// are not accused. In a pair it speaks after `limit_s` without a message; at a rendezvous, where the other may rightly be
-// measuring, after a round's longest duration more. Whoever speaks writes its `lost:` line and ends its process, upon
-// which the launcher ends the others.
+// are not accused. In a group of many nobody knows who is late: each that waits says so, and the one that does not is
+// the one that hangs. In a pair it speaks after `limit_s` without a message; at a rendezvous, where the other may
+// rightly be measuring, after a round's longest duration more. Whoever speaks writes its `lost:` line and ends its
+// process, upon which the launcher ends the others.
 class Watchdog {
   public:
     // `round_s`: how long a round may take. `rescue`: called from the watchdog's thread when the rank has made no

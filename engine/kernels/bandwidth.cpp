@@ -4,37 +4,36 @@ namespace fablint {
 
 namespace {
 
-// A window of messages in one direction, then one byte back, as osu_bw: the time runs until all have arrived.
+// A window of messages in one direction, then one byte back, as osu_bw: the time runs until all have arrived. A hub
+// has a window with each of its leaves at once, as osu_bw_fan_in and osu_bw_fan_out.
 class Bandwidth : public Kernel {
   public:
-    Quantity quantity() const override { return Quantity::bandwidth; }
-    bool windowed() const override { return true; }
     int messages(int window) const override { return window; }
-    void lead(const End& end, std::int64_t repetitions) const override {
+    void lead(const End& end, std::int64_t repetitions) override {
         char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            for (int slot = 0; slot < end.window; ++slot)
-                end.transport.post_send(end.peer, end.payload.send_slot(slot), end.bytes);
+            for (std::size_t peer = 0; peer < end.peers.size(); ++peer)
+                for (int slot = 0; slot < end.window; ++slot)
+                    end.transport.post_send(end.peers[peer], end.payload.send_slot(end.slot_of(peer, slot)), end.bytes);
             end.transport.complete();
-            end.transport.receive(end.peer, &acknowledgement, 1);
+            for (const int peer : end.peers) end.transport.receive(peer, &acknowledgement, 1);
         }
     }
-    void follow(const End& end, std::int64_t repetitions) const override {
+    void follow(const End& end, std::int64_t repetitions) override {
         const char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            for (int slot = 0; slot < end.window; ++slot)
-                end.transport.post_receive(end.peer, end.payload.receive_slot(slot), end.bytes);
+            for (std::size_t peer = 0; peer < end.peers.size(); ++peer)
+                for (int slot = 0; slot < end.window; ++slot)
+                    end.transport.post_receive(end.peers[peer], end.payload.receive_slot(end.slot_of(peer, slot)),
+                                               end.bytes);
             end.transport.complete();
-            end.transport.send(end.peer, &acknowledgement, 1);
+            for (const int peer : end.peers) end.transport.send(peer, &acknowledgement, 1);
         }
     }
 };
 
 }  // namespace
 
-const Kernel& bandwidth_kernel() {
-    static const Bandwidth kernel;
-    return kernel;
-}
+std::unique_ptr<Kernel> make_bandwidth(const RowOptions&) { return std::make_unique<Bandwidth>(); }
 
 }  // namespace fablint

@@ -1,9 +1,13 @@
-// Collective, see mpi_team.cpp. Ranks meet in pairs 0-1, 2-3, ...; with an odd number the last looks on.
+// Collective, see mpi_team.cpp: each case measures rows with all ranks. One rank alone has nobody to meet.
 #include <doctest.h>
 
+#include <sys/wait.h>
+
+#include <cerrno>
 #include <cmath>
 
 #include "../meeting.hpp"
+#include "../mpi_c.hpp"
 #include "../table.hpp"
 
 using namespace fablint;
@@ -15,84 +19,235 @@ RowOptions row_of(const std::string& line) { return parse_plan(line, "test").at(
 struct Met {
     Cell cell;
     std::vector<Damage> damages;
-    bool took_part = false;
+    Seat seat;
 };
 
+// Rank 0 has all others as its leaves.
+Seat star_seat(const Team& team) {
+    Seat seat{team.rank() == 0 ? Seat::Role::hub : Seat::Role::leaf, {}, 0, 0};
+    if (team.rank() > 0) seat.peers = {0};
+    for (int rank = 1; rank < team.size() && team.rank() == 0; ++rank) seat.peers.push_back(rank);
+    return seat;
+}
+
+// Pairs meet as 0-1, 2-3, ...; with an odd number of ranks the last looks on.
+Seat pair_seat(const Team& team) {
+    const int partner = team.rank() ^ 1;
+    return partner < team.size() ? Seat{Seat::Role::pair, {partner}, team.rank() / 2, -1} : Seat{};
+}
+
+Seat seat_of(const Team& team, const RowOptions& row) {
+    switch (pattern_named(row.pattern).shape) {
+        case Shape::stars:
+            return star_seat(team);
+        case Shape::world:
+            return {Seat::Role::world, {}, 0, 0};
+        case Shape::pairs:
+            break;
+    }
+    return pair_seat(team);
+}
+
 Met meet(Team& team, const RowOptions& row) {
+    if (team.size() == 1) return {};
+    team.set_patient(true);
     const auto transport = transport_named(row.transport).make();
     const auto memory = memory_named(row.memory).make();
-    Meeting meeting(team, wall_clock(), 25e-9, row, *transport, *memory);
-    const int partner = team.rank() ^ 1;
     Met met;
-    if (partner < team.size()) {
-        met.cell = meeting.meet(partner, team.rank() < partner, 0);
-        met.took_part = true;
-    }
+    met.seat = seat_of(team, row);
+    Meeting::Crowd crowd;
+    crowd.fan = pattern_named(row.pattern).shape == Shape::stars ? team.size() - 1 : 1;
+    crowd.own_fan = std::max(1, static_cast<int>(met.seat.peers.size()));
+    crowd.hub_leads = row.pattern == "fan-out";
+    Meeting meeting(team, wall_clock(), 25e-9, row, *transport, *memory, crowd);
+    if (!met.seat.idle()) met.cell = meeting.meet(met.seat, team.rank() < met.seat.partner(), 0);
     met.damages = meeting.damages();
     team.rendezvous();
     return met;
+}
+
+bool threads_allowed() {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    return provided == MPI_THREAD_MULTIPLE;
+}
+
+bool runs_here(const KernelInfo& kernel) { return std::string(kernel.name) != "latency_mt" || threads_allowed(); }
+
+std::string sizes_of(const KernelInfo& kernel) {
+    switch (kernel.sizes) {
+        case Sizes::from_0:
+            return "0,1,8,4096,100000";
+        case Sizes::from_1:
+            return "1,8,4096,100000";
+        case Sizes::floats:
+            return "4,8,4096,100000";
+        case Sizes::only_0:
+        case Sizes::only_8:
+            break;
+    }
+    return kernel.default_sizes;
+}
+
+void check_sizes(const Cell& cell, const RowOptions& row, std::uint32_t samples) {
+    CHECK(cell.sizes.size() == row.sizes.size());
+    for (const SizeResult& size : cell.sizes) {
+        CHECK(size.count == samples);
+        CHECK(size.min > 0.0F);
+        CHECK(size.min <= size.median);
+        CHECK(size.median <= size.p99);
+        CHECK(size.p99 <= size.max);
+        CHECK(size.mean <= size.max);
+    }
+}
+
+// Who sends what a rank receives is its peer, or a rank of the world; -1 where all had a part in it.
+void check_names(const Team& team, const Met& met) {
+    for (const Damage& damage : met.damages) {
+        CHECK(damage.dst == team.rank());
+        CHECK(damage.offset < damage.size);
+        const bool peer = std::count(met.seat.peers.begin(), met.seat.peers.end(), damage.src) == 1;
+        const bool world = met.seat.role == Seat::Role::world && damage.src >= -1 && damage.src < team.size();
+        CHECK((peer || world));
+    }
 }
 
 }  // namespace
 
 TEST_CASE("every kernel measures every size, intact, in both directions") {
     Team team(wall_clock());
-    team.set_patient(true);
     for (const KernelInfo& kernel : kernels()) {
-        const std::string sizes = kernel.empty_messages ? "0,1,8,4096,100000" : "1,8,4096,100000";
-        const RowOptions row = row_of(std::string(kernel.name) + " --validate --samples 4 --warmup 2 --sizes " + sizes);
+        if (!runs_here(kernel)) continue;
+        CAPTURE(kernel.name);
+        const RowOptions row =
+            row_of(std::string(kernel.name) + " --validate --samples 4 --warmup 2 --sizes " + sizes_of(kernel));
         const Met met = meet(team, row);
         CHECK(met.damages.empty());
-        if (!met.took_part) continue;
-        CHECK(met.cell.sizes.size() == row.sizes.size());
-        for (const SizeResult& size : met.cell.sizes) {
-            CHECK(size.count == 4);
-            CHECK(size.min > 0.0F);
-            CHECK(size.min <= size.median);
-            CHECK(size.median <= size.p99);
-            CHECK(size.p99 <= size.max);
-            CHECK(size.mean <= size.max);
-        }
+        if (!met.seat.idle()) check_sizes(met.cell, row, 4);
     }
 }
 
-TEST_CASE("a transport that damages payloads is found out, by every kernel") {
+TEST_CASE("a transport that damages payloads is found out, by every kernel that has a payload") {
+    Team team(wall_clock());
+    for (const KernelInfo& kernel : kernels()) {
+        if (!runs_here(kernel) || kernel.payload == Sender::none) continue;
+        CAPTURE(kernel.name);
+        const std::string sizes = kernel.sizes == Sizes::only_8 ? "8" : "64,5000";
+        const Met met = meet(
+            team, row_of(std::string(kernel.name) + " --transport corrupt --validate --samples 40 --sizes " + sizes));
+        check_names(team, met);
+        CHECK(met.damages.empty() == (met.seat.idle() || (team.rank() == 0 && kernel.name == std::string("bcast"))));
+    }
+}
+
+TEST_CASE("a hub has all its leaves at once, and each leaf takes its own time") {
+    Team team(wall_clock());
+    for (const char* pattern : {"fan-in", "fan-out"}) {
+        const std::string line = std::string("bandwidth --sizes 8,5000 --samples 4 --window 3 --pattern ") + pattern;
+        const RowOptions row = row_of(line + " --validate");
+        const Met met = meet(team, row);
+        CHECK(met.damages.empty());
+        if (met.seat.role == Seat::Role::leaf) check_sizes(met.cell, row, 4);
+        if (met.seat.role == Seat::Role::hub) CHECK(met.cell.sizes.empty());
+        const Met damaged = meet(team, row_of(line + " --validate --transport corrupt --samples 40"));
+        check_names(team, damaged);
+        const bool receives = (met.seat.role == Seat::Role::hub) == (row.pattern == std::string("fan-in"));
+        CHECK(damaged.damages.empty() == (met.seat.idle() || !receives));
+    }
+}
+
+TEST_CASE("a collective is timed by every rank, call by call") {
+    Team team(wall_clock());
+    for (const char* kernel : {"barrier", "allreduce"}) {
+        const RowOptions row = row_of(std::string(kernel) + " --samples 7 --batch 5");
+        const Met met = meet(team, row);
+        if (!met.seat.idle()) check_sizes(met.cell, row, 7);
+    }
+}
+
+TEST_CASE("any number of threads at either end, intact, whatever the share of each") {
+    Team team(wall_clock());
+    if (!threads_allowed()) return;
+    for (const char* workers : {"1:1", "1:3", "2:2", "3:2", "2:3", "4:1"}) {
+        CAPTURE(workers);
+        const std::string line = std::string("latency_mt --sizes 0,8,20000 --workers ") + workers;
+        const RowOptions checked = row_of(line + " --validate --samples 20");
+        const Met met = meet(team, checked);
+        CHECK(met.damages.empty());
+        if (!met.seat.idle()) check_sizes(met.cell, checked, 20);
+        const RowOptions batched = row_of(line + " --samples 5 --batch 7");
+        const Cell cell = meet(team, batched).cell;
+        if (!met.seat.idle()) check_sizes(cell, batched, 5);
+        const Met damaged = meet(team, row_of(line + " --validate --transport corrupt --samples 20"));
+        check_names(team, damaged);
+        CHECK(damaged.damages.empty() == met.seat.idle());
+    }
+}
+
+TEST_CASE("no process that was forked is left") {
+    Team team(wall_clock());
+    const RowOptions row = row_of("latency_mp --workers 3:2 --samples 4 --sizes 8,100000 --validate");
+    const Met met = meet(team, row);
+    CHECK(met.damages.empty());
+    if (!met.seat.idle()) check_sizes(met.cell, row, 4);
+    CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+    CHECK(errno == ECHILD);
+}
+
+TEST_CASE("exactly so many iterations, in batches that divide them") {
+    Team team(wall_clock());
+    const Met met = meet(team, row_of("latency --iterations 60,6 --batch 10 --sizes 8,16K"));
+    if (met.seat.idle()) return;
+    CHECK(met.cell.sizes.at(0).count == 6);
+    CHECK(met.cell.sizes.at(1).count == 1);
+}
+
+TEST_CASE("one direction only: the other end has nothing to store") {
+    Team team(wall_clock());
+    const Met met = meet(team, row_of("latency --directions forward --samples 3 --sizes 8"));
+    const bool leads = !met.seat.idle() && team.rank() % 2 == 0;
+    CHECK(met.cell.sizes.size() == (leads ? 1 : 0));
+}
+
+TEST_CASE("traffic flows until its head has had enough") {
     Team team(wall_clock());
     team.set_patient(true);
-    for (const KernelInfo& kernel : kernels()) {
-        const RowOptions row =
-            row_of(std::string(kernel.name) + " --transport corrupt --validate --samples 30 --sizes 64,5000");
-        const Met met = meet(team, row);
-        if (!met.took_part) continue;
-        CHECK_FALSE(met.damages.empty());
-        for (const Damage& damage : met.damages) {
-            CHECK(damage.src == (team.rank() ^ 1));
-            CHECK(damage.dst == team.rank());
-            CHECK(damage.offset < damage.size);
-        }
-    }
+    const auto transport = transport_named("mpi").make();
+    const auto memory = memory_named("host").make();
+    const RowOptions row = row_of("bandwidth --sizes 4K --window 2");
+    if (team.size() == 1) return;
+    Seat seat = star_seat(team);
+    seat.role = Seat::Role::aggressor;
+    seat.slot = -1;
+    Meeting meeting(team, wall_clock(), 25e-9, row, *transport, *memory,
+                    {team.size() - 1, static_cast<int>(seat.peers.size()), false});
+    int asked = 0;
+    meeting.make_traffic(seat, 1, [&] { return ++asked < 5; });
+    CHECK(asked == (team.rank() == 0 ? 5 : 0));
+    team.rendezvous();
 }
 
 TEST_CASE("without --validate nothing is checked, and without damage nothing found") {
     Team team(wall_clock());
-    team.set_patient(true);
     CHECK(meet(team, row_of("latency --transport corrupt --samples 30 --sizes 64")).damages.empty());
 }
 
-TEST_CASE("the null transport costs next to nothing, yet is counted") {
+TEST_CASE("the null transport costs next to nothing, yet is counted, with every kernel") {
     Team team(wall_clock());
-    team.set_patient(true);
+    for (const KernelInfo& kernel : kernels()) {
+        CAPTURE(kernel.name);
+        const Met met =
+            meet(team, row_of(std::string(kernel.name) + " --transport null --samples 5 --sizes " + sizes_of(kernel)));
+        if (!met.cell.sizes.empty()) CHECK(met.cell.sizes.at(0).count == 5);
+    }
     const Met met = meet(team, row_of("bandwidth --transport null --samples 5 --sizes 1K"));
-    if (!met.took_part) return;
-    CHECK(met.cell.sizes.at(0).count == 5);
-    CHECK(met.cell.sizes.at(0).min < 1e-6F);
+    if (!met.seat.idle()) CHECK(met.cell.sizes.at(0).min < 1e-6F);
 }
 
 TEST_CASE("histograms hold all samples") {
     Team team(wall_clock());
-    team.set_patient(true);
     const Met met = meet(team, row_of("latency --samples 50 --histogram --sizes 8,1K"));
-    if (!met.took_part) return;
+    if (met.seat.idle()) return;
     CHECK(met.cell.histograms.size() == 2);
     for (const auto& histogram : met.cell.histograms) {
         std::uint32_t sum = 0;
@@ -103,7 +258,6 @@ TEST_CASE("histograms hold all samples") {
 
 TEST_CASE("a batch of one is one message per sample, and a budget ends the round") {
     Team team(wall_clock());
-    team.set_patient(true);
     const Met met = meet(team, row_of("latency --batch 1 --budget 0.05 --sizes 8"));
-    if (met.took_part) CHECK(met.cell.sizes.at(0).count >= StopRule::fewest);
+    if (!met.seat.idle()) CHECK(met.cell.sizes.at(0).count >= StopRule::fewest);
 }

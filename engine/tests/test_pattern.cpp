@@ -1,5 +1,7 @@
 #include <doctest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,36 +13,106 @@ using namespace fablint;
 
 namespace {
 
+using Role = Seat::Role;
+
 PatternRequest request(const std::string& kind, int ranks, std::uint64_t seed = 1) {
     PatternRequest request;
     request.kind = kind;
     request.ranks = ranks;
     request.seed = seed;
     request.matchings = 5;
+    request.rank_host.resize(static_cast<std::size_t>(ranks));
+    request.rounds_text = "0-1";
     return request;
 }
 
-// Checks that a round is a matching whose slots number its pairs, and returns the pairs.
-std::set<std::pair<int, int>> pairs_of_round(const Pattern& pattern, std::int64_t round, int ranks) {
-    std::set<std::pair<int, int>> pairs;
-    std::set<int> slots;
-    for (int rank = 0; rank < ranks; ++rank) {
-        const Seat seat = pattern.seat(round, rank);
-        if (seat.partner < 0) continue;
-        REQUIRE(seat.partner < ranks);
-        REQUIRE(seat.partner != rank);
-        const Seat other = pattern.seat(round, seat.partner);
-        REQUIRE(other.partner == rank);
-        REQUIRE(other.slot == seat.slot);
-        if (rank < seat.partner) {
-            pairs.emplace(rank, seat.partner);
-            CHECK(slots.insert(seat.slot).second);
-        }
+// Ranks that are dealt out to hosts one after another, as many to each.
+PatternRequest on_hosts(const std::string& kind, const std::vector<int>& ranks_of_host) {
+    PatternRequest wanted = request(kind, 0);
+    for (std::size_t host = 0; host < ranks_of_host.size(); ++host)
+        wanted.rank_host.insert(wanted.rank_host.end(), static_cast<std::size_t>(ranks_of_host[host]),
+                                static_cast<int>(host));
+    wanted.ranks = static_cast<int>(wanted.rank_host.size());
+    return wanted;
+}
+
+std::string refusal(const PatternRequest& wanted) {
+    try {
+        make_pattern(wanted);
+    } catch (const Error& error) {
+        CHECK(error.status() == Exit::usage);
+        return error.what();
     }
-    CHECK(static_cast<int>(pairs.size()) == pattern.slots(round));
-    for (const int slot : slots) CHECK((slot >= 0 && slot < pattern.slots(round)));
+    return "accepted";
+}
+
+// Checks what a seat says against the seats of its peers: they name it back, and agree on the group and its head.
+void check_peers(const Pattern& pattern, std::int64_t round, int rank, int ranks) {
+    const Seat seat = pattern.seat(round, rank);
+    const bool alone = seat.role == Role::idle || seat.role == Role::world;
+    REQUIRE(seat.peers.empty() == alone);
+    REQUIRE((seat.slot < 0) == (seat.role == Role::idle || seat.role == Role::aggressor));
+    REQUIRE(seat.slot < pattern.slots(round));
+    if (seat.role == Role::pair || seat.role == Role::idle) REQUIRE(seat.head == -1);
+    if (seat.role == Role::hub) REQUIRE(seat.head == rank);
+    if (seat.role == Role::pair || seat.role == Role::leaf) REQUIRE(seat.peers.size() == 1);
+    for (const int peer : seat.peers) {
+        REQUIRE((peer >= 0 && peer < ranks && peer != rank));
+        const Seat other = pattern.seat(round, peer);
+        REQUIRE(std::count(other.peers.begin(), other.peers.end(), rank) == 1);
+        REQUIRE(std::set<Role>{seat.role, other.role} == (seat.role == Role::hub || seat.role == Role::leaf
+                                                              ? std::set<Role>{Role::hub, Role::leaf}
+                                                              : std::set<Role>{seat.role}));
+        REQUIRE(other.slot == seat.slot);
+        REQUIRE(other.head == seat.head);
+    }
+}
+
+using Groups = std::map<int, std::set<int>>;  // by slot
+
+// Checks every seat of a round and what the pattern says of all, and returns its groups.
+Groups groups_of_round(const Pattern& pattern, std::int64_t round, int ranks) {
+    Groups groups;
+    int cells = 0;
+    std::set<int> makers;
+    for (int rank = 0; rank < ranks; ++rank) {
+        check_peers(pattern, round, rank, ranks);
+        const Seat seat = pattern.seat(round, rank);
+        if (seat.role == Role::aggressor) makers.insert(rank);
+        if (seat.slot < 0) continue;
+        REQUIRE(static_cast<int>(seat.peers.size()) <= pattern.fan());
+        if (seat.role != Role::hub) ++cells;
+        groups[seat.slot].insert(rank);
+    }
+    for (const auto& [slot, members] : groups) {
+        const Seat seat = pattern.seat(round, *members.begin());
+        if (seat.role == Role::pair) REQUIRE(members.size() == 2);
+        if (seat.role == Role::world) REQUIRE(static_cast<int>(members.size()) == ranks);
+        for (const int rank : members) REQUIRE((rank == seat.head || pattern.seat(round, rank).head == seat.head));
+    }
+    CHECK(cells == pattern.cells(round));
+    CHECK(makers.empty() == !pattern.loaded(round));
+    return groups;
+}
+
+// The pairs of a round that is a matching: as many as it has slots.
+std::set<std::pair<int, int>> pairs_of_round(const Pattern& pattern, std::int64_t round, int ranks) {
+    const Groups groups = groups_of_round(pattern, round, ranks);
+    CHECK(static_cast<int>(groups.size()) == pattern.slots(round));
+    std::set<std::pair<int, int>> pairs;
+    for (const auto& [slot, members] : groups) pairs.emplace(*members.begin(), *members.rbegin());
     return pairs;
 }
+
+// Some ranks and rounds of a pattern that is too large to look at all.
+template <typename Visit>
+void sample(const Pattern& pattern, int ranks, std::uint64_t samples, Visit visit) {
+    for (std::uint64_t i = 0; i < samples; ++i)
+        visit(static_cast<std::int64_t>(mix(i, 2) % static_cast<std::uint64_t>(pattern.rounds())),
+              static_cast<int>(mix(i, 1) % static_cast<std::uint64_t>(ranks)));
+}
+
+constexpr int two_million = 2'000'000;
 
 }  // namespace
 
@@ -83,22 +155,14 @@ TEST_CASE("all-pairs measures every pair exactly once, in the fewest rounds") {
     }
 }
 
-TEST_CASE("all-pairs at two million ranks: sampled ranks and rounds agree with their partners") {
-    for (const int ranks : {2'000'000, 1'999'999}) {
-        const auto pattern = make_pattern(request("all-pairs", ranks));
-        for (std::uint64_t sample = 0; sample < 20'000; ++sample) {
-            const auto rank = static_cast<int>(mix(sample, 1) % static_cast<std::uint64_t>(ranks));
-            const auto round =
-                static_cast<std::int64_t>(mix(sample, 2) % static_cast<std::uint64_t>(pattern->rounds()));
-            const Seat seat = pattern->seat(round, rank);
-            if (seat.partner < 0) {
-                CHECK(ranks % 2 == 1);
-                continue;
-            }
-            REQUIRE((seat.partner < ranks && seat.partner != rank));
-            REQUIRE(pattern->seat(round, seat.partner).partner == rank);
-            REQUIRE(pattern->seat(round, seat.partner).slot == seat.slot);
-            REQUIRE((seat.slot >= 0 && seat.slot < pattern->slots(round)));
+TEST_CASE("matchings at two million ranks: sampled ranks and rounds agree with their partners") {
+    for (const char* kind : {"all-pairs", "bisection", "pairs", "random"}) {
+        for (const int ranks : {two_million, two_million - 1}) {
+            const auto pattern = make_pattern(request(kind, ranks));
+            sample(*pattern, ranks, 5'000, [&](std::int64_t round, int rank) {
+                check_peers(*pattern, round, rank, ranks);
+                CHECK((ranks % 2 == 1 || !pattern->seat(round, rank).idle()));
+            });
         }
     }
 }
@@ -108,7 +172,7 @@ TEST_CASE("another seed meets in another order") {
     const auto b = make_pattern(request("all-pairs", 64, 2));
     int equal = 0;
     for (std::int64_t round = 0; round < 63; ++round)
-        equal += a->seat(round, 5).partner == b->seat(round, 5).partner ? 1 : 0;
+        equal += a->seat(round, 5).partner() == b->seat(round, 5).partner() ? 1 : 0;
     CHECK(equal < 10);
 }
 
@@ -146,20 +210,16 @@ TEST_CASE("a rounds file is taken as written") {
     CHECK(pattern->rounds() == 2);
     CHECK(pairs_of_round(*pattern, 0, 6) == std::set<std::pair<int, int>>{{0, 1}, {2, 3}});
     CHECK(pairs_of_round(*pattern, 1, 6) == std::set<std::pair<int, int>>{{0, 5}, {2, 4}});
-    CHECK(pattern->seat(1, 1).partner == -1);
+    CHECK(pattern->seat(1, 1).idle());
+    CHECK(pattern->seat(1, 1).partner() == -1);
 }
 
 TEST_CASE("a wrong rounds file is refused with its line") {
     PatternRequest wanted = request("rounds", 4);
     wanted.rounds_name = "my.rounds";
-    const auto message = [&](const std::string& text) -> std::string {
+    const auto message = [&](const std::string& text) {
         wanted.rounds_text = text;
-        try {
-            make_pattern(wanted);
-        } catch (const Error& error) {
-            return error.what();
-        }
-        return "accepted";
+        return refusal(wanted);
     };
     CHECK(message("") == "my.rounds: no round in the file: write one round per line, such as 0-1 2-3");
     CHECK(message("0-1\n0-1 1-2\n") == "my.rounds:2: rank 1 appears twice: a rank has one partner per round");
@@ -170,5 +230,184 @@ TEST_CASE("a wrong rounds file is refused with its line") {
 }
 
 TEST_CASE("one rank has no partner") {
-    for (const PatternInfo& info : patterns()) CHECK_THROWS_AS(make_pattern(request(info.name, 1)), Error);
+    for (const PatternInfo& info : patterns())
+        CHECK(refusal(request(info.name, 1)) ==
+              "pattern " + std::string(info.name) +
+                  " needs at least 2 ranks, this run has 1: start it with mpiexec -n 2");
+}
+
+TEST_CASE("every pattern keeps its word about itself, at every number of ranks") {
+    for (const PatternInfo& info : patterns()) {
+        for (int ranks = 4; ranks <= 21; ++ranks) {
+            const auto pattern = make_pattern(request(info.name, ranks));
+            CHECK(pattern->shape() == info.shape);
+            int fan = 0;
+            for (std::int64_t round = 0; round < pattern->rounds(); ++round) {
+                groups_of_round(*pattern, round, ranks);
+                for (int rank = 0; rank < ranks; ++rank) {
+                    const Seat seat = pattern->seat(round, rank);
+                    if (seat.slot >= 0) fan = std::max(fan, static_cast<int>(seat.peers.size()));
+                }
+            }
+            CHECK(std::max(fan, 1) == pattern->fan());
+        }
+    }
+}
+
+TEST_CASE("fan-in and fan-out: each rank of the first host has the ranks of its number on all others") {
+    for (const char* kind : {"fan-in", "fan-out"}) {
+        const PatternRequest wanted = on_hosts(kind, {3, 3, 3, 3});
+        const auto pattern = make_pattern(wanted);
+        CHECK(pattern->hub_leads() == (std::string(kind) == "fan-out"));
+        CHECK(pattern->fan() == 3);
+        const Groups groups = groups_of_round(*pattern, 0, wanted.ranks);
+        CHECK(groups == Groups{{0, {0, 3, 6, 9}}, {1, {1, 4, 7, 10}}, {2, {2, 5, 8, 11}}});
+        for (const int hub : {0, 1, 2}) CHECK(pattern->seat(0, hub).role == Role::hub);
+    }
+}
+
+TEST_CASE("fans need not have equally many ranks on every host, nor more hosts than one") {
+    const PatternRequest uneven = on_hosts("fan-in", {2, 5, 1});
+    CHECK(groups_of_round(*make_pattern(uneven), 0, 8) == Groups{{0, {0, 2, 4, 6, 7}}, {1, {1, 3, 5}}});
+    const PatternRequest few = on_hosts("fan-in", {4, 1});  // three of the first host have nobody to talk to
+    CHECK(groups_of_round(*make_pattern(few), 0, 5) == Groups{{0, {0, 4}}});
+    const PatternRequest alone = on_hosts("fan-in", {4});
+    CHECK(groups_of_round(*make_pattern(alone), 0, 4) == Groups{{0, {0, 1, 2, 3}}});
+}
+
+TEST_CASE("every client meets every server once, and no server has two clients more than another") {
+    for (const int ranks : {2, 3, 5, 8, 17}) {
+        for (int servers = 1; servers < ranks; ++servers) {
+            PatternRequest wanted = request("clients-servers", ranks);
+            wanted.servers = servers;
+            const auto pattern = make_pattern(wanted);
+            CHECK(pattern->rounds() == servers);
+            std::set<std::pair<int, int>> met;
+            for (std::int64_t round = 0; round < pattern->rounds(); ++round) {
+                const Groups groups = groups_of_round(*pattern, round, ranks);
+                std::vector<std::size_t> clients(static_cast<std::size_t>(servers));
+                for (const auto& [server, members] : groups) {
+                    clients[static_cast<std::size_t>(server)] = members.size() - 1;
+                    for (const int rank : members)
+                        if (rank != server) CHECK(met.emplace(rank, server).second);
+                }
+                const auto [fewest, most] = std::minmax_element(clients.begin(), clients.end());
+                CHECK(*most - *fewest <= 1);
+            }
+            CHECK(static_cast<int>(met.size()) == servers * (ranks - servers));
+        }
+    }
+}
+
+TEST_CASE("servers leave a client") {
+    PatternRequest wanted = request("clients-servers", 4);
+    wanted.servers = 4;
+    CHECK(refusal(wanted) == "--servers 4 leaves no client: this run has 4 ranks");
+}
+
+TEST_CASE("stars at two million ranks: sampled ranks agree with their hubs") {
+    PatternRequest fan = request("fan-in", two_million);
+    for (std::size_t rank = 0; rank < fan.rank_host.size(); ++rank) fan.rank_host[rank] = static_cast<int>(rank / 128);
+    PatternRequest served = request("clients-servers", two_million);
+    served.servers = 2'000;
+    for (const PatternRequest& wanted : {fan, served}) {
+        const auto pattern = make_pattern(wanted);
+        CHECK(pattern->cells(0) == two_million - (wanted.kind == "fan-in" ? 128 : 2'000));
+        sample(*pattern, two_million, 20'000, [&](std::int64_t round, int rank) {
+            const Seat seat = pattern->seat(round, rank);
+            if (seat.role != Role::leaf) return;  // its hub lists as many as it can: a few are looked at below
+            REQUIRE((seat.partner() == seat.head && seat.head < two_million));
+            REQUIRE((seat.slot >= 0 && seat.slot < pattern->slots(round)));
+        });
+        for (const std::int64_t round : {std::int64_t{0}, pattern->rounds() - 1}) {
+            const Seat hub = pattern->seat(round, 17);
+            REQUIRE(hub.role == Role::hub);
+            CHECK(static_cast<int>(hub.peers.size()) <= pattern->fan());
+            for (std::size_t i = 0; i < hub.peers.size(); i += 97) {
+                const Seat leaf = pattern->seat(round, hub.peers[i]);
+                REQUIRE((leaf.role == Role::leaf && leaf.head == 17 && leaf.slot == hub.slot));
+            }
+        }
+    }
+}
+
+TEST_CASE("the world is one group of all ranks") {
+    for (const int ranks : {2, 3, 8, two_million}) {
+        const auto pattern = make_pattern(request("world", ranks));
+        CHECK(pattern->rounds() == 1);
+        CHECK(pattern->slots(0) == 1);
+        CHECK(pattern->cells(0) == ranks);
+        for (const int rank : {0, 1, ranks - 1}) {
+            const Seat seat = pattern->seat(0, rank);
+            CHECK((seat.role == Role::world && seat.head == 0 && seat.slot == 0 && seat.peers.empty()));
+        }
+    }
+}
+
+TEST_CASE("victims are the same pairs alone and under load, and everybody else makes the load") {
+    for (const int ranks : {4, 5, 8, 30, 41}) {
+        for (const bool incast : {true, false}) {
+            PatternRequest wanted = request("victim-aggressor", ranks, 3);
+            wanted.incast = incast;
+            const auto pattern = make_pattern(wanted);
+            REQUIRE(pattern->rounds() == 2);
+            CHECK_FALSE(pattern->loaded(0));
+            CHECK(pattern->loaded(1));
+            const auto alone = pairs_of_round(*pattern, 0, ranks);
+            CHECK(alone == pairs_of_round(*pattern, 1, ranks));
+            CHECK(static_cast<int>(alone.size()) == std::max(1, ranks / 10));
+
+            std::set<int> victims;
+            for (const auto& [a, b] : alone) victims.insert({a, b});
+            const std::vector<int> told = pattern->victims();
+            CHECK(std::set<int>(told.begin(), told.end()) == victims);
+            const std::vector<int> aggressors = pattern->aggressors();
+            CHECK(aggressors.size() + victims.size() == static_cast<std::size_t>(ranks));
+            for (const int rank : aggressors) {
+                CHECK(victims.count(rank) == 0);
+                CHECK(pattern->seat(0, rank).idle());
+                const Seat seat = pattern->seat(1, rank);
+                CHECK(seat.role == Role::aggressor);
+                CHECK(seat.head == aggressors.front());
+                const bool has_all = !incast || rank == seat.head;
+                CHECK(seat.peers.size() == (has_all ? aggressors.size() - 1 : 1));
+                if (!has_all) CHECK(seat.partner() == seat.head);
+            }
+        }
+    }
+}
+
+TEST_CASE("another seed gives other victims, the same seed the same") {
+    const auto victims = [](std::uint64_t seed) {
+        return make_pattern(request("victim-aggressor", 1000, seed))->victims();
+    };
+    CHECK(victims(1) == victims(1));
+    CHECK(victims(1) != victims(2));
+}
+
+TEST_CASE("victims leave two aggressors") {
+    PatternRequest wanted = request("victim-aggressor", 8);
+    wanted.victims = 3;
+    CHECK(groups_of_round(*make_pattern(wanted), 1, 8).size() == 3);
+    wanted.victims = 4;
+    CHECK(refusal(wanted) == "victim-aggressor with 4 victim pairs needs at least 10 ranks, this run has 8");
+    CHECK(refusal(request("victim-aggressor", 3)) ==
+          "victim-aggressor with 1 victim pairs needs at least 4 ranks, this run has 3");
+}
+
+TEST_CASE("victim-aggressor at two million ranks: sampled ranks agree with their partners") {
+    const auto pattern = make_pattern(request("victim-aggressor", two_million));
+    const std::vector<int> victims = pattern->victims();
+    CHECK(victims.size() == two_million / 5);
+    for (std::size_t i = 0; i < victims.size(); i += 997) {
+        check_peers(*pattern, 0, victims[i], two_million);
+        CHECK(pattern->seat(0, victims[i]).role == Role::pair);
+        CHECK(pattern->seat(0, victims[i]).partner() == pattern->seat(1, victims[i]).partner());
+    }
+    const std::vector<int> aggressors = pattern->aggressors();
+    for (std::size_t i = 1; i < aggressors.size(); i += 99'991) {
+        CHECK(pattern->seat(0, aggressors[i]).idle());
+        const Seat seat = pattern->seat(1, aggressors[i]);
+        CHECK((seat.role == Role::aggressor && seat.partner() == aggressors.front()));
+    }
 }

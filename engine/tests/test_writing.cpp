@@ -1,4 +1,4 @@
-// JSON, Zarr arrays, payloads: what is written and read without MPI.
+// JSON, Zarr arrays: what is written and read without MPI.
 #include <doctest.h>
 
 #include <cmath>
@@ -9,8 +9,6 @@
 
 #include "../errors.hpp"
 #include "../json.hpp"
-#include "../memory.hpp"
-#include "../payload.hpp"
 #include "../store.hpp"
 #include "scratch.hpp"
 
@@ -118,37 +116,4 @@ TEST_CASE("histograms are stored by bucket") {
 TEST_CASE("a folder that cannot be written is an error with name and reason") {
     CHECK_THROWS_WITH_AS(replace_file("/proc/none/x", "text"), "cannot write /proc/none/x: No such file or directory",
                          Error);
-}
-
-TEST_CASE("a payload shows the first wrong byte, wherever it is") {
-    const auto memory = memory_named("host").make();
-    for (const std::size_t bytes :
-         {std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{4096}, std::size_t{5000}}) {
-        Payload payload(*memory, bytes, 2);
-        payload.fill(1, 3, 5, 17);
-        std::memcpy(payload.receive_slot(1), payload.send_slot(1), bytes);
-        CHECK_FALSE(payload.damage(1, 3, 5, 17));
-        CHECK(payload.damage(1, 3, 5, 18));
-        CHECK(payload.damage(1, 5, 3, 17));
-        for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
-            auto* byte = static_cast<unsigned char*>(payload.receive_slot(1)) + at;
-            *byte ^= 1U;
-            CHECK(payload.damage(1, 3, 5, 17).value() == at);
-            *byte ^= 1U;
-        }
-        payload.poison(1);
-        CHECK(payload.damage(1, 3, 5, 17));
-    }
-}
-
-TEST_CASE("slots of a window do not overlap and fit the allocation") {
-    const auto memory = memory_named("host").make();
-    Payload payload(*memory, 5000, 3);
-    for (const std::size_t bytes : {std::size_t{8}, std::size_t{100}, std::size_t{5000}}) {
-        payload.set_size(bytes);
-        const auto* first = static_cast<unsigned char*>(payload.send_slot(0));
-        const auto* second = static_cast<unsigned char*>(payload.send_slot(1));
-        CHECK(second >= first + bytes);
-        CHECK(static_cast<unsigned char*>(payload.send_slot(2)) + bytes <= first + Payload::footprint(5000, 3) / 2);
-    }
 }

@@ -1,19 +1,34 @@
-#include <climits>
-
-#include "../errors.hpp"
 #include "../mpi_c.hpp"
 #include "../transport.hpp"
+#include "mpi_count.hpp"
 
 namespace fablint {
 
 namespace {
 
 constexpr int payload_tag = 1;
+constexpr int request_tag = 2;
+constexpr int first_lane_tag = 16;
 
-int count_of(std::size_t bytes) {
-    if (bytes > INT_MAX) throw usage_error("messages of more than 2 GiB - 1 are not possible over MPI");
-    return static_cast<int>(bytes);
-}
+class MpiPrepared : public Prepared {
+  public:
+    ~MpiPrepared() override {
+        for (MPI_Request& request : requests_) MPI_Request_free(&request);
+    }
+    void add_send(int peer, const void* data, std::size_t bytes) override {
+        MPI_Send_init(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, fresh());
+    }
+    void add_receive(int peer, void* data, std::size_t bytes) override {
+        MPI_Recv_init(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, fresh());
+    }
+    void start() override { MPI_Startall(static_cast<int>(requests_.size()), requests_.data()); }
+    void complete() override { MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE); }
+
+  private:
+    MPI_Request* fresh() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+
+    std::vector<MPI_Request> requests_;
+};
 
 class MpiTransport : public Transport {
   public:
@@ -24,19 +39,58 @@ class MpiTransport : public Transport {
         MPI_Recv(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     void post_send(int peer, const void* data, std::size_t bytes) override {
-        MPI_Isend(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, next_request());
+        MPI_Isend(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, fresh());
     }
     void post_receive(int peer, void* data, std::size_t bytes) override {
-        MPI_Irecv(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, next_request());
+        MPI_Irecv(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, fresh());
     }
     void complete() override {
         MPI_Waitall(static_cast<int>(posted_), requests_.data(), MPI_STATUSES_IGNORE);
         posted_ = 0;
     }
 
+    void send_on(int lane, int peer, const void* data, std::size_t bytes) override {
+        MPI_Send(data, count_of(bytes), MPI_BYTE, peer, first_lane_tag + lane, MPI_COMM_WORLD);
+    }
+    void receive_on(int lane, int peer, void* data, std::size_t bytes) override {
+        MPI_Recv(data, count_of(bytes), MPI_BYTE, peer, first_lane_tag + lane, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+
+    std::unique_ptr<Prepared> prepare() override { return std::make_unique<MpiPrepared>(); }
+
+    void request(int peer, int what) override { MPI_Send(&what, 1, MPI_INT, peer, request_tag, MPI_COMM_WORLD); }
+    int next_request(int& what) override {
+        MPI_Status status;
+        MPI_Recv(&what, 1, MPI_INT, MPI_ANY_SOURCE, request_tag, MPI_COMM_WORLD, &status);
+        return status.MPI_SOURCE;
+    }
+    bool request_waits() override {
+        int waits = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, request_tag, MPI_COMM_WORLD, &waits, MPI_STATUS_IGNORE);
+        return waits != 0;
+    }
+
+    void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
+    void broadcast(int root, void* data, std::size_t bytes) override {
+        MPI_Bcast(data, count_of(bytes), MPI_BYTE, root, MPI_COMM_WORLD);
+    }
+    void sum(const void* data, void* result, std::size_t floats) override {
+        MPI_Allreduce(data, result, count_of(floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    void all_gather(const void* data, void* result, std::size_t bytes) override {
+        MPI_Allgather(data, count_of(bytes), MPI_BYTE, result, count_of(bytes), MPI_BYTE, MPI_COMM_WORLD);
+    }
+    void all_to_all(const void* data, void* result, std::size_t bytes) override {
+        MPI_Alltoall(data, count_of(bytes), MPI_BYTE, result, count_of(bytes), MPI_BYTE, MPI_COMM_WORLD);
+    }
+
+    std::unique_ptr<OneSided> expose(Memory& memory, const WindowRequest& request) override {
+        return make_mpi_window(memory, request);
+    }
+
   private:
     // The vector grows during the first window and is reused after it: no allocation in the timed path.
-    MPI_Request* next_request() {
+    MPI_Request* fresh() {
         if (posted_ == requests_.size()) requests_.push_back(MPI_REQUEST_NULL);
         return &requests_[posted_++];
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -185,6 +186,21 @@ def test_a_rank_that_hangs_is_named_and_the_run_ends(mpi: Mpi, started: Start, t
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of all ranks")
     # What was measured before the hang is there.
     assert (cells(path, "count") > 0).any()
+
+
+def test_a_rank_that_hangs_in_a_collective_is_the_one_that_does_not_say_that_it_waits(
+    started: Start, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.run"
+    process = started(4, "allreduce", "--sizes", "8", "--samples", "100000000", "--watchdog", "2", "-o", path)
+    wait_until(lambda: (path / "allreduce" / "zarr.json").exists(), "the row's beginning")
+    time.sleep(0.5)
+    with_signal(read_run(path).attributes["rank_pid"][2], signal.SIGSTOP)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    stuck = {int(rank) for rank in re.findall(r"fablint-engine: stuck: rank (\d+) ", errors)}
+    assert stuck == {0, 1, 3}, errors
+    assert "fablint-engine: lost: " not in errors
 
 
 def test_hosts_that_really_share_no_file_system(mpi: Mpi, tmp_path: Path) -> None:

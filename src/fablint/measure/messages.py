@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 PREFIX = "fablint-engine: "
 
 _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
+_STUCK = re.compile(r"stuck: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
 _LOST = re.compile(
     r"lost: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
@@ -46,13 +47,22 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Stuck:
+    """A rank of a group of many that waits, and does not know for whom."""
+
+    rank: int
+    round: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Failed:
     """The one line that says why the engine stopped."""
 
     text: str
 
 
-Message = RoundBegun | Lost | Failed
+Message = RoundBegun | Lost | Stuck | Failed
 
 
 def parse(line: str) -> Message | None:
@@ -70,6 +80,8 @@ def parse(line: str) -> Message | None:
         partner = None if found["partner"] == "none" else int(found["partner"])
         reason = f"was lost ({found['reason']})"
         return Lost(int(found["rank"]), found["host"], int(found["round"]), partner, reason)
+    if found := _STUCK.fullmatch(said):
+        return Stuck(int(found["rank"]), int(found["round"]), found["reason"])
     if said.startswith("error: "):
         return Failed(said.removeprefix("error: "))
     return None

@@ -16,7 +16,7 @@ from typing import Any
 from fablint.measure import messages
 from fablint.measure.engine import Engine
 from fablint.measure.launcher import Death, Mpiexec
-from fablint.measure.messages import Failed, Lost, RoundBegun
+from fablint.measure.messages import Failed, Lost, RoundBegun, Stuck
 from fablint.measure.progress import Progress
 from fablint.model import Plan
 from fablint.system import Process, System
@@ -25,6 +25,7 @@ DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, doc
 
 STOP_S = 75.0  # after SIGINT: a round may last 60 s, then the engine writes
 LOST_S = 30.0  # after a rank was reported lost
+_SILENT_SHOWN = 8  # ranks named in a message
 _GLANCE_S = 0.2
 _LAST_LINES = 200  # of what others than the engine print
 
@@ -45,8 +46,10 @@ class _Watch:
     """What was seen so far."""
 
     rows: Sequence[int]  # rounds of every row
+    ranks: int
     errors: list[str] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
+    stuck: list[Stuck] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # lines that are not the engine's
     rows_begun: list[str] = field(default_factory=list)
 
@@ -59,6 +62,8 @@ class _Watch:
                 self._round(begun, progress)
             case Lost() as lost if lost.partner not in {one.rank for one in self.lost if one.rank is not None}:
                 self.lost.append(lost)  # but not what a lost rank says when it is woken to be ended
+            case Stuck() as stuck:
+                self.stuck.append(stuck)
             case Failed(text):
                 self.errors.append(text)
             case None if line.strip():
@@ -66,6 +71,17 @@ class _Watch:
                 del self.others[:-_LAST_LINES]
             case _:
                 pass
+
+    def silent(self) -> Lost | None:
+        """The rank that hangs in a group of many: the one that did not say that it waits."""
+        if not self.stuck:
+            return None
+        silent = sorted(set(range(self.ranks)) - {one.rank for one in self.stuck})
+        first = self.stuck[0]
+        if len(silent) == 1:
+            return Lost(silent[0], None, first.round, None, f"was lost ({first.reason})")
+        shown = ", ".join(map(str, silent[:_SILENT_SHOWN])) + (", ..." if len(silent) > _SILENT_SHOWN else "")
+        return Lost(None, None, first.round, None, f"among {shown or 'all'} was lost ({first.reason})")
 
     def _round(self, begun: RoundBegun, progress: Progress) -> None:
         if begun.row not in self.rows_begun:
@@ -112,7 +128,7 @@ def run_engine(
     environ = mpiexec.kind.environ(oversubscribed=plan.ranks > len(system.affinity()))
     with system.caught_signals() as caught:
         process = system.spawn(argv, text=plan.text, environ=environ)
-        watch = _Watch([row.rounds for row in plan.rows])
+        watch = _Watch([row.rounds for row in plan.rows], plan.ranks)
         try:
             killed = _follow(system, progress, process, watch, caught, engine.path)
         finally:
@@ -137,7 +153,7 @@ def _follow(
         now = system.monotonic()
         if line is not None:
             watch.take(line, progress)
-        if watch.lost and deadline is None:
+        if (watch.lost or watch.stuck) and deadline is None:
             deadline = now + LOST_S
         if len(caught) > passed_on:
             if passed_on:
@@ -158,8 +174,9 @@ def _outcome(
     The engine's own words count most. A launcher's report of a death is taken only where there are none, for a
     launcher also reports survivors that gave up as dead. Its exit status may be its own.
     """
-    if watch.lost:
-        return Outcome(INCOMPLETE, str(watch.lost[0]), tuple(watch.lost))
+    lost = tuple(watch.lost) or tuple(filter(None, [watch.silent()]))
+    if lost:
+        return Outcome(INCOMPLETE, str(lost[0]), lost)
     if watch.errors:
         return Outcome(status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE, watch.errors[0])
     if stopped_by is not None:

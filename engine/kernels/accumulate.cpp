@@ -1,0 +1,34 @@
+#include "one_sided_kernel.hpp"
+
+namespace fablint {
+
+namespace {
+
+struct Accumulate {
+    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool fetches = false;
+    static constexpr std::optional<Content> at_origin = std::nullopt;
+    static constexpr std::optional<Content> at_target = Content::sum;
+    static void start(const End& end, int slot) {
+        end.remote->accumulate(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot), end.bytes);
+    }
+};
+
+struct GetAccumulate {
+    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool fetches = true;
+    static constexpr std::optional<Content> at_origin = Content::untouched;
+    static constexpr std::optional<Content> at_target = Content::sum;
+    static void start(const End& end, int slot) {
+        end.remote->get_accumulate(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot),
+                                   end.payload.receive_slot(end.window + slot), end.bytes);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_accumulate(const RowOptions& row) { return make_one_sided<Accumulate>(row); }
+
+std::unique_ptr<Kernel> make_get_accumulate(const RowOptions& row) { return make_one_sided<GetAccumulate>(row); }
+
+}  // namespace fablint

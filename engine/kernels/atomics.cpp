@@ -1,0 +1,43 @@
+// Operations on one 8-byte number.
+#include "../transports/mpi_window.hpp"
+#include "one_sided_kernel.hpp"
+
+namespace fablint {
+
+namespace {
+
+// The target holds the comparand for the first time only, unless --validate puts it back; OSU's swaps fail likewise.
+const std::uint64_t comparand = Payload::poisoned_number();
+
+struct CompareAndSwap {
+    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool fetches = true;
+    static constexpr std::optional<Content> at_origin = Content::untouched;
+    static constexpr std::optional<Content> at_target = Content::message;
+    static void start(const End& end, int slot) {
+        end.remote->compare_and_swap(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot), &comparand,
+                                     end.payload.receive_slot(end.window + slot));
+    }
+};
+
+struct FetchAndAdd {
+    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool fetches = true;
+    static constexpr std::optional<Content> at_origin = Content::untouched;
+    static constexpr std::optional<Content> at_target = Content::sum64;
+    static void start(const End& end, int slot) {
+        end.remote->fetch_and_add(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot),
+                                  end.payload.receive_slot(end.window + slot));
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cas(const RowOptions& row) {
+    refuse_swaps_that_crash(row.win);
+    return make_one_sided<CompareAndSwap>(row);
+}
+
+std::unique_ptr<Kernel> make_fop(const RowOptions& row) { return make_one_sided<FetchAndAdd>(row); }
+
+}  // namespace fablint

@@ -1,0 +1,23 @@
+#include "one_sided_kernel.hpp"
+
+namespace fablint {
+
+namespace {
+
+struct Get {
+    static constexpr bool exposes_what_is_sent = true;
+    static constexpr bool fetches = false;
+    static constexpr std::optional<Content> at_origin = Content::message;
+    static constexpr std::optional<Content> at_target = std::nullopt;
+    static void start(const End& end, int slot) {
+        end.remote->get(end.peer(), end.payload.offset_of(slot), end.payload.receive_slot(slot), end.bytes);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_get_latency(const RowOptions& row) { return make_one_sided<Get>(row); }
+
+std::unique_ptr<Kernel> make_get_bandwidth(const RowOptions& row) { return make_one_sided<Get>(row); }
+
+}  // namespace fablint

@@ -1,0 +1,120 @@
+// The same traffic as latency, bandwidth and bibandwidth with requests that are prepared once: neither making nor
+// freeing them is timed, as in osu_latency_persistent, osu_bw_persistent and osu_bibw_persistent.
+#include "../kernel.hpp"
+
+namespace fablint {
+
+namespace {
+
+class Persistent : public Kernel {
+  public:
+    void arm(const End& end, bool leads, std::int64_t) override {
+        sends_ = end.transport.prepare();
+        receives_ = end.transport.prepare();
+        prepare(end, leads);
+    }
+    void disarm(const End&, bool) override {
+        sends_.reset();
+        receives_.reset();
+    }
+
+  protected:
+    virtual void prepare(const End& end, bool leads) = 0;
+
+    void prepare_sends(const End& end) {
+        for (int slot = 0; slot < end.window; ++slot)
+            sends_->add_send(end.peer(), end.payload.send_slot(slot), end.bytes);
+    }
+    void prepare_receives(const End& end) {
+        for (int slot = 0; slot < end.window; ++slot)
+            receives_->add_receive(end.peer(), end.payload.receive_slot(slot), end.bytes);
+    }
+    static void transfer(Prepared& messages) {
+        messages.start();
+        messages.complete();
+    }
+
+    std::unique_ptr<Prepared> sends_, receives_;
+};
+
+class LatencyPersistent : public Persistent {
+  public:
+    int messages(int) const override { return 2; }
+    std::optional<Content> at_leader() const override { return Content::message; }
+    void lead(const End&, std::int64_t repetitions) override {
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            transfer(*sends_);
+            transfer(*receives_);
+        }
+    }
+    void follow(const End&, std::int64_t repetitions) override {
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            transfer(*receives_);
+            transfer(*sends_);
+        }
+    }
+
+  private:
+    void prepare(const End& end, bool) override {
+        prepare_sends(end);
+        prepare_receives(end);
+    }
+};
+
+// The acknowledgement is an ordinary message, as OSU's.
+class BandwidthPersistent : public Persistent {
+  public:
+    int messages(int window) const override { return window; }
+    void lead(const End& end, std::int64_t repetitions) override {
+        char acknowledgement = 0;
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            transfer(*sends_);
+            end.transport.receive(end.peer(), &acknowledgement, 1);
+        }
+    }
+    void follow(const End& end, std::int64_t repetitions) override {
+        const char acknowledgement = 0;
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            transfer(*receives_);
+            end.transport.send(end.peer(), &acknowledgement, 1);
+        }
+    }
+
+  private:
+    void prepare(const End& end, bool leads) override { leads ? prepare_sends(end) : prepare_receives(end); }
+};
+
+class BibandwidthPersistent : public Persistent {
+  public:
+    int messages(int window) const override { return window; }
+    std::optional<Content> at_leader() const override { return Content::message; }
+    void lead(const End&, std::int64_t repetitions) override { stream(repetitions); }
+    void follow(const End&, std::int64_t repetitions) override { stream(repetitions); }
+
+  private:
+    void prepare(const End& end, bool) override {
+        prepare_receives(end);
+        prepare_sends(end);
+    }
+    // Receives first, so that no message is unexpected at an end that is on time.
+    void stream(std::int64_t repetitions) {
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            receives_->start();
+            sends_->start();
+            receives_->complete();
+            sends_->complete();
+        }
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_latency_persistent(const RowOptions&) { return std::make_unique<LatencyPersistent>(); }
+
+std::unique_ptr<Kernel> make_bandwidth_persistent(const RowOptions&) { return std::make_unique<BandwidthPersistent>(); }
+
+std::unique_ptr<Kernel> make_bibandwidth_persistent(const RowOptions&) {
+    return std::make_unique<BibandwidthPersistent>();
+}
+
+}  // namespace fablint

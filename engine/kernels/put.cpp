@@ -1,0 +1,41 @@
+#include "one_sided_kernel.hpp"
+
+namespace fablint {
+
+namespace {
+
+struct Put {
+    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool fetches = false;
+    static constexpr std::optional<Content> at_origin = std::nullopt;
+    static constexpr std::optional<Content> at_target = Content::message;
+    static void start(const End& end, int slot) {
+        end.remote->put(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot), end.bytes);
+    }
+};
+
+// A window of puts in each direction at once, as osu_put_bibw: over when this end's are and the peer's have arrived.
+class PutBothWays : public OneSidedKernel<Put> {
+  public:
+    void lead(const End& end, std::int64_t repetitions) override {
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            end.remote->expose(end.peer());
+            access(end);
+            end.remote->unexpose(end.peer());
+        }
+    }
+    void follow(const End& end, std::int64_t repetitions) override { lead(end, repetitions); }
+
+  protected:
+    bool both_access() const override { return true; }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_put_latency(const RowOptions& row) { return make_one_sided<Put>(row); }
+
+std::unique_ptr<Kernel> make_put_bandwidth(const RowOptions& row) { return make_one_sided<Put>(row); }
+
+std::unique_ptr<Kernel> make_put_bibandwidth(const RowOptions&) { return std::make_unique<PutBothWays>(); }
+
+}  // namespace fablint

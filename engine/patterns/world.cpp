@@ -1,0 +1,24 @@
+#include "../pattern.hpp"
+
+namespace fablint {
+
+namespace {
+
+// All ranks in one group: what collectives run on.
+class World : public Pattern {
+  public:
+    explicit World(int ranks) : ranks_(ranks) {}
+    Shape shape() const override { return Shape::world; }
+    int slots(std::int64_t) const override { return 1; }
+    int cells(std::int64_t) const override { return ranks_; }
+    Seat seat(std::int64_t, int) const override { return {Seat::Role::world, {}, 0, 0}; }
+
+  private:
+    int ranks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> make_world(const PatternRequest& request) { return std::make_unique<World>(request.ranks); }
+
+}  // namespace fablint

@@ -1,0 +1,16 @@
+// MPI counts in int.
+#pragma once
+
+#include <climits>
+#include <cstddef>
+
+#include "../errors.hpp"
+
+namespace fablint {
+
+inline int count_of(std::size_t bytes) {
+    if (bytes > INT_MAX) throw usage_error("messages of more than 2 GiB - 1 are not possible over MPI");
+    return static_cast<int>(bytes);
+}
+
+}  // namespace fablint

@@ -13,6 +13,7 @@ from fablint.cli.settings import (
     both,
     collective,
     counted,
+    named,
     not_the_world,
     of,
     paired,
@@ -23,7 +24,7 @@ from fablint.cli.settings import (
 
 _COUNT, _NATURAL, _MODE = Count(1), Count(0), click.Choice(("mpi",))
 _LINKTEST, _NETSAN, _GPCNET = of("LinkTest"), of("net_sanitizer"), of("GPCNeT")
-_PLAIN, _SERVED = of("linktest"), of("net_sanitizer", "netsan_put", "netsan_get")
+_PLAIN, _SERVED = named("linktest"), named("net_sanitizer", "netsan_put", "netsan_get")
 _PARTNERS = both(_LINKTEST, not_the_world)
 
 SECTIONS = {
@@ -53,14 +54,14 @@ SECTIONS = {
     ),
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),
-        switch("-V --vary-window", "Windows of 1 to 128 messages in one table.", why_not=of("osu_mbw_mr")),
+        switch("-V --vary-window", "Windows of 1 to 128 messages in one table.", why_not=named("osu_mbw_mr")),
         value("-b --buffers --buffer-num", "single|multiple|distinct", "Buffers of a window [distinct].", "buffers"),
         value("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", type=_COUNT, why_not=paired),
         value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers"),
         value("-w --win --win-options", "HOW", "How the RMA window is made: create, allocate, dynamic.", "win"),
         value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
         switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
-        switch("--verbose", "A line for every connection or pair.", why_not=of("net_sanitizer", "bisec_bw")),
+        switch("--verbose", "A line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
     ),
     "LinkTest options": (
         value("--mode", "mpi", "What carries the messages.", "transport", type=_MODE, why_not=_LINKTEST),

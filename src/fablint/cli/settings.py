@@ -86,10 +86,18 @@ def value(spellings: str, form: str, words: str, row: str = "", **more: Any) -> 
     return Setting((*spellings.split(),), words, row, attributes=more, **own)
 
 
-def of(*names: str) -> Reason:
-    """For benchmarks of these names or families alone."""
-    words = f"it is for {' and '.join(names)}"
-    return lambda benchmark, _: "" if {benchmark.name, benchmark.family} & {*names} else words
+def of(*families: str) -> Reason:
+    """For the benchmarks of these programs alone."""
+    return lambda benchmark, _: "" if benchmark.family in families else f"it is for {_and(families)}"
+
+
+def named(*names: str) -> Reason:
+    """For these benchmarks alone."""
+    return lambda benchmark, _: "" if benchmark.name in names else f"it is for {_and(names)}"
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def both(one: Reason, other: Reason) -> Reason:

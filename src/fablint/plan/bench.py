@@ -165,6 +165,6 @@ def _alltoall(
 ) -> tuple[str, str, Texts]:
     """LinkTest's all-to-all beside the pairs: messages of the same size, as far as OSU's memory limit goes."""
     kernel, own = split_row(["linktest_alltoall"], registry)
-    largest = max(1, MEMORY_LIMIT // 2 // request.ranks)
+    largest = 1 << (MEMORY_LIMIT // 2 // request.ranks).bit_length() - 1  # sent, and as much received
     sizes = dict.fromkeys(min(size, largest) for size in parse_sizes(str(texts["sizes"])))
     return "linktest_alltoall", kernel, {**own, "sizes": ",".join(map(format_bytes, sizes))}

@@ -63,9 +63,11 @@ COMPOSED = (
 
 
 def list_benchmarks(registry: Mapping[str, Benchmark]) -> list[Benchmark]:
-    """All that `fablint bench` measures by name: the kernels, the registry, those of several rows."""
+    """All that `fablint bench` measures by name, family by family: the kernels first, those of several rows last."""
     kernels = [Benchmark(name, KERNEL_FAMILY, name, kernel.what) for name, kernel in KERNELS.items()]
-    return [*kernels, *registry.values(), *COMPOSED]
+    every = [*kernels, *registry.values(), *COMPOSED]
+    families = list(dict.fromkeys(one.family for one in every))
+    return sorted(every, key=lambda one: families.index(one.family))
 
 
 def find_benchmark(name: str, registry: Mapping[str, Benchmark]) -> Benchmark:

@@ -1,0 +1,112 @@
+"""What `flow` makes of a benchmark that was measured: the placement is read from the run, damage is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fablint import flow, measure, report, store
+from fablint.cli import main
+from fablint.errors import IncompleteError
+from fablint.measure import Outcome, Silent
+from fablint.model import Plan, PlanRow, Row, Run, Slots
+
+DAMAGED = {"src": 0, "dst": 2, "size": 64, "message": 4, "offset": 17}
+
+
+def a_run(hosts: list[str], rank_host: list[int], **row) -> Run:
+    attributes = {"state": "complete", "ranks": len(rank_host), "hosts": hosts, "rank_host": rank_host, "rank_pid": []}
+    return Run(None, attributes, (Row("osu_bw", {"kernel": "bandwidth", **row}, {}),))
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path, staged):
+    """Measure a plan with an engine that leaves the given run; returns what came of it, and its options."""
+
+    def call(plan: Plan, run: Run, status: int = 0) -> tuple[flow.Measured, list[str]]:
+        told: list[str] = []
+
+        def run_engine(system, progress, mpiexec, engine, plan, output, *, options):
+            told.extend(options)
+            output.mkdir()
+            (output / "zarr.json").touch()
+            return Outcome(status)
+
+        monkeypatch.setattr(
+            measure, "build_engine", lambda *_, **__: measure.Engine("", Path(), Path(), "", (), "", "")
+        )
+        monkeypatch.setattr(measure, "find_mpiexec", lambda *_: None)
+        monkeypatch.setattr(measure, "run_engine", run_engine)
+        monkeypatch.setattr(store, "read_run", lambda _: run)
+        around = flow.Surroundings(staged, Silent())
+        return flow.measure(around, plan, tmp_path / "x.run", ["--counters"]), told
+
+    return call
+
+
+def test_ranks_are_where_they_were_wanted(measured):
+    plan = Plan(3, (), (Slots("server2", 2), Slots("client1.site.org", 1)))
+    found, _ = measured(plan, a_run(["server2.site.org", "client1"], [0, 0, 1]))
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("rank_host", "rank", "found", "wanted"),
+    [([0, 1, 1], 1, "client1", "server2"), ([0, 0, 0], 2, "server2", "client1"), ([1, 0, 0], 0, "client1", "server2")],
+)
+def test_a_launcher_that_places_ranks_elsewhere_is_found_out(measured, rank_host, rank, found, wanted):
+    plan = Plan(3, (), (Slots("server2", 2), Slots("client1", 1)))
+    with pytest.raises(IncompleteError) as caught:
+        measured(plan, a_run(["server2", "client1"], rank_host))
+    assert str(caught.value).startswith(f"rank {rank} ran on {found} and not on {wanted}: ")
+
+
+def test_where_nobody_said_where_anything_goes(measured):
+    found, _ = measured(Plan(2, ()), a_run(["a", "b"], [0, 1]))
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize(("threads", "told"), [(True, ["--counters", "--threads"]), (False, ["--counters"])])
+def test_the_engine_is_told_of_threads(measured, threads, told):
+    _, options = measured(Plan(2, (PlanRow("latency_mt", 1, 1.0, threads),)), a_run(["a"], [0, 0]))
+    assert options == told
+
+
+class RecordedTable:
+    text = "# a table\n"
+
+    def as_dict(self) -> dict[str, str]:
+        return {"table": "recorded"}
+
+
+@pytest.fixture
+def benched(monkeypatch, capsys):
+    """Call `fablint bench` with a measurement that leaves the given run; returns status, stdout and stderr."""
+
+    def call(run: Run, exit_code: int = 0, error: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(flow, "measure", lambda *_: flow.Measured(run, exit_code, error))
+        monkeypatch.setattr(report, "benchmark_table", lambda *_, **__: RecordedTable())
+        with pytest.raises(SystemExit) as caught:
+            main(["-q", "bench", "osu_bw", "-c"])
+        return caught.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_a_table_is_printed(benched):
+    assert benched(a_run(["a"], [0, 0])) == (0, "# a table\n", "")
+
+
+def test_damaged_payloads_are_told_and_end_with_1(benched):
+    run = a_run(["a", "b"], [0, 0, 1], corrupt=[DAMAGED, DAMAGED | {"message": 5}])
+    status, shown, told = benched(run, 1)
+    assert (status, shown) == (1, "# a table\n")
+    assert told == (
+        "fablint: 2 payloads were damaged, the first in row osu_bw: from rank 0 (a) to rank 2 (b), 64 bytes, "
+        "offset 17 of message 4\n"
+    )
+
+
+def test_an_interrupted_benchmark_has_no_table(benched):
+    assert benched(a_run(["a"], [0, 0]), 3, "rank 1 was lost") == (3, "", "fablint: rank 1 was lost\n")

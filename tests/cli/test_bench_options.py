@@ -1,0 +1,346 @@
+"""The options of `fablint bench`: what they ask the engine for, and what is refused. No engine is started."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fablint import flow
+from fablint.cli import cli
+from fablint.cli.bench_options import SECTIONS, SETTINGS
+from fablint.cli.common import Session
+from fablint.errors import UsageError
+from fablint.model import Plan, Slots
+from fablint.plan.grammar import parse_row
+from fablint.plan.options import OPTIONS, RowRequest
+
+
+class RecordedTable:
+    text = "# a table\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"table": "recorded"}
+
+
+@dataclass
+class Asked:
+    """What the verb wanted to have measured."""
+
+    plan: Plan
+    name: str
+    wanted: flow.Wanted
+    options: list[str]
+    rows: list[RowRequest] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = [parse_row(row.options.split()) for row in self.plan.rows]
+
+    @property
+    def row(self) -> RowRequest:
+        (row,) = self.rows
+        return row
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    """Call `fablint bench` up to the point where it would measure."""
+    calls: list[Asked] = []
+
+    def record(around, plan, name, wanted, output, options):
+        calls.append(Asked(plan, name, wanted, options))
+        return flow.Benched(RecordedTable(), 0)
+
+    monkeypatch.setattr(flow, "bench", record)
+
+    def call(line: str) -> Asked:
+        cli.main(["-q", "bench", *line.split()], prog_name="fablint", standalone_mode=False, obj=Session())
+        return calls.pop()
+
+    return call
+
+
+@pytest.fixture
+def refused(bench):
+    def call(line: str) -> str:
+        with pytest.raises(UsageError) as caught:
+            bench(line)
+        assert "\n" not in str(caught.value)
+        assert caught.value.hint
+        return str(caught.value)
+
+    return call
+
+
+# Option of a row -> letters that set it, on a benchmark for which it means something, and the value that it gets.
+LETTERS = {
+    "osu_bw -m 4K": ("sizes", tuple(1 << step for step in range(13))),
+    "osu_bw -m 2:8": ("sizes", (2, 4, 8)),
+    "osu_bw --message-size 2M:": ("sizes", (1 << 21, 1 << 22)),
+    "osu_bw --sizes 8,64": ("sizes", (8, 64)),
+    "osu_bw -i 7": ("iterations", (7, 7)),
+    "osu_bw --iterations 70,7": ("iterations", (70, 7)),
+    "osu_bw -x 3": ("warmup", (3, 3)),
+    "osu_bw -x 0": ("warmup", (0, 0)),
+    "osu_bw -W 16": ("window", 16),
+    "osu_bw --window-size 16": ("window", 16),
+    "osu_bw -c": ("validate", True),
+    "osu_bw -b single": ("buffers", "single"),
+    "osu_bw -b multiple": ("buffers", "distinct"),
+    "osu_bw --buffer-num distinct": ("buffers", "distinct"),
+    "osu_bw --budget 2m": ("budget", 120.0),
+    "osu_bw --samples 9": ("samples", 9),
+    "osu_put_latency -w create": ("win", "create"),
+    "osu_put_latency --win-options dynamic": ("win", "dynamic"),
+    "osu_put_latency -s lock_all": ("sync", "lock_all"),
+    "osu_latency_mt -t 3:4": ("workers", (3, 4)),
+    "osu_latency_mp -t 4": ("workers", (1, 4)),
+    "linktest --mode mpi": ("transport", "mpi"),
+    "linktest --num-warmup-messages 4": ("warmup", (4, 4)),
+    "linktest --num-warmup-messages 0": ("warmup", (0, 0)),
+    "linktest --num-messages 1000": ("iterations", (1000, 1000)),
+    "linktest --unidirectional --num-messages 1000": ("iterations", (200, 200)),
+    "linktest --size-messages 16777216": ("sizes", (1 << 24,)),
+    "linktest --bidirectional": ("kernel", "exchange"),
+    "linktest --bidirection": ("kernel", "exchange"),
+    "linktest --unidirectional": ("kernel", "bandwidth"),
+    "linktest --bisection": ("pattern", "bisection"),
+    "linktest --serial-tests": ("order", "serial"),
+    "linktest --num-slowest 3": ("retest", 3),
+    "linktest --min-iterations 4": ("repeats", 4),
+    "linktest --unidirectional --num-multi-buf 2": ("window", 2),
+    "netsan_put --nservers 1": ("servers", 1),
+    "netsan_alltoall --niters 1024": ("iterations", (86, 86)),
+    "netsan_alltoall --niters 100 --nflight 25": ("iterations", (4, 4)),
+    "netsan_get --nflight 3": ("window", 3),
+    "netsan_get --bsize 4194304": ("sizes", (1 << 22,)),
+    "netsan_alltoall --sequential": ("order", "serial"),
+    "congestion_latency -n 8 --victims 2": ("victims", 2),
+    "congestion_latency -n 8 --aggressor all-to-all": ("aggressor", "all-to-all"),
+}
+
+
+@pytest.mark.parametrize("line", LETTERS)
+def test_an_option_reaches_the_row(bench, line):
+    option, value = LETTERS[line]
+    assert getattr(bench(line).row, option) == value
+
+
+def test_every_option_that_sets_the_row_is_tried():
+    tried = {word for line in LETTERS for word in line.split() if word.startswith("-")}
+    untried = [one.spelling for one in SETTINGS.values() if one.row and not tried & {*one.spellings}]
+    assert untried == []
+    assert {one.row for one in SETTINGS.values() if one.row} <= {*OPTIONS}
+
+
+def test_a_name_with_or_without_osu(bench):
+    for name in ("osu_bibw", "bibw"):
+        asked = bench(f"{name} -i 5")
+        assert (asked.name, asked.row.name, asked.row.kernel) == ("osu_bibw", "osu_bibw", "bibandwidth")
+    asked = bench("put_latency")
+    assert (asked.name, asked.row.iterations) == ("put_latency", None)
+
+
+def test_options_may_come_before_the_name(bench):
+    assert bench("-n 8 --window 4 osu_mbw_mr").row.window == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "percentiles", "histogram"),
+    [
+        ("latency", (50.0, 99.0), True),
+        ("latency -z 99.9", (99.9,), True),
+        ("osu_latency", (), False),
+        ("osu_latency -z", (50.0, 90.0, 99.0), True),
+        ("osu_latency -z -c", (50.0, 90.0, 99.0), True),
+        ("osu_latency --tail-lat 50,95", (50.0, 95.0), True),
+        ("linktest", (), False),
+    ],
+)
+def test_percentiles_are_shown_where_asked_for(bench, line, percentiles, histogram):
+    asked = bench(line)
+    assert asked.wanted.percentiles == percentiles
+    assert asked.row.histogram == histogram
+
+
+@pytest.mark.parametrize(
+    ("line", "full"),
+    [("osu_alltoall", False), ("osu_alltoall -f", True), ("bisec_bw --verbose", True), ("netsan_put --verbose", True)],
+)
+def test_more_columns_and_lines(bench, line, full):
+    assert bench(line).wanted.full == full
+
+
+def test_windows_of_one_table(bench):
+    asked = bench("mbw_mr -n 4 -V -m 8:8")
+    assert [row.window for row in asked.rows] == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert asked.name == "osu_mbw_mr"
+
+
+def test_fixed_counts_give_way(bench):
+    row = bench("osu_latency --adaptive").row
+    assert (row.iterations, row.samples, row.directions) == (None, None, "forward")
+
+
+def test_pairs_are_twice_as_many_ranks(bench):
+    assert bench("osu_mbw_mr -p 3").plan.ranks == 6
+    assert bench("osu_mbw_mr -p 3 -n 6").plan.ranks == 6
+    assert bench("bandwidth -p 3").row.pattern == "pairs"
+    assert bench("osu_mbw_mr").plan.ranks == 2
+
+
+def test_composed_benchmarks(bench):
+    assert [row.name for row in bench("net_sanitizer -n 3 --nservers 1").rows] == ["netsan_put", "netsan_get"]
+    assert [row.kernel for row in bench("net_sanitizer -n 3").rows] == ["bandwidth"]
+    assert [row.name for row in bench("linktest -n 4 --all-to-all").rows] == ["linktest", "linktest_alltoall"]
+    asked = bench("congestion -n 8 --victims 1")
+    assert [row.name for row in asked.rows] == ["congestion_latency", "congestion_bandwidth"]
+
+
+def test_randomize_takes_the_seed_from_the_clock(bench, monkeypatch):
+    from fablint.system import System
+
+    monkeypatch.setattr(System, "now", lambda _: datetime(2026, 1, 2, tzinfo=UTC))
+    assert bench("linktest --randomize").row.seed == 1767312000
+    assert bench("linktest").row.seed == 1
+
+
+def test_hosts_in_their_order(bench):
+    asked = bench("osu_get_bw --hosts nid[001,003]")
+    assert asked.plan.slots == (Slots("nid001", 1), Slots("nid003", 1))
+    asked = bench("osu_mbw_mr --hosts b,a --ppn 2")
+    assert (asked.plan.ranks, asked.plan.slots) == (4, (Slots("b", 2), Slots("a", 2)))
+
+
+def test_servers_come_first(bench):
+    asked = bench("net_sanitizer --servers server[2-3] --clients client[1-4] --servers-nranks 2")
+    assert asked.plan.slots == (
+        Slots("server2", 2),
+        Slots("server3", 2),
+        *(Slots(f"client{number}", 1) for number in (1, 2, 3, 4)),
+    )
+    assert (asked.plan.ranks, {row.servers for row in asked.rows}) == (8, {4})
+    asked = bench("net_sanitizer --clients client{1,5,7} --clients-nranks 2 --verbose --bsize 4194304")
+    assert asked.plan.ranks == 6
+    assert asked.row.pattern == "all-pairs"
+
+
+def test_options_of_the_engine(bench):
+    assert bench("osu_bw").options == []
+    assert bench("osu_bw --counters --ranks-per-nic 4").options == ["--counters", "--ranks-per-nic", "4"]
+
+
+def test_only_threads_ask_mpi_for_threads(bench):
+    assert [row.threads for row in bench("osu_latency_mt").plan.rows] == [True]
+    assert [row.threads for row in bench("osu_latency").plan.rows] == [False]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("osu_latncy", "there is no benchmark 'osu_latncy': did you mean osu_latency"),
+        ("osu_latency -n 4", "osu_latency measures 2 ranks, not 4"),
+        ("osu_latency -W 8", "--window means nothing for osu_latency: latency sends one message at a time: it has the"),
+        ("osu_latency -V", "--vary-window means nothing for osu_latency: it is for osu_mbw_mr"),
+        (
+            "osu_bw -w create",
+            "--win means nothing for osu_bw: bandwidth uses no RMA window: besides the options of all",
+        ),
+        ("osu_bw -s flush", "--sync means nothing for osu_bw: bandwidth has no RMA synchronisation to choose"),
+        ("osu_bw -t 2:2", "--workers means nothing for osu_bw: bandwidth has one worker at each end"),
+        ("osu_bw -f", "--full means nothing for osu_bw: osu_bw is no collective"),
+        ("osu_bw -p 2", "--pairs means nothing for osu_bw: osu_bw does not pair rank i with i + n/2"),
+        ("osu_bw --verbose", "--verbose means nothing for osu_bw: it is for net_sanitizer and HPE"),
+        ("osu_bw --bisection", "--bisection means nothing for osu_bw: it is for linktest"),
+        ("osu_bw --niters 5", "--niters means nothing for osu_bw: it is for net_sanitizer"),
+        ("osu_bw --victims 2", "--victims means nothing for osu_bw: it is for GPCNeT"),
+        ("linktest_serial --bisection", "--bisection means nothing for linktest_serial: it is for linktest"),
+        (
+            "linktest --num-multi-buf 2",
+            "--num-multi-buf means nothing for linktest: latency sends one message at a time",
+        ),
+        ("linktest -z", "--percentiles means nothing for linktest: the table of linktest has none"),
+        ("linktest_alltoall --randomize", "--randomize means nothing for linktest_alltoall: in linktest_alltoall all"),
+        ("linktest_alltoall --serial-tests", "--serial-tests means nothing for linktest_alltoall: in pattern world"),
+        (
+            "netsan_alltoall --nservers 1",
+            "--nservers means nothing for netsan_alltoall: it is for net_sanitizer, netsan_put and",
+        ),
+        (
+            "latency --adaptive",
+            "--adaptive means nothing for latency: latency has no fixed counts and stops when it is",
+        ),
+        ("linktest --bidirectional --unidirectional", "--bidirectional and --unidirectional contradict each other"),
+        ("osu_bw -m 8 --sizes 8", "--message-size and --sizes say the same: give one of them"),
+        ("linktest --num-messages 5 -i 5", "--num-messages and --iterations say the same: give one of them"),
+        ("osu_mbw_mr -p 3 -n 4", "--pairs 3 means 6 ranks, -n 4: leave one of them out"),
+        ("osu_mbw_mr --hosts a,b -n 4", "the hosts means 2 ranks, -n 4: leave one of them out"),
+        ("osu_bw --ppn 2", "--ppn: on which hosts?: give --hosts as well"),
+        ("net_sanitizer --clients-nranks 2", "--clients-nranks: on which hosts?: give --clients as well"),
+        ("net_sanitizer --servers a", "--servers: who are the clients?: give --clients as well"),
+        ("netsan_put --clients a,b", "--clients: who are the servers?: give --servers as well"),
+        ("net_sanitizer --hosts a,b --clients c", "--hosts and --clients say the same: give one of them"),
+        ("net_sanitizer --nservers 1 --servers a --clients b", "--nservers and --servers say the same"),
+        ("net_sanitizer --clients {1,5,7}", "'{1,5,7}': 1 is a number and no host: put the name before it"),
+        ("netsan_put -n 2 --nservers 2", "--servers 2 leaves no client, this run has 2 ranks"),
+        ("congestion -n 3", "1 victim pair needs at least 4 ranks, this run has 3"),
+        ("osu_put_latency -n 2 -s fence -w nothing", "--win: 'nothing' is unknown: choose create, allocate or dynamic"),
+        ("osu_put_bibw -s flush", "--sync flush: both ends of put_bibandwidth have to take part: use pscw or fence"),
+        ("osu_bw -b single -c", "--validate: with --buffers single the messages of a window overwrite each other"),
+        ("osu_mbw_mr -V -W 8", "--vary-window goes through the windows by itself: leave --window out"),
+        ("osu_bw -i 5 --adaptive", "--adaptive and --iterations are two ways to stop"),
+    ],
+)
+def test_refused_by_name(refused, line, error):
+    assert refused(line).startswith(error)
+
+
+def test_what_a_benchmark_has_is_named_when_something_else_is_asked_for(refused):
+    assert refused("osu_bw --win create").endswith("besides the options of all it has --window, --buffers")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "line"),
+    [
+        (["osu_bw", "--windo", "8"], 2, "No such option"),
+        (["osu_bw", "-n", "0"], 2, "'0' is no whole number of at least 1"),
+        (["osu_bw", "-n", "two"], 2, "'two' is no whole number of at least 1"),
+        (["osu_bw", "-b", "few"], 2, "'few' is not one of 'single', 'multiple', 'distinct'"),
+        ([], 2, "which benchmark?: fablint bench --list names them"),
+        (["osu_latncy", "--help"], 2, "there is no benchmark 'osu_latncy': did you mean osu_latency"),
+    ],
+)
+def test_one_line_on_stderr(fablint, words, status, line):
+    done = fablint("bench", *words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1)
+    assert line in done.stderr
+
+
+def test_the_list_names_every_benchmark_with_its_row(fablint, tmp_path):
+    shown = fablint("bench", "--list")
+    listed = json.loads(fablint("bench", "--list", "--json").stdout)
+    assert shown.returncode == 0
+    assert [set(one) for one in listed["benchmarks"]] == [{"name", "family", "row", "what"}] * len(listed["benchmarks"])
+    rows = {one["name"]: one for one in listed["benchmarks"]}
+    assert {"latency", "osu_mbw_mr", "linktest_bisection", "net_sanitizer", "bisec_bw", "latency_test"} <= rows.keys()
+    for one in rows.values():
+        assert f"  {one['name']:<23} {one['what']}\n" in shown.stdout
+        assert one["name"] == one["row"] or f"{one['row']}\n" in shown.stdout
+    assert [family for family in shown.stdout.splitlines() if family[:1].strip()] == [
+        *dict.fromkeys(one["family"] for one in rows.values()),
+    ]
+
+
+def test_help_with_a_name_shows_what_means_something_for_it(fablint):
+    every = fablint("bench", "--help").stdout
+    assert all(one.spelling in every for one in SETTINGS.values())
+    assert all(f"\n{title}:\n" in every for title in SECTIONS)
+    shown = fablint("bench", "osu_put_bw", "-n", "2", "--help").stdout.partition("\nOptions:\n")[2]
+    has = {one.spelling for one in SETTINGS.values() if re.search(rf"{one.spelling}[ ,\n]", shown)}
+    assert has == {one.spelling for one in SECTIONS["Options"]} | {"--window", "--buffers", "--win", "--sync"}
+    assert "LinkTest options" not in shown
+    assert "--num-multi-buf" in fablint("bench", "--help", "linktest").stdout

@@ -66,6 +66,8 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
         full: all columns and lines, for the tables that have more.
     """
     rows = [row for row in run.rows if "retest_of" not in row.attributes]
+    if not rows:
+        raise UsageError(f"{run.path or 'the run'} has no row: nothing was measured", "measure it again")
     tables: dict[str, list[Row]] = {}
     for row in rows:
         tables.setdefault(_table_of(name, row), []).append(row)

@@ -15,7 +15,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report import text
 from fablint.report.tables.quantiles import checked, percentile_times, stored
-from fablint.report.tables.table import Options, Table, refuse, stacked
+from fablint.report.tables.table import Options, Table, nothing_suits, refuse, stacked
 from fablint.report.tables.traffic import mutual
 
 
@@ -72,6 +72,8 @@ class BenchTable:
 def bench(run: Run, rows: Sequence[Row], options: Options) -> Table:
     """The tables of all rows. Options: percentiles."""
     refuse("bench", options, "full", "slowest")
+    if not rows:
+        raise nothing_suits("bench", run, rows, "a row", "measure one")
     return stacked("bench", [bench_table(run, row, options.percentiles) for row in rows])
 
 

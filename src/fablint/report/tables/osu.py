@@ -141,10 +141,14 @@ def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: i
         kept &= np.arange(kept.shape[-2])[:, None] < _partners(row)
     if not kept.any():
         return dict.fromkeys(names)
+
+    def figure(time: float | None) -> float | None:
+        if time is None or row.quantity == "latency":
+            return time and time * 1e6
+        return groups * float(rates(row.sizes[index], time)) / 1e6
+
     times = percentile_times(row, index, kept, percentiles)
-    if row.quantity == "latency":
-        return {name: time * 1e6 for name, time in zip(names, times, strict=True)}
-    return {name: groups * float(rates(row.sizes[index], time)) / 1e6 for name, time in zip(names, times, strict=True)}
+    return {name: figure(time) for name, time in zip(names, times, strict=True)}
 
 
 def _partners(row: Row) -> np.ndarray:

@@ -75,7 +75,7 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
             entry: dict[str, Any] = {"src": src, "src_host": hosts[src], "dst": None, "dst_host": None, "size": size}
             entry |= {} if dst < 0 else {"dst": dst, "dst_host": hosts[dst]}
             entry |= {"seconds": times, "samples": int(shown.count[at])}
-            facts.append(entry | ({"bytes_per_s": speed} if rate and np.isfinite(speed) else {}))
+            facts.append(entry | ({"bytes_per_s": speed} if rate else {}))
     order = "in the order of the ranks" if count is None else f"the {count} slowest of every size, slowest first"
     comments = [
         f"# {program()}: ordered pairs of row {row.name}, {order}",

@@ -35,15 +35,18 @@ def quantiles(counts: np.ndarray, edges: np.ndarray, shares: Sequence[float]) ->
     return np.asarray(edges[at] + np.clip(inside, 0, 1) * (upper[at] - edges[at]))
 
 
-def percentile_times(row: Row, index: int, kept: np.ndarray, percentiles: Sequence[float]) -> list[float]:
+def percentile_times(row: Row, index: int, kept: np.ndarray, percentiles: Sequence[float]) -> list[float | None]:
     """Seconds at each percentile of the samples of the cells that the mask `kept` (shape of a cell array) keeps.
 
-    Raises UsageError for one that neither a histogram nor a stored statistic knows.
+    None where the histograms of these cells are lost. Raises UsageError for a percentile that neither a histogram nor
+    a stored statistic knows.
     """
     if not percentiles:
         return []
     if "histogram" in row.arrays:
         counts = np.asarray(row.arrays["histogram"][..., index, :])[kept].sum(axis=0, dtype=np.int64)
+        if not counts.any():
+            return [None] * len(percentiles)
         times = quantiles(counts, np.asarray(row.arrays["bucket"][:]), [percentile / 100 for percentile in percentiles])
         low = float(stored(row, "min", index)[kept].min()) if "min" in row.statistics else 0.0
         high = float(stored(row, "max", index)[kept].max()) if "max" in row.statistics else np.inf

@@ -47,7 +47,7 @@ class Rendered:
         return "".join(f"{text.printable(line)}\n" for line in self.lines)
 
     def as_dict(self) -> dict[str, Any]:
-        return dict(self.facts)
+        return {key: _plain(value) for key, value in self.facts.items()}
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,15 @@ class Several:
 
     def as_dict(self) -> dict[str, Any]:
         return {"table": self.name, "tables": [table.as_dict() for table in self.tables]}
+
+
+def _plain(value: Any) -> Any:
+    """For JSON: it knows no infinity, and no NaN."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def stacked(name: str, tables: Sequence[Table]) -> Table:
@@ -93,12 +102,13 @@ def program() -> str:
 def fixed(value: float | None) -> str:
     """A figure as OSU prints it, two decimals, but never with less than three significant digits.
 
-    >>> fixed(0.012345), fixed(1.5), fixed(16557062.357), fixed(0.0), fixed(None)
-    ('0.0123', '1.50', '16557062.36', '0.00', '-')
+    >>> fixed(0.012345), fixed(1.5), fixed(0.99999), fixed(16557062.357), fixed(0.0), fixed(None)
+    ('0.0123', '1.50', '1.00', '16557062.36', '0.00', '-')
     """
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:.{max(2, 2 - math.floor(math.log10(abs(value)))) if value else 2}f}"
+    exponent = int(f"{value:.2e}".partition("e")[2])  # of what is printed: 0.9999 is 1.00
+    return f"{value:.{max(2, 2 - exponent)}f}"
 
 
 def right(cell: str, width: int) -> str:

@@ -6,9 +6,22 @@ from pathlib import Path
 
 import click
 
-from fablint.cli.common import Session, run_argument, topology_option, verb
+from fablint.cli.common import Percentiles, Session, run_argument, topology_option, verb
+from fablint.errors import UsageError
 
 FORMATS = ("netcdf", "hdf5", "csv", "parquet", "npy")
+TABLES = (  # those of fablint.report.TABLES, which brings numpy
+    "bench",
+    "bisec_bw",
+    "bisection",
+    "congestion",
+    "counters",
+    "latency_test",
+    "linktest",
+    "net_sanitizer",
+    "osu",
+    "pairs",
+)
 
 
 @verb(short_help="Judge a run: what is at fault.")
@@ -33,17 +46,46 @@ def analyse(session: Session, run: Path, topology: Path | None) -> int:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write [RUN/report/index.html]."
 )
-def report(session: Session, run: Path, topology: Path | None, output: Path | None) -> int:
+@click.option("--table", type=click.Choice(TABLES), help="Print this table instead; judge nothing, write nothing.")
+@click.option("--row", "rows", multiple=True, metavar="ROW", help="Of these rows only; may be given several times.")
+@click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of the time of a message, such as 50,99,99.9.")
+@click.option("--full", is_flag=True, help="All columns and lines that the table has.")
+@click.option(
+    "--slowest", type=click.IntRange(1), metavar="N", help="The N slowest pairs of every size, slowest first."
+)
+def report(  # noqa: PLR0913
+    session: Session,
+    run: Path,
+    topology: Path | None,
+    output: Path | None,
+    table: str | None,
+    rows: tuple[str, ...],
+    percentiles: tuple[float, ...] | None,
+    full: bool,
+    slowest: int | None,
+) -> int:
     """Judge RUN and write one self-contained HTML page, with verdict.json beside it.
 
-    The exit code is the verdict's, as for analyse.
+    The exit code is the verdict's, as for analyse. With --table a table is printed instead; --row, --percentiles,
+    --full and --slowest say what of it.
 
     \b
-    Example:
+    Examples:
       fablint report night.run -o night.html
+      fablint report night.run --table pairs --slowest 20
     """
     from fablint import flow
 
+    if table is not None:
+        from fablint.report import Options, render_table
+
+        if output or topology:
+            raise UsageError("--table prints a table: -o and --topology belong to the page", "leave them out")
+        found = render_table(flow.read(run), table, Options(percentiles or (), full, slowest), rows)
+        session.result(found.text, {"format": 1, **found.as_dict()})
+        return 0
+    if rows or percentiles or full or slowest:
+        raise UsageError("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
     read = flow.read(run)
     diagnosis = flow.diagnose(read, flow.load_topology(topology))
     page = output or flow.page_of(run)

@@ -151,7 +151,8 @@ Binding bind_to_nics(Team& team, const std::string& sysfs, int ranks_per_nic) {
     Binding binding{ranks_per_nic, nic.name, ""};
     if (cores.empty()) {
         binding.note = "none of the CPUs near " + nic.name + " (" + cpus_near(sysfs, nic) +
-                       ") is among those that the launcher allows (" + fold(allowed) + ")";
+                       ") is among those that the launcher allows (" + fold(allowed) +
+                       "): have it start the ranks unbound";
     } else if (of > cores.size()) {
         binding.note = "the launcher allows " + std::to_string(cores.size()) + " of the cores near " + nic.name +
                        ", too few for the " + std::to_string(of) + " ranks that would share them";

@@ -84,8 +84,8 @@ TEST_CASE("a NIC near CPUs that nobody may use leaves the ranks where they are, 
     const Binding binding = bind_to_nics(team, sysfs.root(), team.size());
     CHECK(allowed_cpus() == before);
     CHECK(binding.nic == "cxi0");
-    CHECK(binding.note ==
-          "none of the CPUs near cxi0 (1000-1003) is among those that the launcher allows (" + fold(before) + ")");
+    CHECK(binding.note == "none of the CPUs near cxi0 (1000-1003) is among those that the launcher allows (" +
+                              fold(before) + "): have it start the ranks unbound");
     const Facts facts(team, sysfs.root(), binding);
     if (team.rank() == 0) CHECK(holds(described(facts), "not bound to CPUs: none of the CPUs near cxi0"));
 }

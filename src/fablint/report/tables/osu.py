@@ -227,7 +227,8 @@ def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> li
         at = [f"{count} at {text.size(size)}" for count, size in zip(windows, row.sizes, strict=True)]
         words.append("messages in flight: " + ", ".join(at))
     if mutual(row):
-        words.append("both directions at once, both are counted, each by the clock of its own rank")
+        counted = ", both are counted" if row.quantity == "bandwidth" else ""
+        words.append(f"both directions at once{counted}, each by the clock of its own rank")
     if missing := [text.size(line.size) for line in lines if line.figures["figure"] is None]:
         words.append("not measured: " + ", ".join(missing))
     return words + _on_reverse(row, lines)

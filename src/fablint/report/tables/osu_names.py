@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fablint.model import Row
+from fablint.report import text
 from fablint.report.tables.table import program
 from fablint.report.tables.traffic import COLLECTIVES, STARS
 from fablint.version import __version__
@@ -115,6 +116,9 @@ def rule(row: Row, groups: int) -> str:
         return f"mean over the {groups} ranks of each one's mean time, as in OSU {VERSION}"
     if row.pattern in STARS:
         return f"sum of the rates of {groups} leaves, each by its own clock; all of them stream at once"
+    if row.kernel not in _TITLES:  # no test of OSU's
+        how = "sum of the rates" if row.quantity == "bandwidth" else "mean over the ranks"
+        return f"{how} of {text.plural(groups, 'pair')}, each by its own clock"
     if groups <= 1:
         return f"mean over all samples, as in OSU {VERSION}"
     free = "pairs run free after a common start, as in OSU 5.x (7.x puts a barrier before every window)"

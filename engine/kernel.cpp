@@ -117,6 +117,21 @@ bool KernelInfo::takes(std::size_t bytes) const {
     return false;
 }
 
+const char* KernelInfo::sizes_hint() const {
+    switch (sizes) {
+        case Sizes::from_0:
+        case Sizes::from_1:
+            break;
+        case Sizes::only_0:
+            return "leave --sizes out";
+        case Sizes::only_8:
+            return "8 is the only one";
+        case Sizes::floats:
+            return "choose multiples of 4";
+    }
+    return "start at 1";
+}
+
 void Kernel::fill(const End& end, bool leads, std::int64_t first) {
     for (std::size_t peer = 0; peer < end.peers.size(); ++peer) {
         for (int slot = 0; slot < end.window; ++slot) {

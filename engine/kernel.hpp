@@ -100,6 +100,7 @@ struct KernelInfo {
     bool runs_on(Shape shape, const std::string& pattern) const;
     const char* default_pattern() const { return uses == Uses::collectives ? "world" : "pair"; }
     bool takes(std::size_t bytes) const;
+    const char* sizes_hint() const;  // what to do when it does not take a size
     bool one_sided() const { return uses == Uses::one_sided || uses == Uses::requests; }
 };
 

@@ -90,7 +90,7 @@ Parsed parse_words(const std::vector<std::string>& words, Options* run) {
 }
 
 RowOptions finished(Parsed parsed) {
-    if (parsed.positional.empty()) throw usage_error("no kernel: choose " + names_of(kernels()));
+    if (parsed.positional.empty()) throw usage_error("no kernel: see fablint-engine --list");
     if (parsed.positional.size() > 1)
         throw usage_error("one kernel per row, not '" + parsed.positional[0] + "' and '" + parsed.positional[1] + "'");
     return finished_row(std::move(parsed.row), parsed.positional.front(), parsed.given);

@@ -172,8 +172,8 @@ RowOptions finished_row(RowOptions row, const std::string& kernel, const std::se
     if (!row.sizes_given) row.sizes = parse_sizes(info.default_sizes);
     for (const std::size_t size : row.sizes)
         if (!info.takes(size))
-            throw usage_error("size " + std::to_string(size) + " has no meaning for " + row.kernel + ": choose from " +
-                              info.default_sizes);
+            throw usage_error("size " + std::to_string(size) + " has no meaning for " + row.kernel + ": " +
+                              info.sizes_hint());
     refuse_options_of_others(row, info, given);
     refuse_options_of_other_patterns(row, info, given);
     refuse_bad_stops(row);

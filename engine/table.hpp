@@ -23,7 +23,9 @@ template <typename Table>
 const typename Table::value_type& row_named(const Table& table, const std::string& name, const std::string& kind) {
     for (const auto& row : table)
         if (row.name == name) return row;
-    throw usage_error("unknown " + kind + " '" + name + "': choose " + names_of(table));
+    constexpr std::size_t most_listed = 12;
+    const std::string choices = table.size() > most_listed ? "see fablint-engine --list" : "choose " + names_of(table);
+    throw usage_error("unknown " + kind + " '" + name + "': " + choices);
 }
 
 }  // namespace fablint

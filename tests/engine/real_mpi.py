@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fablint.measure import Mpiexec
+from fablint.model import Plan
 from fablint.system import System
 
 LIMIT_S = 120  # far above what any of these runs takes, so that a hang fails the test and not CI
@@ -25,7 +26,7 @@ class Mpi:
     mpiexec: Mpiexec
 
     def argv(self, ranks: int, *arguments: str | Path) -> list[str]:
-        return self.mpiexec.argv(System(), ranks, [str(self.engine), *map(str, arguments)])
+        return self.mpiexec.argv(System(), Plan(ranks, ()), [str(self.engine), *map(str, arguments)])
 
     def run(self, ranks: int, *arguments: str | Path, text: str = "", limit_s: float = LIMIT_S) -> Ended:
         done = subprocess.run(

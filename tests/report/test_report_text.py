@@ -1,13 +1,17 @@
-"""The examples in the docstrings of `text` are true."""
+"""The examples in the docstrings are true."""
 
 from __future__ import annotations
 
 import doctest
 
+import pytest
+
 from fablint.report import text
+from fablint.report.tables import steps, table
 
 
-def test_examples():
-    found = doctest.testmod(text)
-    assert found.attempted > 8
+@pytest.mark.parametrize(("module", "examples"), [(text, 9), (table, 1), (steps, 2)], ids=["text", "table", "steps"])
+def test_examples(module, examples):
+    found = doctest.testmod(module)
+    assert found.attempted >= examples
     assert found.failed == 0

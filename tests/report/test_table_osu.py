@@ -37,6 +37,7 @@ def peers(name):
     return text[:first], text[first]
 
 
+TYPES = {"accumulate": "MPI_UINT8_T", "cas": "MPI_UINT64_T", "fop": "MPI_UINT64_T"}  # what the engine adds and compares
 PAIR = both_ways({(0, 1): [2 * US, 4 * US], (1, 0): [3 * US, 5 * US]})
 FOUR = both_ways(
     {(0, 2): [1 * US], (1, 3): [2 * US], (2, 0): [10 * US], (3, 1): [20 * US]}
@@ -65,7 +66,7 @@ WORLD = {(rank, -1, 0): [seconds * US] for rank, seconds in enumerate((1, 2, 6))
             row("bandwidth", "pairs", both_ways({(0, 1): [US]}), sizes=(1,), windows=[64], validate=True),
             {"percentiles": (50, 90, 99)},
         ),
-        ("osu_latency_mt-7.4-openmpi4.1.4-np2.txt", row("latency_mt", "pair", PAIR, sizes=(1, 8), workers="1:2"), {}),
+        ("osu_latency_mt-7.4-openmpi4.1.4-np2.txt", row("latency_mt", "pair", PAIR, sizes=(1, 8), workers=[1, 2]), {}),
         (
             "osu_put_latency-7.4-openmpi4.1.4-np2-fence-z.txt",
             row("put_latency", "pair", PAIR, sizes=(1, 8), win="create", sync="fence"),
@@ -112,6 +113,7 @@ def test_every_line_above_the_figures_is_osus_but_for_our_comments(peer, made, o
     head, first = peers(peer)
     ours = lines(run, **options)
     count = next(at for at, line in enumerate(ours) if line.lstrip()[:1].isdigit())
+    head = [line.replace("MPI_CHAR", TYPES.get(made.kernel, "MPI_CHAR")) for line in head]
     assert [line for line in ours[:count] if not line.startswith("# fablint")] == head
     assert len(ours[count]) == len(first)  # all columns are as wide as OSU's
 
@@ -142,6 +144,19 @@ def test_forward_rows_have_no_other_direction():
     run = run_of(row("latency", "pair", cells, directions="forward"))
     assert body(run, full=True) == [["8", "2.00"]]
     assert "other direction" not in "\n".join(lines(run))
+
+
+def test_processes_are_told_below_the_title():
+    said = lines(run_of(row("latency_mp", "pair", PAIR, sizes=(1, 8), workers=[3, 4])))
+    at = said.index("# Number of forked processes in sender: 3")
+    assert said[at + 1] == "# Number of forked processes in receiver: 4"
+    assert said[1] == "# OSU MPI Multi-process Latency Test v7.4"
+
+
+def test_many_pairs_of_a_test_that_osu_has_for_one_say_so():
+    said = "\n".join(lines(run_of(row("put_latency", "pairs", FOUR, ranks=4))))
+    assert "mean over the 2 senders; OSU has this test for one pair only" in said
+    assert "5.x" not in said
 
 
 def test_small_figures_keep_three_digits():

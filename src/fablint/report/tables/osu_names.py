@@ -47,6 +47,8 @@ _SYNCHRONIZATION = {
     "pscw": "MPI_Win_post/start/complete/wait",
     "fence": "MPI_Win_fence",
 }
+# What adds or compares numbers has a type of numbers; the others move bytes.
+_DATATYPES = {"allreduce": "MPI_FLOAT", "accumulate": "MPI_UINT8_T", "cas": "MPI_UINT64_T", "fop": "MPI_UINT64_T"}
 _ONE_SIDED = ("put_", "get_", "accumulate", "cas", "fop")
 
 
@@ -84,7 +86,7 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
         lines.append(f"# [ pairs: {pairs} ] [ window size: {window} ]")
     lines += one_sided_lines(row)
     if row.kernel not in ("barrier", "get_accumulate"):
-        lines.append(f"# Datatype: {'MPI_FLOAT' if row.kernel == 'allreduce' else 'MPI_CHAR'}.")
+        lines.append(f"# Datatype: {_DATATYPES.get(row.kernel, 'MPI_CHAR')}.")
     return lines
 
 
@@ -121,13 +123,19 @@ def rule(row: Row, groups: int) -> str:
         return f"{how} of {text.plural(groups, 'pair')}, each by its own clock"
     if groups <= 1:
         return f"mean over all samples, as in OSU {VERSION}"
-    free = "pairs run free after a common start, as in OSU 5.x (7.x puts a barrier before every window)"
+    how = f"mean over the {groups} senders"
     if row.quantity == "bandwidth":
-        return f"sum of the rates of {groups} pairs, each by its own clock; {free}"
-    return f"mean over the {groups} senders, as in OSU {VERSION} (5.x: over all ranks; 7.0: rank 0 alone); {free}"
+        how = f"sum of the rates of {groups} pairs, each by its own clock"
+    if row.kernel not in _OF_MANY_PAIRS:
+        return f"{how}; OSU has this test for one pair only"
+    if row.quantity == "latency":
+        how += f", as in OSU {VERSION} (5.x: over all ranks; 7.0: rank 0 alone)"
+    every = "window" if row.quantity == "bandwidth" else "round trip"
+    return f"{how}; pairs run free after a common start, as in OSU 5.x ({VERSION} puts barriers before every {every})"
 
 
 def _workers(row: Row) -> tuple[str, str]:
     """Threads or processes on the sending and the receiving side."""
-    senders, _, receivers = str(row.attributes.get("workers") or "1:2").partition(":")
-    return senders, receivers or senders
+    asked = row.attributes.get("workers") or [1, 2]
+    senders, receivers = str(asked).split(":") if isinstance(asked, str) else map(str, asked)
+    return senders, receivers

@@ -45,6 +45,8 @@ std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used)
         text << (text.str().empty() ? "; not counted: " : ", ") << nic.name << " (";
         if (!nic.up()) {
             text << nic.state << ')';
+        } else if (nic.kind == "roce" && nic.netdevs.empty()) {
+            text << "without a network interface)";
         } else if (!nic.port_of.empty()) {
             text << "port of " << nic.port_of << ')';
         } else {

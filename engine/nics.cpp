@@ -206,6 +206,9 @@ bool before(const std::string& a, const std::string& b) {
     return a.size() - i < b.size() - j;
 }
 
+// RDMA over Ethernet goes through the network interface; where that is in another namespace, so is the NIC.
+bool usable(const Nic& nic) { return nic.up() && nic.port_of.empty() && !(nic.kind == "roce" && nic.netdevs.empty()); }
+
 int made_for_messages(const Nic& nic) {
     static const std::map<std::string, int> order = {{"ethernet", 0}, {"roce", 1}, {"infiniband", 2}, {"cxi", 2}};
     return order.at(nic.kind);
@@ -237,7 +240,7 @@ std::vector<Nic> fabric_nics(const std::vector<Nic>& nics, double share) {
     std::vector<Nic> found;
     double fastest = 0.0;
     for (const Nic& nic : nics) {
-        if (!nic.up() || !nic.port_of.empty() || (!found.empty() && merit(nic) < merit(found.front()))) continue;
+        if (!usable(nic) || (!found.empty() && merit(nic) < merit(found.front()))) continue;
         if (!found.empty() && merit(nic) > merit(found.front())) {
             found.clear();
             fastest = 0.0;

@@ -30,9 +30,9 @@ struct Nic {
 // it in tests.
 std::vector<Nic> find_nics(const std::filesystem::path& sysfs);
 
-// The interfaces that a job's messages travel through: up and no port of another; physical where any is; of the kind
-// made for it where there is one (Slingshot and InfiniBand before RoCE before Ethernet); and at least `share` as fast
-// as the fastest of these.
+// The interfaces that a job's messages travel through: up, no port of another and not in another namespace; physical
+// where any is; of the kind made for it where there is one (Slingshot and InfiniBand before RoCE before Ethernet); and
+// at least `share` as fast as the fastest of these.
 std::vector<Nic> fabric_nics(const std::vector<Nic>& nics, double share);
 
 // Of the fabric's interfaces the nearest to a NUMA node: of that node if any, then the fastest. Links that trained at a

@@ -167,6 +167,21 @@ TEST_CASE("RoCE: the kernel names the interface of a port, for a card with two p
     CHECK(nics[2].numa == 0);
 }
 
+TEST_CASE("Soft-RoCE devices of other namespaces are seen, and are not this host's") {
+    FakeSysfs sysfs;
+    for (const char* const number : {"0", "1"}) {
+        const std::string entry = "devices/virtual/infiniband/rxe" + std::string(number);
+        sysfs.set(entry + "/parent", "eth" + std::string(number));
+        sysfs.set(entry + "/ports/1/link_layer", "Ethernet");
+        sysfs.set(entry + "/ports/1/state", "4: ACTIVE");
+        sysfs.link("class/infiniband/rxe" + std::string(number), "../../" + entry);
+    }
+    sysfs.set("devices/virtual/net/eth1/operstate", "up");
+    sysfs.link("class/net/eth1", "../../devices/virtual/net/eth1");
+    CHECK(names(find_nics(sysfs.root())) == Names{"rxe0/1", "rxe1/1"});
+    CHECK(fabric(sysfs) == Names{"rxe1/1"});
+}
+
 TEST_CASE("Ethernet, recorded: a virtio NIC, whose place is that of the device below it; unused interfaces are down") {
     const FakeSysfs sysfs("ethernet-vm");
     const std::vector<Nic> nics = find_nics(sysfs.root());

@@ -97,26 +97,22 @@ RowOptions finished(Parsed parsed) {
 }
 
 // A benchmark's name stands for its row; the user's own options come after it and override.
-std::vector<std::string> with_benchmark(const std::vector<std::string>& words) {
-    std::vector<std::string> row;
-    std::vector<std::string> others;
-    for (const std::string& word : words) {
-        const Benchmark* benchmark = row.empty() ? find_benchmark(word) : nullptr;
-        if (benchmark != nullptr) {
-            row = benchmark->words();
-        } else {
-            others.push_back(word);
-        }
-    }
-    row.insert(row.end(), others.begin(), others.end());
-    return row;
+Parsed parse_with_benchmark(const std::vector<std::string>& words, Options* run) {
+    Parsed parsed = parse_words(words, run);
+    const Benchmark* benchmark = parsed.positional.size() == 1 ? find_benchmark(parsed.positional.front()) : nullptr;
+    if (benchmark == nullptr) return parsed;
+    std::vector<std::string> both = benchmark->words();
+    both.insert(both.end(), words.begin(), words.end());
+    parsed = parse_words(both, run);
+    parsed.positional.pop_back();  // the benchmark's name, behind its kernel
+    return parsed;
 }
 
 }  // namespace
 
 Options parse_command_line(const std::vector<std::string>& words) {
     Options options;
-    Parsed parsed = parse_words(with_benchmark(words), &options);
+    Parsed parsed = parse_with_benchmark(words, &options);
     if (options.action != Options::Action::run) return options;
     const bool row_given = !parsed.positional.empty() || !parsed.given.empty();
     if (options.plan.empty()) {
@@ -140,7 +136,7 @@ std::vector<RowOptions> parse_plan(const std::string& text, const std::string& n
         for (std::string word; stream >> word;) words.push_back(word);
         if (words.empty()) continue;
         try {
-            rows.push_back(finished(parse_words(with_benchmark(words), nullptr)));
+            rows.push_back(finished(parse_with_benchmark(words, nullptr)));
         } catch (const Error& error) {
             throw usage_error(name + ":" + std::to_string(number) + ": " + error.what());
         }

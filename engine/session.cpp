@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -128,6 +129,8 @@ std::unique_ptr<Watchdog> watch(Team& team, double limit_s, double round_s, Stor
 Exit measure(Team& team, const Options& options, const std::vector<std::string>& command) {
     const std::vector<RowOptions> rows = collect_rows(team, options);
     check_threads(rows);
+    if (!std::filesystem::is_directory(options.sysfs))
+        throw usage_error("--sysfs " + options.sysfs + " is no directory");
     std::optional<Binding> binding;
     if (options.ranks_per_nic > 0) binding = bind_to_nics(team, options.sysfs, options.ranks_per_nic);
     Facts facts(team, options.sysfs, binding);

@@ -51,7 +51,7 @@ class Mpi:
         )
 
     def environ(self) -> dict[str, str]:
-        return {**os.environ, **self.mpiexec.kind.environ(oversubscribed=True)}
+        return {**os.environ, **self.mpiexec.kind.environ(oversubscribed=True, unbound=False)}
 
 
 @dataclass(frozen=True)

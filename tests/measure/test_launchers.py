@@ -136,3 +136,9 @@ def test_no_launcher_and_an_unknown_one_are_refused(tmp_path, staged):
         UsageError, match=r"unknown kind \(Some MPI 1.0\): use an MPI with one of these: Open MPI, Intel"
     ):
         identify(staged, launcher_script(tmp_path / "odd", "mpiexec", "Some MPI 1.0\n"))
+
+
+def test_open_mpi_binds_nobody_when_the_engine_binds() -> None:
+    kind = next(launcher for launcher in LAUNCHERS if launcher.name == "Open MPI")
+    assert "none" not in kind.environ(oversubscribed=True, unbound=False).values()
+    assert set(kind.environ(oversubscribed=False, unbound=True).values()) == {"none"}

@@ -40,8 +40,8 @@ class Launcher(Protocol):
         """What follows `mpiexec` to run `command` with the first ranks on the first host of `slots`, and so on."""
         ...
 
-    def environ(self, *, oversubscribed: bool) -> dict[str, str]:
-        """Environment that the ranks need in addition."""
+    def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
+        """Environment that the ranks need in addition; `unbound`: to be on all CPUs of their host."""
         ...
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:

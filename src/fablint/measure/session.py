@@ -125,7 +125,9 @@ def run_engine(
     SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
     """
     argv = mpiexec.argv(system, plan, [str(engine.path), "--plan", "-", "-o", str(output), *options])
-    environ = mpiexec.kind.environ(oversubscribed=plan.ranks > len(system.affinity()))
+    crowded = plan.ranks > len(system.affinity())
+    # The engine binds the ranks itself when they are to be near their NIC.
+    environ = mpiexec.kind.environ(oversubscribed=crowded, unbound="--ranks-per-nic" in options)
     with system.caught_signals() as caught:
         process = system.spawn(argv, text=plan.text, environ=environ)
         watch = _Watch([row.rounds for row in plan.rows], plan.ranks)

@@ -40,8 +40,8 @@ class Hydra:
         ranks = sum(slot.ranks for slot in slots)
         return ["-hosts", hosts, *self.arguments(ranks, root=root), *command]
 
-    def environ(self, *, oversubscribed: bool) -> dict[str, str]:
-        return {}
+    def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
+        return {}  # binds nobody by itself
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         found: list[Death] = []

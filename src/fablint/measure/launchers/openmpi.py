@@ -34,8 +34,11 @@ class OpenMpi:
         # By slot: one host after the other is filled. The default scatters ranks over sockets first.
         return ["--host", hosts, "--map-by", "slot", *self.arguments(ranks, root=root), *command]
 
-    def environ(self, *, oversubscribed: bool) -> dict[str, str]:
-        return {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}
+    def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
+        idle = {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}
+        # The names of version 4 and of version 5.
+        policies = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
+        return idle | (dict.fromkeys(policies, "none") if unbound else {})
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         # The message is wrapped at 76 columns, at any blank.

@@ -91,11 +91,12 @@ def bench_rows(request: BenchRequest) -> Sequence[RowRequest]:
     return bench_rows(request, registry())
 
 
-def bench_plan(request: BenchRequest) -> Plan:
-    """The rows of a benchmark with the user's options."""
-    from fablint.plan import bench_plan
+def bench_plan(request: BenchRequest) -> tuple[Plan, str]:
+    """The rows of a benchmark with the user's options, and the benchmark whose table they make."""
+    from fablint.plan import bench_plan, measured_as
 
-    return bench_plan(request, registry())
+    known = registry()
+    return bench_plan(request, known), measured_as(request, known)
 
 
 def _read_text(name: str) -> str:

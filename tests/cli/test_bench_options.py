@@ -117,6 +117,7 @@ LETTERS = {
     "netsan_alltoall --niters 1024": ("iterations", (86, 86)),
     "netsan_alltoall --niters 100 --nflight 25": ("iterations", (4, 4)),
     "netsan_get --nflight 3": ("window", 3),
+    "netsan_get -W 4": ("iterations", (33, 33)),
     "netsan_get --bsize 4194304": ("sizes", (1 << 22,)),
     "netsan_alltoall --sequential": ("order", "serial"),
     "congestion_latency -n 8 --victims 2": ("victims", 2),

@@ -51,25 +51,6 @@ def test_check_measures_judges_and_reports(fablint, tmp_path, chosen):
     assert done.stderr.splitlines()[-1] == f"fablint: report: {run.name}/report/index.html"
 
 
-def test_bench_prints_a_table_and_keeps_nothing(fablint, tmp_path, chosen):
-    words = ["bench", "latency", "--sizes", "8,1K", "--samples", "50", "--percentiles", "50,99.9", *chosen]
-    done = fablint("-q", *words)
-    lines = done.stdout.splitlines()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert lines[1].split("  ")[0] == "# Size"
-    assert [line.split()[0] for line in lines[2:]] == ["8", "1024"]
-    table = json.loads(fablint(*words, "--json").stdout)
-    assert [size["samples"] for size in table["sizes"]] == [100, 100]  # both directions of the pair
-    assert set(table["sizes"][0]["percentiles"]) == {"P50", "P99.9"}
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_bench_keeps_the_run_where_asked(fablint, tmp_path, chosen):
-    done = fablint("bench", "bandwidth", "-n", "4", "--sizes", "64K", "--samples", "3", "-o", "kept.run", *chosen)
-    assert done.returncode == 0
-    assert (tmp_path / "kept.run" / "bandwidth" / "zarr.json").is_file()
-
-
 def test_the_plan_of_a_check_can_be_measured(fablint, tmp_path, chosen):
     assert fablint("plan", "--local", "2", "--budget", "1s", "-o", "check.plan").returncode == 0
     planned = json.loads(fablint("plan", "--local", "2", "--budget", "1s", "--json").stdout)

@@ -31,8 +31,9 @@ done
 @pytest.fixture
 def sources(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "engine"
-    (folder / "kernels").mkdir(parents=True)
-    for name in ("main.cpp", "store.cpp", "store.hpp", "kernels/latency.cpp"):
+    for name in ("kernels", "patterns"):
+        (folder / name).mkdir(parents=True)
+    for name in ("main.cpp", "store.cpp", "store.hpp", "benchmarks.inc", "kernels/latency.cpp", "patterns/stars.cpp"):
         (folder / name).write_text(f"// {name}\n")
     monkeypatch.setattr(engine, "find_sources", lambda: folder)
     return folder
@@ -60,9 +61,9 @@ def test_an_engine_is_built_once_and_kept(staged, tmp_path, sources):
     built = build(staged, mpicxx)
     assert built.path.parent.parent == staged.home / "engines"
     assert built.path.stat().st_mode & stat.S_IXUSR
-    assert compilations(mpicxx) == 3
+    assert compilations(mpicxx) == 4
     assert build(staged, mpicxx) == built == find_engine(staged, mpicxx)
-    assert compilations(mpicxx) == 3
+    assert compilations(mpicxx) == 4
     assert list_engines(staged) == [built]
     assert built.libraries == (str(tmp_path / "bin" / "libmpi.so"),)
 
@@ -71,16 +72,18 @@ def test_force_builds_again_in_place(staged, tmp_path, sources):
     mpicxx = fake_mpicxx(tmp_path / "bin")
     first = build(staged, mpicxx)
     assert build(staged, mpicxx, force=True).path == first.path
-    assert compilations(mpicxx) == 6
+    assert compilations(mpicxx) == 8
 
 
-@pytest.mark.parametrize("changed", ["a header", "the library", "the compiler"])
+@pytest.mark.parametrize("changed", ["a header", "the registry", "the library", "the compiler"])
 def test_what_the_engine_depends_on_makes_it_another_one(staged, tmp_path, sources, changed):
     mpicxx = fake_mpicxx(tmp_path / "bin")
     before = build(staged, mpicxx)
     match changed:
         case "a header":
             (sources / "store.hpp").write_text("// other\n")
+        case "the registry":
+            (sources / "benchmarks.inc").write_text("// other\n")
         case "the library":
             mpicxx.with_name("libmpi.so").write_text("another release")
         case "the compiler":
@@ -94,7 +97,7 @@ def test_the_engine_s_own_tests_are_no_part_of_it(staged, tmp_path, sources):
     (sources / "tests" / "unit_main.cpp").write_text("int main() {}\n")
     mpicxx = fake_mpicxx(tmp_path / "bin")
     build(staged, mpicxx)
-    assert compilations(mpicxx) == 3
+    assert compilations(mpicxx) == 4
 
 
 def test_two_builders_at_once_leave_one_whole_engine(staged, tmp_path, sources):
@@ -142,7 +145,7 @@ def test_a_damaged_cache_entry_is_built_again(staged, tmp_path, sources):
     (built.path.parent / "engine.json").write_text(json.dumps({"key": 1}))
     assert list_engines(staged) == []
     assert build(staged, mpicxx).path == built.path
-    assert compilations(mpicxx) == 6
+    assert compilations(mpicxx) == 8
 
 
 def test_no_engine_yet(staged, tmp_path, sources):

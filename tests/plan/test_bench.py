@@ -6,7 +6,7 @@ import pytest
 
 from fablint.errors import UsageError
 from fablint.model import Slots
-from fablint.plan import BenchRequest, bench_plan, bench_rows, every_row, without_meaning
+from fablint.plan import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
 from fablint.plan.bench import MEMORY_LIMIT, osu_sizes
 from fablint.plan.grammar import parse_row
 from fablint.plan.options import RowRequest
@@ -131,7 +131,40 @@ def test_net_sanitizer_is_both_directions_or_all_with_each_other(rows):
         ("netsan_get", "rpc_get", 2),
     ]
     (alone,) = rows("net_sanitizer", 6)
-    assert (alone.name, alone.kernel, alone.pattern) == ("net_sanitizer", "bandwidth", "all-pairs")
+    assert (alone.name, alone.kernel, alone.pattern) == ("netsan_alltoall", "bandwidth", "all-pairs")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "table"),
+    [
+        ("bw", {}, "osu_bw"),
+        ("latency", {}, "latency"),
+        ("net_sanitizer", {}, "netsan_alltoall"),
+        ("net_sanitizer", {"options": {"servers": "1"}}, "netsan_put"),
+        ("congestion", {}, "congestion_latency"),
+        ("linktest", {"sends": "both"}, "linktest"),
+    ],
+)
+def test_the_table_is_that_of_a_benchmark_of_the_registry(registry, name, asked, table):
+    assert measured_as(BenchRequest(name, **asked), registry) == table
+
+
+def test_another_window_leaves_the_number_of_messages_as_it_was(rows):
+    for window, iterations, warmup in ((12, 11, 2), (3, 44, 8), (100, 2, 1)):
+        (row,) = rows("netsan_alltoall", options={"window": str(window)})
+        assert (row.iterations, row.warmup) == ((iterations, iterations), (warmup, warmup))
+    assert rows("osu_bw", options={"window": "3"})[0].iterations == (100, 20)
+    assert rows("netsan_put", options={"window": "3", "iterations": "5"})[0].iterations == (5, 5)
+    (row,) = rows("netsan_put", options={"window": "3"}, adaptive=True)
+    assert row.iterations is None
+
+
+@pytest.mark.parametrize("options", [{"window": "x"}, {"window": "0"}, {"sizes": "x"}])
+def test_values_that_are_none_are_refused_and_not_counted_with(refused, options):
+    asked = {"iterations": "128", **options}
+    (option,) = options
+    error = refused("netsan_put", options=asked, messages=frozenset({"iterations"}))
+    assert error.startswith(f"--{option}: '{options[option]}' is no")
 
 
 def test_congestion_is_latency_and_bandwidth(rows):

@@ -93,11 +93,11 @@ def bench(
         raise UsageError("which benchmark?", "fablint bench --list names them")
     system = session.machine()
     request, wanted, options = requested(name, values, system.now())
-    plan = flow.bench_plan(request)
+    plan, measured_as = flow.bench_plan(request)
     if output is not None:
         output = flow.free_output(system, output)
     with session.surroundings(mpicxx) as around:
-        benched = flow.bench(around, plan, request.name, wanted, output, options)
+        benched = flow.bench(around, plan, measured_as, wanted, output, options)
     session.result(benched.table.text, {"format": 1, **benched.table.as_dict()})
     if benched.damage:
         session.warn(benched.damage)

@@ -23,7 +23,8 @@ PROGRAM = "fablint-engine"
 FACTS = "engine.json"
 FLAGS = ("-std=c++17", "-O2", "-pthread")
 LIBRARIES = ("-ldl",)
-_FOLDERS = (".", "kernels", "transports", "memories")
+_FOLDERS = (".", "kernels", "patterns", "transports", "memories")
+_INCLUDED = ("*.h", "*.hpp", "*.inc")
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,8 @@ def engine_key(sources: Path, compiler: Compiler) -> str:
     """What tells one build from another, as 16 hexadecimal digits."""
     digest = sha256("\0".join((*FLAGS, *LIBRARIES, str(compiler.path), compiler.show, compiler.version)).encode())
     digest.update("\0".join(compiler.libraries).encode())
-    headers = (path for folder in _FOLDERS for pattern in ("*.h", "*.hpp") for path in (sources / folder).glob(pattern))
-    for path in sorted([*translation_units(sources), *headers]):
+    included = (path for folder in _FOLDERS for pattern in _INCLUDED for path in (sources / folder).glob(pattern))
+    for path in sorted([*translation_units(sources), *included]):
         digest.update(f"{path.relative_to(sources)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

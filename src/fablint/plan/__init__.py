@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fablint.plan.bench import BenchRequest, bench_plan, bench_rows, every_row, without_meaning
+from fablint.plan.bench import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
 from fablint.plan.benchmarks import Benchmark, find_benchmark, list_benchmarks, read_benchmarks
 from fablint.plan.check import check_plan
 from fablint.plan.hosts import joined, parse_hosts, parse_slots
@@ -21,6 +21,7 @@ __all__ = [
     "fold_indices",
     "joined",
     "list_benchmarks",
+    "measured_as",
     "parse_hosts",
     "parse_indices",
     "parse_plan",

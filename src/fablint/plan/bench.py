@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
 from fablint.model import Plan, Slots
-from fablint.plan.benchmarks import KERNEL_FAMILY, Benchmark, find_benchmark
+from fablint.plan.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, find_benchmark
 from fablint.plan.contradictions import meaningless
 from fablint.plan.grammar import parse_row, split_row, write_row
 from fablint.plan.kernels import KERNELS
@@ -17,6 +17,7 @@ from fablint.plan.values import format_bytes, parse_sizes
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
 MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
+_COUNT_MESSAGES = ("LinkTest", "net_sanitizer")  # families
 _LINKTEST = {"both": "linktest_bidirectional", "one": "linktest_unidirectional", "turns": "linktest"}
 
 Texts = dict[str, str | None]  # option of a row -> its value as written, None where it takes none
@@ -64,6 +65,12 @@ def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan
     return Plan(request.ranks, tuple(rows), request.slots)
 
 
+def measured_as(request: BenchRequest, registry: Mapping[str, Benchmark]) -> str:
+    """The kernel or benchmark of the registry whose table shows what was asked for."""
+    found = find_benchmark(request.name, registry)
+    return _parts(request, found)[0] if found in COMPOSED else found.name
+
+
 def bench_rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> list[RowRequest]:
     """The rows that a request is made of, without its options: they decide which options have a meaning for it."""
     return [parse_row([part], registry) for part in _parts(request, find_benchmark(request.name, registry))]
@@ -105,7 +112,9 @@ def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[
         if found.family == KERNEL_FAMILY and request.ranks > 2 and KERNELS[kernel].pattern == "pair":
             own["pattern"] = "pairs"
         texts = _overridden(request, kernel, own)
-        name = found.name if len(parts) == 1 else part
+        if found.family in _COUNT_MESSAGES:
+            texts = _same_messages(request, kernel, own, texts)
+        name = part if found in COMPOSED else found.name
         if request.vary_window:
             yield from ((f"{name}-window-{window}", kernel, {**texts, "window": str(window)}) for window in WINDOWS)
         else:
@@ -124,11 +133,27 @@ def _overridden(request: BenchRequest, kernel: str, own: Texts) -> Texts:
     texts = {**own, **wanted}
     if request.adaptive or ("samples" in wanted and "iterations" not in wanted):
         texts.pop("iterations", None)
-    for option in request.messages & wanted.keys():
-        texts[option] = _repetitions(int(wanted[option] or 0), texts)
     if request.histogram:
         texts["histogram"] = None
     return texts
+
+
+def _same_messages(request: BenchRequest, kernel: str, own: Texts, texts: Texts) -> Texts:
+    """LinkTest and net_sanitizer count messages: a row that has another window has other repetitions."""
+    before, after = parse_row(write_row(kernel, own).split()), parse_row(write_row(kernel, texts).split())
+    window = after.window or 1
+    counts = {}
+    for option, repetitions in (("iterations", before.iterations), ("warmup", before.warmup)):
+        if option in request.messages:
+            counts[option] = _repetitions(int(texts[option] or 0), window)
+        elif option in texts and option not in request.options and repetitions is not None:
+            counts[option] = _repetitions(repetitions[0] * (before.window or 1), window)
+    return {**texts, **counts}
+
+
+def _repetitions(messages: int, window: int) -> str:
+    """Repetitions that send at least so many messages."""
+    return str(-(-messages // window))
 
 
 def _refuse_two_ways(request: BenchRequest) -> None:
@@ -137,12 +162,6 @@ def _refuse_two_ways(request: BenchRequest) -> None:
         raise UsageError(f"--adaptive and --{ways[0]} are two ways to stop", "leave one of them out")
     if request.vary_window and "window" in request.options:
         raise UsageError("--vary-window goes through the windows by itself", "leave --window out")
-
-
-def _repetitions(messages: int, texts: Mapping[str, str | None]) -> str:
-    """Repetitions that send at least so many messages."""
-    window = int(texts.get("window") or 1)
-    return str(-(-messages // window))
 
 
 def osu_sizes(text: str, row: RowRequest) -> str:

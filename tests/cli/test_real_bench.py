@@ -1,0 +1,125 @@
+"""`fablint bench` with the real engine under each MPI."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+FEW = "-i 4 -x 1"
+HOST = socket.gethostname()
+
+# Line -> rows, and a line of the table.
+TABLES = {
+    f"osu_latency --sizes 0,8 {FEW} -c": (["osu_latency"], r"0 .*Pass"),
+    f"bibw --sizes 64K {FEW} -c -z 50,99": (["osu_bibw"], r"65536 .*Pass .*"),
+    f"osu_put_bw --sizes 1K {FEW} -c -w create -s lock": (
+        ["osu_put_bw"],
+        r"# Synchronization: MPI_Win_lock/unlock",
+    ),
+    f"osu_latency_mt --sizes 8 {FEW} -t 2": (["osu_latency_mt"], r"# Number of Receiver threads: 2 ?"),
+    f"osu_alltoall -n 3 -m 8:16 {FEW} -f -c": (["osu_alltoall"], r"16 .* 4 .*"),
+    f"mbw_mr -n 4 -V --sizes 8 {FEW}": ([f"osu_mbw_mr-window-{1 << step}" for step in range(8)], r"8 .*"),
+    f"osu_mbw_mr -p 2 --sizes 8 {FEW}": (["osu_mbw_mr"], r"# \[ pairs: 2 \] \[ window size: 64 \]"),
+    "linktest -n 3 --size-messages 1K --num-messages 4 --num-slowest 2 --all-to-all": (
+        ["linktest", "linktest_alltoall", "linktest-retest"],
+        r"RESULT: Avg Time Stest: .*",
+    ),
+    "net_sanitizer -n 3 --nservers 1 --bsize 1K --niters 24": (
+        ["netsan_put", "netsan_get"],
+        r"#nservers=1 nclients=2 niters=24 nflight=12 .*",
+    ),
+    "net_sanitizer -n 3 --bsize 1K --niters 24 --verbose": (["netsan_alltoall"], r".*Und +1024 .*"),
+    f"bisec_bw -n 4 --sizes 1K {FEW}": (["bisec_bw"], r"4 Ranks, Msg Size: +1024 bytes, .*"),
+    f"latency_test -n 3 --sizes 0,8 {FEW}": (["latency_test"], rf"{HOST}\S*,{HOST}\S*"),
+    "congestion -n 4 --budget 0.1": (
+        ["congestion_latency", "congestion_bandwidth"],
+        r"\| +Congestion Impact Factor +\|",
+    ),
+}
+
+
+@pytest.fixture
+def chosen(mpicxx) -> list[str]:
+    return ["--mpicxx", str(mpicxx)] if mpicxx else []
+
+
+@pytest.fixture
+def bench(fablint, chosen):
+    def call(line: str):
+        return fablint("-q", "bench", *line.split(), *chosen)
+
+    return call
+
+
+def rows_of(path: Path) -> dict[str, dict]:
+    """Attributes of the rows of a run."""
+    names = json.loads((path / "zarr.json").read_text())["attributes"]["rows"]
+    return {name: json.loads((path / name / "zarr.json").read_text())["attributes"] for name in names}
+
+
+@pytest.mark.parametrize("line", TABLES)
+def test_a_benchmark_prints_its_table(bench, tmp_path, line):
+    rows, pattern = TABLES[line]
+    done = bench(f"{line} -o x.run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any(re.fullmatch(pattern, shown.rstrip()) for shown in done.stdout.splitlines()), done.stdout
+    found = rows_of(tmp_path / "x.run")
+    assert sorted(found) == sorted(rows)
+    assert {row["state"] for row in found.values()} == {"complete"}
+
+
+def test_a_kernel_prints_its_table_and_keeps_nothing(bench, tmp_path):
+    line = "latency --sizes 8,1K --samples 50 --percentiles 50,99.9"
+    done = bench(line)
+    figures = [shown.split() for shown in done.stdout.splitlines() if shown[:1].isdigit()]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [cells[0] for cells in figures] == ["8", "1024"]
+    assert {len(cells) for cells in figures} == {4}
+    facts = json.loads(bench(f"{line} --json").stdout)
+    assert [size["size"] for size in facts["sizes"]] == [8, 1024]
+    assert all({"figure", "P50", "P99.9"} <= size.keys() for size in facts["sizes"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_counts_are_kept_exactly(bench, tmp_path):
+    assert bench("osu_latency --sizes 8K,16K -i 40,20 -x 3 -o x.run").returncode == 0
+    row = rows_of(tmp_path / "x.run")["osu_latency"]
+    assert (row["stop"]["iterations"], row["warmups"], row["directions"]) == ([40, 20], [3, 3], "forward")
+
+
+def test_ranks_go_to_the_hosts_of_the_list(bench, tmp_path):
+    done = bench(f"osu_bw --hosts {HOST} --ppn 2 --sizes 8 {FEW} -o x.run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "x.run/zarr.json").read_text())["attributes"]["rank_host"] == [0, 0]
+    served = bench(f"net_sanitizer --servers {HOST} --clients {HOST} --clients-nranks 2 --bsize 8")
+    assert served.returncode == 0
+    assert "#nservers=1 nclients=2 " in served.stdout
+
+
+@pytest.mark.skipif(HOST.startswith("localhost"), reason="this host calls itself localhost")
+def test_a_host_that_calls_itself_otherwise_is_told(bench):
+    done = bench(f"osu_bw --hosts localhost --ppn 2 --sizes 8 {FEW}")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.match(rf"fablint: rank 0 ran on {HOST}\S* and not on localhost: ", done.stderr)
+
+
+def test_a_row_of_a_plan_may_be_a_benchmark(fablint, tmp_path, chosen):
+    row = "osu_bw --pattern all-pairs --sizes 8 --iterations 4 --warmup 1"
+    done = fablint("-q", "measure", "-n", "3", "-r", row, "-o", "x.run", *chosen)
+    assert (done.returncode, done.stdout) == (0, "x.run: complete\n")
+    (attributes,) = rows_of(tmp_path / "x.run").values()
+    assert (attributes["kernel"], attributes["pattern"], attributes["windows"]) == ("bandwidth", "all-pairs", [64])
+
+
+def test_a_benchmark_that_was_kept_can_be_looked_at_and_needs_no_resume(bench, fablint, chosen):
+    assert bench(f"osu_bw --sizes 8 {FEW} -o x.run").returncode == 0
+    assert fablint("resume", "x.run", *chosen).stdout == "x.run: nothing is missing\n"
+    assert json.loads(fablint("show", "x.run", "--json").stdout)["rows"]["osu_bw"]["options"].split()[:3] == [
+        "bandwidth",
+        "--name",
+        "osu_bw",
+    ]

@@ -110,6 +110,12 @@ class Plan:
     def predicted_s(self) -> float:
         return sum(row.predicted_s for row in self.rows)
 
+    @property
+    def crowd(self) -> int:
+        """The most ranks that sit on one host; all of them where it is the launcher who decides."""
+        hosts = {slot.host for slot in self.slots}
+        return max((sum(slot.ranks for slot in self.slots if slot.host == host) for host in hosts), default=self.ranks)
+
 
 # ------------------------------------------------------------------------------------------------ run
 

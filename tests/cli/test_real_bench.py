@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+
+from fablint import flow
+from fablint.plan.kernels import KERNELS, PATTERNS, takes
+from fablint.plan.options import SYNCS, WINS
 
 FEW = "-i 4 -x 1"
 HOST = socket.gethostname()
@@ -123,3 +129,27 @@ def test_a_benchmark_that_was_kept_can_be_looked_at_and_needs_no_resume(bench, f
         "--name",
         "osu_bw",
     ]
+
+
+def test_planning_and_the_engine_know_the_same_words(fablint, chosen):
+    engine = fablint("engine", "path", *chosen).stdout.strip()
+    listed = json.loads(subprocess.run([engine, "--list"], capture_output=True, text=True, check=True).stdout)
+    planned = [
+        {
+            "name": name,
+            "what": kernel.what,
+            "quantity": kernel.quantity,
+            "payload": kernel.payload,
+            "windowed": kernel.windowed,
+            "mutual": kernel.mutual,
+            "empty": takes(name, 0),
+            "sizes": kernel.sizes,
+            "pattern": kernel.pattern,
+        }
+        for name, kernel in KERNELS.items()
+    ]
+    assert planned == listed["kernels"]
+    assert [*PATTERNS] == [pattern["name"] for pattern in listed["patterns"]]
+    assert {*SYNCS} == {sync["name"] for sync in listed["syncs"]}
+    assert {*WINS} == {win["name"] for win in listed["wins"]}
+    assert [asdict(one) for one in flow.registry().values()] == listed["benchmarks"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fablint.errors import UsageError
-from fablint.model import Slots
+from fablint.model import Plan, Slots
 from fablint.plan import joined, parse_hosts, parse_slots
 
 
@@ -65,3 +65,9 @@ def test_slots_of_two_lists():
     assert servers == (Slots("s1", 2), Slots("s2", 2))
     assert joined(servers, clients) == (Slots("s1", 2), Slots("s2", 3), Slots("c1", 1))
     assert joined(clients, servers) == (Slots("s2", 1), Slots("c1", 1), Slots("s1", 2), Slots("s2", 2))
+
+
+def test_the_most_ranks_on_a_host():
+    slots = (Slots("a", 2), Slots("b", 3), Slots("a", 2))
+    assert Plan(7, (), slots).crowd == 4
+    assert Plan(7, ()).crowd == 7

@@ -125,7 +125,7 @@ def run_engine(
     SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
     """
     argv = mpiexec.argv(system, plan, [str(engine.path), "--plan", "-", "-o", str(output), *options])
-    crowded = plan.ranks > len(system.affinity())
+    crowded = plan.crowd > len(system.affinity())
     # The engine binds the ranks itself when they are to be near their NIC.
     environ = mpiexec.kind.environ(oversubscribed=crowded, unbound="--ranks-per-nic" in options)
     with system.caught_signals() as caught:

@@ -2,7 +2,9 @@
 // is one round trip of every sender thread; messages go to the receiver threads in turn, as OSU's do. The time of a
 // repetition is divided by 2 however many senders there are: half of what a round trip takes while the other senders
 // make theirs. (With several senders OSU's own figure is a race: they share one start and one end time.)
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -16,9 +18,25 @@ namespace fablint {
 
 namespace {
 
+// One wait for another thread. It lets others run but does not sleep at first, since waking up takes longer than a
+// message; who has waited for long leaves the CPU to those that work.
+class Patience {
+  public:
+    void look_again() {
+        constexpr int soon = 1000;
+        if (++looks_ < soon) {
+            std::this_thread::yield();
+        } else {
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+    }
+
+  private:
+    int looks_ = 0;
+};
+
 // Threads that take the turns 0, 1, 2, ... between them: each begins with one of its own, goes on by the same stride,
-// and takes no turn before it is let. They look for leave without sleeping, since waking up takes longer than a
-// message.
+// and takes no turn before it is let.
 class Crew {
   public:
     Crew() = default;
@@ -39,8 +57,7 @@ class Crew {
         try {
             place.thread = std::thread([this, &place, stride, work = std::move(work)] { take(place, stride, work); });
         } catch (const std::system_error& error) {
-            // One rank alone fails here, so this is no Error, which all ranks would have to agree on: main() ends the
-            // run.
+            // This rank alone fails, so it is no Error, which all ranks would have to agree on: main() ends the run.
             throw std::system_error(error.code(), "latency_mt cannot start its threads, choose fewer --workers");
         }
     }
@@ -51,10 +68,8 @@ class Crew {
     // Returns when all turns before that one have been taken; throws what a thread threw.
     void await(std::int64_t turn) {
         for (const auto& place : places_)
-            while (place->next.load(std::memory_order_acquire) < turn) {
+            for (Patience patience; place->next.load(std::memory_order_acquire) < turn; patience.look_again())
                 if (place->failed.load(std::memory_order_acquire)) std::rethrow_exception(place->failure);
-                std::this_thread::yield();
-            }
     }
 
     // Lets the threads take the turns that they may take, and ends them. Returns what one of them threw, if any.
@@ -80,10 +95,8 @@ class Crew {
     void take(Place& place, int stride, const std::function<void()>& work) {
         try {
             for (std::int64_t turn = place.next; turn < turns_; turn += stride) {
-                while (let_.load(std::memory_order_acquire) <= turn) {
+                for (Patience patience; let_.load(std::memory_order_acquire) <= turn; patience.look_again())
                     if (over_) return;
-                    std::this_thread::yield();
-                }
                 work();
                 place.next.store(turn + stride, std::memory_order_release);
             }
@@ -120,7 +133,6 @@ class Wheel {
 struct Exchange {
     End end;
     int senders, receivers;
-    int receiver_slots;
     int lane(int sender, int receiver) const { return sender * receivers + receiver; }
 };
 
@@ -146,11 +158,11 @@ class RoundTrip {
 // A receiver's turn.
 class Answer {
   public:
-    Answer(const Exchange& exchange, int receiver)
+    Answer(const Exchange& exchange, int receiver, const Wheel& slot)
         : exchange_(exchange),
           receiver_(receiver),
           sender_(exchange.senders, receiver, exchange.receivers),
-          slot_(exchange.receiver_slots, receiver, exchange.receivers) {}
+          slot_(slot) {}
     void operator()() {
         const End& end = exchange_.end;
         const int lane = exchange_.lane(sender_.at(), receiver_);
@@ -169,29 +181,29 @@ class Answer {
 class LatencyThreads : public Kernel {
   public:
     explicit LatencyThreads(const RowOptions& row)
-        : senders_(row.senders),
-          receivers_(row.receivers),
-          receiver_slots_((senders_ + receivers_ - 1) / receivers_ * receivers_),
-          stepwise_(row.validate) {}
+        : senders_(row.senders), receivers_(row.receivers), stepwise_(row.validate) {}
     int messages(int) const override { return 2; }
 
-    // One for each sender. Where they send to, a multiple of the receivers, so that no slot is ever two receivers', and
-    // enough for all messages of a repetition.
-    int slots(int, int, int) const override { return receiver_slots_; }
+    // One for each thread.
+    int slots(int, int, int) const override { return std::max(senders_, receivers_); }
 
+    // Receivers run freely through the order, each in its own slot. With --validate one must not receive before the
+    // slot is filled, so they go repetition by repetition, and each message has the slot of its sender.
     void arm(const End& end, bool leads, std::int64_t repetitions) override {
-        const Exchange exchange{end, senders_, receivers_, receiver_slots_};
+        const Exchange exchange{end, senders_, receivers_};
         done_ = 0;
         crew_.begin(repetitions * senders_);
         if (leads) {
             first_sender_.emplace(exchange, 0);
             for (int sender = 1; sender < senders_; ++sender) crew_.add(sender, senders_, RoundTrip(exchange, sender));
-        } else {
-            for (int receiver = 0; receiver < receivers_; ++receiver)
-                crew_.add(receiver, receivers_, Answer(exchange, receiver));
-            // With --validate they must not receive into a slot before it is filled: they wait for follow().
-            if (!stepwise_) crew_.let(repetitions * senders_);
+            return;
         }
+        for (int receiver = 0; receiver < receivers_; ++receiver) {
+            const Wheel senders_slot(senders_, receiver, receivers_);
+            const Wheel own_slot(receivers_, receiver, 0);
+            crew_.add(receiver, receivers_, Answer(exchange, receiver, stepwise_ ? senders_slot : own_slot));
+        }
+        if (!stepwise_) crew_.let(repetitions * senders_);
     }
     void disarm(const End&, bool) override {
         if (const std::exception_ptr failure = crew_.end()) std::rethrow_exception(failure);
@@ -206,37 +218,32 @@ class LatencyThreads : public Kernel {
     }
     void follow(const End&, std::int64_t repetitions) override {
         if (!stepwise_) return;
-        done_ += repetitions;
-        crew_.let(done_ * senders_);
-        crew_.await(done_ * senders_);
-    }
-
-    // The messages of a repetition have numbers of their own.
-    void fill(const End& end, bool leads, std::int64_t first) override {
-        first_turn_ = done_ * senders_;
-        for (int message = 0; message < senders_; ++message) {
-            end.payload.fill(slot(leads, message), end.rank, end.peer(), first * senders_ + message);
-            end.payload.poison(slot(leads, message), leads);
+        for (std::int64_t i = 0; i < repetitions; ++i) {
+            ++done_;
+            crew_.let(done_ * senders_);
+            crew_.await(done_ * senders_);
         }
     }
-    void check(const End& end, bool leads, std::int64_t first, std::vector<Damage>& damages) override {
-        for (int message = 0; message < senders_; ++message) {
-            const std::int64_t number = first * senders_ + message;
-            const auto offset = end.payload.damage(slot(leads, message), end.peer(), end.rank, number);
-            if (offset) damages.push_back({end.peer(), end.rank, end.bytes, number, *offset});
+
+    // The messages of a repetition, one of each sender, have numbers of their own.
+    void fill(const End& end, bool leads, std::int64_t first) override {
+        for (int sender = 0; sender < senders_; ++sender) {
+            end.payload.fill(sender, end.rank, end.peer(), first * senders_ + sender);
+            end.payload.poison(sender, leads);
+        }
+    }
+    void check(const End& end, bool, std::int64_t first, std::vector<Damage>& damages) override {
+        for (int sender = 0; sender < senders_; ++sender) {
+            const std::int64_t message = first * senders_ + sender;
+            const auto offset = end.payload.damage(sender, end.peer(), end.rank, message);
+            if (offset) damages.push_back({end.peer(), end.rank, end.bytes, message, *offset});
         }
     }
 
   private:
-    // Of a message of the repetition that fill() was called for.
-    int slot(bool leads, int message) const {
-        return leads ? message : static_cast<int>((first_turn_ + message) % receiver_slots_);
-    }
-
-    int senders_, receivers_, receiver_slots_;
+    int senders_, receivers_;
     bool stepwise_;
     std::int64_t done_ = 0;  // repetitions of the order
-    std::int64_t first_turn_ = 0;
     std::optional<RoundTrip> first_sender_;
     Crew crew_;
 };

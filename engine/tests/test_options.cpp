@@ -9,7 +9,6 @@
 #include "../errors.hpp"
 #include "../kernel.hpp"
 #include "../options.hpp"
-#include "../table.hpp"
 
 using namespace fablint;
 
@@ -160,8 +159,8 @@ TEST_CASE("a row's text gives the row again") {
 }
 
 TEST_CASE("wrong options are refused in one line that says what to do") {
-    CHECK(refusal({"latncy"}) == "unknown kernel 'latncy': choose " + names_of(kernels()));
-    CHECK(refusal({}) == "no kernel: choose " + names_of(kernels()));
+    CHECK(refusal({"latncy"}) == "unknown kernel 'latncy': see fablint-engine --list");
+    CHECK(refusal({}) == "no kernel: see fablint-engine --list");
     CHECK(refusal({"latency", "bandwidth"}) == "one kernel per row, not 'latency' and 'bandwidth'");
     CHECK(refusal({"latency", "--sizs", "8"}) == "unknown option --sizs: see fablint-engine --help");
     CHECK(refusal({"latency", "--sizes"}) == "--sizes needs a value");
@@ -269,9 +268,9 @@ TEST_CASE("sizes without meaning are refused") {
         CHECK(taken("7") == (kernel.sizes == Sizes::from_0 || kernel.sizes == Sizes::from_1));
         CHECK(taken("4M") == (kernel.sizes != Sizes::only_0 && !atomic));
     }
-    CHECK(refusal({"bandwidth", "--sizes", "0"}) == "size 0 has no meaning for bandwidth: choose from 1:4M");
-    CHECK(refusal({"barrier", "--sizes", "8"}) == "size 8 has no meaning for barrier: choose from 0");
-    CHECK(refusal({"allreduce", "--sizes", "6"}) == "size 6 has no meaning for allreduce: choose from 4:1M");
+    CHECK(refusal({"bandwidth", "--sizes", "0"}) == "size 0 has no meaning for bandwidth: start at 1");
+    CHECK(refusal({"barrier", "--sizes", "8"}) == "size 8 has no meaning for barrier: leave --sizes out");
+    CHECK(refusal({"allreduce", "--sizes", "6"}) == "size 6 has no meaning for allreduce: choose multiples of 4");
 }
 
 TEST_CASE("rules that contradict each other are refused") {

@@ -9,8 +9,9 @@ struct Accumulate {
     static constexpr bool fetches = false;
     static constexpr std::optional<Content> at_origin = std::nullopt;
     static constexpr std::optional<Content> at_target = Content::sum;
-    static void start(const End& end, int slot) {
-        end.remote->accumulate(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot), end.bytes);
+    static void start(const Access& access, int slot) {
+        access.remote.accumulate(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
+                                 access.bytes);
     }
 };
 
@@ -19,9 +20,9 @@ struct GetAccumulate {
     static constexpr bool fetches = true;
     static constexpr std::optional<Content> at_origin = Content::untouched;
     static constexpr std::optional<Content> at_target = Content::sum;
-    static void start(const End& end, int slot) {
-        end.remote->get_accumulate(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot),
-                                   end.payload.receive_slot(end.window + slot), end.bytes);
+    static void start(const Access& access, int slot) {
+        access.remote.get_accumulate(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
+                                     access.payload.receive_slot(access.window + slot), access.bytes);
     }
 };
 

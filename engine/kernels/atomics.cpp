@@ -14,9 +14,9 @@ struct CompareAndSwap {
     static constexpr bool fetches = true;
     static constexpr std::optional<Content> at_origin = Content::untouched;
     static constexpr std::optional<Content> at_target = Content::message;
-    static void start(const End& end, int slot) {
-        end.remote->compare_and_swap(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot), &comparand,
-                                     end.payload.receive_slot(end.window + slot));
+    static void start(const Access& access, int slot) {
+        access.remote.compare_and_swap(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
+                                       &comparand, access.payload.receive_slot(access.window + slot));
     }
 };
 
@@ -25,9 +25,9 @@ struct FetchAndAdd {
     static constexpr bool fetches = true;
     static constexpr std::optional<Content> at_origin = Content::untouched;
     static constexpr std::optional<Content> at_target = Content::sum64;
-    static void start(const End& end, int slot) {
-        end.remote->fetch_and_add(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot),
-                                  end.payload.receive_slot(end.window + slot));
+    static void start(const Access& access, int slot) {
+        access.remote.fetch_and_add(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
+                                    access.payload.receive_slot(access.window + slot));
     }
 };
 

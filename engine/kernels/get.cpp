@@ -9,8 +9,8 @@ struct Get {
     static constexpr bool fetches = false;
     static constexpr std::optional<Content> at_origin = Content::message;
     static constexpr std::optional<Content> at_target = std::nullopt;
-    static void start(const End& end, int slot) {
-        end.remote->get(end.peer(), end.payload.offset_of(slot), end.payload.receive_slot(slot), end.bytes);
+    static void start(const Access& access, int slot) {
+        access.remote.get(access.peer, access.payload.offset_of(slot), access.payload.receive_slot(slot), access.bytes);
     }
 };
 

@@ -9,8 +9,8 @@ struct Put {
     static constexpr bool fetches = false;
     static constexpr std::optional<Content> at_origin = std::nullopt;
     static constexpr std::optional<Content> at_target = Content::message;
-    static void start(const End& end, int slot) {
-        end.remote->put(end.peer(), end.payload.offset_of(slot), end.payload.send_slot(slot), end.bytes);
+    static void start(const Access& access, int slot) {
+        access.remote.put(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot), access.bytes);
     }
 };
 
@@ -18,10 +18,11 @@ struct Put {
 class PutBothWays : public OneSidedKernel<Put> {
   public:
     void lead(const End& end, std::int64_t repetitions) override {
+        const Access access(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            end.remote->expose(end.peer());
-            access(end);
-            end.remote->unexpose(end.peer());
+            access.remote.expose(access.peer);
+            perform(access);
+            access.remote.unexpose(access.peer);
         }
     }
     void follow(const End& end, std::int64_t repetitions) override { lead(end, repetitions); }

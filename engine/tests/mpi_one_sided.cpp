@@ -1,0 +1,295 @@
+// Collective, see mpi_team.cpp: windows, requests, lanes and prepared messages by themselves, between ranks 0-1, 2-3,
+// ...; with an odd number the last looks on.
+#include <doctest.h>
+
+#include <array>
+#include <cstring>
+
+#include "../mpi_c.hpp"
+#include "../team.hpp"
+#include "../transport.hpp"
+
+using namespace fablint;
+
+namespace {
+
+constexpr std::size_t line = 64;  // where each operation has its 8 bytes
+constexpr std::size_t lines = 8;
+
+struct Rank {
+    Rank() {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        peer = rank ^ 1;
+        if (peer >= ranks) peer = -1;
+    }
+    bool leads() const { return rank < peer; }
+    int rank = 0, ranks = 0, peer = -1;
+};
+
+std::uint64_t read(const void* at) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, at, sizeof number);
+    return number;
+}
+
+// What the window of a rank holds in that line at first: all bytes alike, so small that sums do not overflow.
+std::uint64_t first_content(int rank, std::size_t at) {
+    std::uint64_t number = 0;
+    std::memset(&number, 1 + 8 * (rank % 2) + static_cast<int>(at), sizeof number);
+    return number;
+}
+
+// A window whose lines hold their first content, visible to all.
+class Window {
+  public:
+    Window(Transport& transport, const Rank& me, const WindowRequest& request)
+        : memory_(memory_named("host").make()), window(transport.expose(*memory_, request)) {
+        for (std::size_t at = 0; at < lines; ++at) {
+            const std::uint64_t number = first_content(me.rank, at);
+            std::memcpy(here(at), &number, sizeof number);
+        }
+        window->settle();
+        transport.barrier();
+    }
+    unsigned char* here(std::size_t at) const { return static_cast<unsigned char*>(window->base()) + at * line; }
+
+  private:
+    std::unique_ptr<Memory> memory_;  // longer than the window
+
+  public:
+    std::unique_ptr<OneSided> window;
+};
+
+// Both ends take part in one access of the lower rank.
+template <typename Operations>
+void access(Transport& transport, const Rank& me, OneSided& window, Operations operations) {
+    transport.barrier();
+    if (me.peer >= 0) {
+        window.hold(me.peer);
+        if (me.leads()) {
+            window.open(me.peer);
+            operations(window);
+            window.close(me.peer);
+            window.flush(me.peer);
+        } else {
+            window.expose(me.peer);
+            window.unexpose(me.peer);
+        }
+    }
+    transport.barrier();
+    window.settle();
+    if (me.peer >= 0) window.release(me.peer);
+    transport.barrier();
+}
+
+// One rank alone has nobody to access, and Open MPI makes it no window.
+template <typename Work>
+void with_every_window(const Rank& me, Work work) {
+    if (me.ranks == 1) return;
+    for (const WinInfo& win : wins()) {
+        for (const SyncInfo& sync : syncs()) {
+            if (sync.name == std::string("fence") && me.ranks != 2) continue;
+            CAPTURE(std::string(win.name));
+            CAPTURE(std::string(sync.name));
+            work(WindowRequest{lines * line, win.name, sync.name});
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every operation does its own thing to its own place, in every window and synchronisation") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    with_every_window(me, [&](const WindowRequest& request) {
+        const Window window(*transport, me, request);
+        const std::uint64_t mine = 0x0102030405060708, wrong = 0;
+        const std::uint64_t at_peer_4 = first_content(me.peer, 4);
+        std::uint64_t got = 0, found = 0, added = 0, swapped = 0, kept = 0;
+        const bool swaps = request.win != "allocate";  // crashes Open MPI 4, see mpi_window.cpp
+        access(*transport, me, *window.window, [&](OneSided& there) {
+            there.put(me.peer, 0 * line, &mine, sizeof mine);
+            there.get(me.peer, 1 * line, &got, sizeof got);
+            there.accumulate(me.peer, 2 * line, &mine, sizeof mine);
+            there.get_accumulate(me.peer, 3 * line, &mine, &found, sizeof found);
+            if (swaps) there.compare_and_swap(me.peer, 4 * line, &mine, &at_peer_4, &swapped);
+            if (swaps) there.compare_and_swap(me.peer, 5 * line, &mine, &wrong, &kept);
+            there.fetch_and_add(me.peer, 6 * line, &mine, &added);
+        });
+        const bool target = me.peer >= 0 && !me.leads();
+        const auto before = [&](std::size_t at) { return first_content(me.rank, at); };
+        CHECK(read(window.here(0)) == (target ? mine : before(0)));
+        CHECK(read(window.here(1)) == before(1));
+        CHECK(read(window.here(2)) == before(2) + (target ? mine : 0));
+        CHECK(read(window.here(3)) == before(3) + (target ? mine : 0));
+        CHECK(read(window.here(4)) == (target && swaps ? mine : before(4)));
+        CHECK(read(window.here(5)) == before(5));
+        CHECK(read(window.here(6)) == before(6) + (target ? mine : 0));
+        CHECK(read(window.here(7)) == before(7));
+        if (!me.leads()) return;
+        CHECK(got == first_content(me.peer, 1));
+        CHECK(found == first_content(me.peer, 3));
+        CHECK(swapped == (swaps ? at_peer_4 : 0));
+        CHECK(kept == (swaps ? first_content(me.peer, 5) : 0));
+        CHECK(added == first_content(me.peer, 6));
+    });
+}
+
+TEST_CASE("both ends of a pair put into each other's window at once") {
+    const Rank me;
+    if (me.ranks == 1) return;
+    const auto transport = make_mpi_transport();
+    for (const SyncInfo& sync : syncs()) {
+        if (!sync.both_sides || (sync.name == std::string("fence") && me.ranks != 2)) continue;
+        CAPTURE(std::string(sync.name));
+        const Window window(*transport, me, {lines * line, "allocate", sync.name});
+        const auto mine = static_cast<std::uint64_t>(1000 + me.rank);
+        if (me.peer >= 0) {
+            OneSided& there = *window.window;
+            there.hold(me.peer);
+            there.expose(me.peer);
+            there.open(me.peer);
+            there.put(me.peer, 0, &mine, sizeof mine);
+            there.close(me.peer);
+            there.unexpose(me.peer);
+            there.release(me.peer);
+            CHECK(read(window.here(0)) == static_cast<std::uint64_t>(1000 + me.peer));
+        }
+        transport->barrier();
+    }
+}
+
+TEST_CASE("a fence of more than a pair is refused, on all ranks") {
+    const Rank me;
+    const auto memory = memory_named("host").make();
+    const WindowRequest request{line, "create", "fence"};
+    const std::string message =
+        "--sync fence needs exactly 2 ranks, since all take part in a fence, and this run has " +
+        std::to_string(me.ranks) + ": choose --sync pscw";
+    if (me.ranks == 2) {
+        CHECK_NOTHROW(make_mpi_window(*memory, request));
+    } else {
+        CHECK_THROWS_WITH_AS(make_mpi_window(*memory, request), message.c_str(), Error);
+    }
+}
+
+TEST_CASE("a damaged operation is one of seven, whatever it is") {
+    const Rank me;
+    if (me.ranks == 1) return;
+    const auto transport = make_corrupt_transport();
+    const Window window(*transport, me, {lines * line, "create", "flush"});
+    const std::uint64_t zero = 0;
+    std::array<int, lines> damaged{};
+    for (int turn = 0; turn < 14; ++turn) {
+        std::uint64_t got = 0, ignored = 0;
+        const auto begin = [&](OneSided& there, std::size_t at) {
+            if (at == 0) there.put(me.peer, 0 * line, &zero, sizeof zero);
+            if (at == 1) there.get(me.peer, 1 * line, &got, sizeof got);
+            if (at == 2) there.accumulate(me.peer, 2 * line, &zero, sizeof zero);
+            if (at == 3) there.get_accumulate(me.peer, 3 * line, &zero, &ignored, sizeof zero);
+            if (at == 4) there.fetch_and_add(me.peer, 4 * line, &zero, &ignored);
+        };
+        for (std::size_t at = 0; at < 5; ++at) {
+            const std::uint64_t before = at == 0 ? 0 : read(window.here(at));
+            access(*transport, me, *window.window, [&](OneSided& there) { begin(there, at); });
+            const bool target = me.peer >= 0 && !me.leads();
+            if (target && at != 1 && read(window.here(at)) != before) ++damaged[at];
+            if (me.leads() && at == 1 && got != first_content(me.peer, 1)) ++damaged[at];
+        }
+    }
+    const bool target = me.peer >= 0 && !me.leads();
+    for (std::size_t at = 0; at < 5; ++at) CHECK(damaged[at] == ((at == 1 ? me.leads() : target) ? 2 : 0));
+}
+
+TEST_CASE("requests come from anybody, each sender's in order, beside other messages") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    constexpr int each = 5;
+    if (me.rank > 0) {
+        for (int what = 0; what < each; ++what) transport->request(0, 100 * me.rank + what);
+        transport->send(0, &me.rank, sizeof me.rank);
+        return;
+    }
+    std::vector<int> seen(static_cast<std::size_t>(me.ranks), 0);
+    for (int left = each * (me.ranks - 1); left > 0; --left) {
+        int what = -1;
+        const int sender = transport->next_request(what);
+        CHECK(what == 100 * sender + seen[static_cast<std::size_t>(sender)]++);
+    }
+    CHECK_FALSE(transport->request_waits());
+    for (int rank = me.ranks - 1; rank > 0; --rank) {
+        int said = -1;
+        transport->receive(rank, &said, sizeof said);
+        CHECK(said == rank);
+    }
+}
+
+TEST_CASE("a request that has come is seen before it is taken") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    if (me.peer < 0) return;
+    if (me.leads()) {
+        transport->request(me.peer, 17);
+        return;
+    }
+    while (!transport->request_waits()) {
+    }
+    int what = 0;
+    CHECK(transport->next_request(what) == me.peer);
+    CHECK(what == 17);
+}
+
+TEST_CASE("messages on one lane do not overtake those on another in its place") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    if (me.peer < 0) return;
+    constexpr int last_lane = 128 * 128 - 1;  // of the most workers that latency_mt takes
+    for (const int lane : {0, 1, last_lane})
+        if (me.leads()) transport->send_on(lane, me.peer, &lane, sizeof lane);
+    for (const int lane : {last_lane, 0, 1}) {
+        int said = -1;
+        if (!me.leads()) transport->receive_on(lane, me.peer, &said, sizeof said);
+        CHECK(said == (me.leads() ? -1 : lane));
+    }
+}
+
+TEST_CASE("prepared messages carry what is in their buffers each time, and can be prepared anew") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    if (me.peer < 0) return;
+    for (int order = 0; order < 2; ++order) {
+        std::array<int, 2> sent{}, received{};
+        const auto messages = transport->prepare();
+        for (int& slot : received) messages->add_receive(me.peer, &slot, sizeof slot);
+        for (const int& slot : sent) messages->add_send(me.peer, &slot, sizeof slot);
+        for (int turn = 0; turn < 3; ++turn) {
+            sent = {100 * me.rank + turn, 100 * me.rank + 10 + turn};
+            messages->start();
+            messages->complete();
+            CHECK(received == std::array<int, 2>{100 * me.peer + turn, 100 * me.peer + 10 + turn});
+        }
+    }
+}
+
+TEST_CASE("collectives reach every rank") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    const auto ranks = static_cast<std::size_t>(me.ranks);
+    int word = me.rank == 0 ? 42 : 0;
+    transport->broadcast(0, &word, sizeof word);
+    CHECK(word == 42);
+    const std::array<float, 2> mine = {static_cast<float>(me.rank), 1.0F};
+    std::array<float, 2> total{};
+    transport->sum(mine.data(), total.data(), mine.size());
+    CHECK(total[0] == static_cast<float>(me.ranks * (me.ranks - 1) / 2));
+    CHECK(total[1] == static_cast<float>(me.ranks));
+    std::vector<int> out(ranks), in(ranks);
+    transport->all_gather(&me.rank, in.data(), sizeof me.rank);
+    for (int rank = 0; rank < me.ranks; ++rank) {
+        CHECK(in[static_cast<std::size_t>(rank)] == rank);
+        out[static_cast<std::size_t>(rank)] = 100 * me.rank + rank;
+    }
+    transport->all_to_all(out.data(), in.data(), sizeof(int));
+    for (int rank = 0; rank < me.ranks; ++rank) CHECK(in[static_cast<std::size_t>(rank)] == 100 * rank + me.rank);
+}

@@ -4,7 +4,6 @@
 // make theirs. (With several senders OSU's own figure is a race: they share one start and one end time.)
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -18,25 +17,9 @@ namespace fablint {
 
 namespace {
 
-// One wait for another thread. It lets others run but does not sleep at first, since waking up takes longer than a
-// message; who has waited for long leaves the CPU to those that work.
-class Patience {
-  public:
-    void look_again() {
-        constexpr int soon = 1000;
-        if (++looks_ < soon) {
-            std::this_thread::yield();
-        } else {
-            std::this_thread::sleep_for(std::chrono::microseconds(20));
-        }
-    }
-
-  private:
-    int looks_ = 0;
-};
-
 // Threads that take the turns 0, 1, 2, ... between them: each begins with one of its own, goes on by the same stride,
-// and takes no turn before it is let.
+// and takes no turn before it is let. Who waits lets others run but does not sleep: waking up takes longer than a
+// message.
 class Crew {
   public:
     Crew() = default;
@@ -68,7 +51,7 @@ class Crew {
     // Returns when all turns before that one have been taken; throws what a thread threw.
     void await(std::int64_t turn) {
         for (const auto& place : places_)
-            for (Patience patience; place->next.load(std::memory_order_acquire) < turn; patience.look_again())
+            for (; place->next.load(std::memory_order_acquire) < turn; std::this_thread::yield())
                 if (place->failed.load(std::memory_order_acquire)) std::rethrow_exception(place->failure);
     }
 
@@ -95,7 +78,7 @@ class Crew {
     void take(Place& place, int stride, const std::function<void()>& work) {
         try {
             for (std::int64_t turn = place.next; turn < turns_; turn += stride) {
-                for (Patience patience; let_.load(std::memory_order_acquire) <= turn; patience.look_again())
+                for (; let_.load(std::memory_order_acquire) <= turn; std::this_thread::yield())
                     if (over_) return;
                 work();
                 place.next.store(turn + stride, std::memory_order_release);

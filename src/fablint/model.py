@@ -180,7 +180,7 @@ class Row:
 
     @property
     def directions(self) -> str:
-        """Which cells of a pair were measured: `both`, `forward` (src < dst), or `one` where the pattern has but one."""
+        """Cells of a pair that were measured: `both`, `forward` (src < dst), `one` where the pattern has but one."""
         return str(self.attributes.get("directions") or "both")
 
     @property

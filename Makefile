@@ -15,6 +15,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 MPI    := $(if $(shell command -v mpicxx),,[mpich])
 
 ENGINE_SOURCES := $(shell find engine -name '*.cpp' -o -name '*.hpp')
+REGISTRY       := engine/benchmarks.inc
 BENCHMARKS     := $(wildcard benchmarks/*.py)
 
 # The wheel's mpicxx and mpiexec come after the site's.
@@ -70,6 +71,6 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.fablint
 	$(PIP) --editable '.[dev,export]'
 	touch $@
 
-$(VENV)/.engine: $(VENV)/.fablint $(ENGINE_SOURCES)
+$(VENV)/.engine: $(VENV)/.fablint $(ENGINE_SOURCES) $(REGISTRY)
 	$(BIN)/fablint engine build
 	touch $@

@@ -272,7 +272,7 @@ void Runner::take_part(std::int64_t round, const Seat& seat) {
 }
 
 void Runner::keep_slow(const Cell& cell) {
-    slow_.push_back({cell.sizes.back().median, std::min(cell.src, cell.dst), std::max(cell.src, cell.dst)});
+    slow_.push_back({cell.sizes.back().mean, std::min(cell.src, cell.dst), std::max(cell.src, cell.dst)});
     std::sort(slow_.begin(), slow_.end(), [](const SlowPair& a, const SlowPair& b) { return a.time_s > b.time_s; });
     if (slow_.size() > static_cast<std::size_t>(row_.retest)) slow_.pop_back();
 }

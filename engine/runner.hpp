@@ -34,7 +34,7 @@ struct RowOutcome {
     std::string slowest;  // the slowest pairs, one per round as --rounds takes them; empty unless asked for
 };
 
-// A pair and its time per message at the largest size.
+// A pair and its mean time per message at the largest size: what LinkTest ranks pairs by.
 struct SlowPair {
     float time_s;
     int src, dst;

@@ -176,3 +176,11 @@ def test_the_same_seed_gives_the_same_schedule(mpi: Mpi, tmp_path: Path) -> None
         rounds[name] = read_run(path).rows[0].arrays["round"][:]
     assert (rounds["a"] == rounds["b"]).all()
     assert (rounds["a"] != rounds["c"]).any()
+
+
+@pytest.mark.parametrize("row", ["allreduce", "bandwidth --pattern fan-in", "latency --pattern victim-aggressor"])
+def test_a_complete_row_of_any_shape_misses_no_round(mpi: Mpi, tmp_path: Path, row: str) -> None:
+    path = tmp_path / "a.run"
+    ended = mpi.run(4, *row.split(), "--sizes", "8,1K", "--samples", "3", "--repeats", "2", "-o", path)
+    assert ended.status == 0, ended.errors
+    assert missing_rounds(read_run(path).rows[0]) == []

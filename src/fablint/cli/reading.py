@@ -50,9 +50,7 @@ def analyse(session: Session, run: Path, topology: Path | None) -> int:
 @click.option("--row", "rows", multiple=True, metavar="ROW", help="Of these rows only; may be given several times.")
 @click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of the time of a message, such as 50,99,99.9.")
 @click.option("--full", is_flag=True, help="All columns and lines that the table has.")
-@click.option(
-    "--slowest", type=click.IntRange(1), metavar="N", help="The N slowest pairs of every size, slowest first."
-)
+@click.option("--slowest", type=click.IntRange(1), metavar="N", help="The N slowest pairs of every size.")
 def report(  # noqa: PLR0913
     session: Session,
     run: Path,
@@ -75,17 +73,22 @@ def report(  # noqa: PLR0913
       fablint report night.run --table pairs --slowest 20
     """
     from fablint import flow
+    from fablint.report import Options, render_table
 
-    if table is not None:
-        from fablint.report import Options, render_table
+    if table is None:
+        if rows or percentiles or full or slowest:
+            raise UsageError("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
+        return _page(session, run, topology, output)
+    if output or topology:
+        raise UsageError("--table prints a table: -o and --topology belong to the page", "leave them out")
+    found = render_table(flow.read(run), table, Options(percentiles or (), full, slowest), rows)
+    session.result(found.text, {"format": 1, **found.as_dict()})
+    return 0
 
-        if output or topology:
-            raise UsageError("--table prints a table: -o and --topology belong to the page", "leave them out")
-        found = render_table(flow.read(run), table, Options(percentiles or (), full, slowest), rows)
-        session.result(found.text, {"format": 1, **found.as_dict()})
-        return 0
-    if rows or percentiles or full or slowest:
-        raise UsageError("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
+
+def _page(session: Session, run: Path, topology: Path | None, output: Path | None) -> int:
+    from fablint import flow
+
     read = flow.read(run)
     diagnosis = flow.diagnose(read, flow.load_topology(topology))
     page = output or flow.page_of(run)

@@ -86,7 +86,8 @@ class _Watch:
     def _round(self, begun: RoundBegun, progress: Progress) -> None:
         if begun.row not in self.rows_begun:
             self.rows_begun.append(begun.row)
-        which = f"row {len(self.rows_begun)} of {len(self.rows)}, {begun.row}" if len(self.rows) > 1 else begun.row
+        number, of = len(self.rows_begun), len(self.rows)
+        which = f"row {number} of {of}, {begun.row}" if number <= of > 1 else begun.row  # a retest is in no plan
         progress.step(which, begun.round, begun.of, begun.left_s)
 
 

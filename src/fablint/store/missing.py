@@ -38,6 +38,6 @@ def _measured_cells(row: Row, sources: slice) -> np.ndarray:
         cells &= ~np.isnan(block(row, f"time_{statistic}", sources)).any(axis=-1)
     if "started" in row.arrays:
         cells &= ~np.isnan(block(row, "started", sources))
-    if row.layout == "list":
+    if row.layout == "list" and row.pattern != "world":  # where the partner is everybody
         cells &= block(row, "dst", sources) >= 0
     return np.asarray(cells)

@@ -1,3 +1,4 @@
+#include "../transports/mpi_window.hpp"
 #include "one_sided_kernel.hpp"
 
 namespace fablint {
@@ -37,6 +38,9 @@ std::unique_ptr<Kernel> make_put_latency(const RowOptions& row) { return make_on
 
 std::unique_ptr<Kernel> make_put_bandwidth(const RowOptions& row) { return make_one_sided<Put>(row); }
 
-std::unique_ptr<Kernel> make_put_bibandwidth(const RowOptions&) { return std::make_unique<PutBothWays>(); }
+std::unique_ptr<Kernel> make_put_bibandwidth(const RowOptions& row) {
+    refuse_posts_that_wait(row.sync);
+    return std::make_unique<PutBothWays>();
+}
 
 }  // namespace fablint

@@ -284,6 +284,14 @@ void refuse_swaps_that_crash([[maybe_unused]] const std::string& win) {
 #endif
 }
 
+// SimGrid sends a message in MPI_Win_post, which waits for the peer's MPI_Win_start unless messages are buffered.
+void refuse_posts_that_wait([[maybe_unused]] const std::string& sync) {
+#ifdef SMPI_H
+    if (sync == "pscw")
+        throw usage_error("--sync pscw in both directions at once is a deadlock in SimGrid's MPI: choose --sync fence");
+#endif
+}
+
 std::unique_ptr<OneSided> make_mpi_window(Memory& memory, const WindowRequest& request) {
     refuse_fence_in_a_crowd(request);
     const SyncMaker& sync = row_named(sync_makers(), request.sync, "synchronisation");

@@ -27,7 +27,7 @@ from fablint.system import System
 
 
 def run(system: System, mpiexec: Mpiexec, ranks: int, argv: list[str]) -> str:
-    environ = {**os.environ, **mpiexec.kind.environ(oversubscribed=ranks > len(system.affinity()))}
+    environ = {**os.environ, **mpiexec.kind.environ(oversubscribed=ranks > len(system.affinity()), unbound=False)}
     command = [str(mpiexec.path), *mpiexec.kind.arguments(ranks, root=system.is_root()), *argv]
     return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
 

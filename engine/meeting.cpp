@@ -154,7 +154,8 @@ void Meeting::warm_up(const Part& part, double deadline) {
     const double first_s = announce(part, {1, 1, false});
     const double affordable = first_s > 0.0 ? std::max((deadline - clock_.now()) / first_s, 0.0) : warmup;
     const auto more = static_cast<std::int64_t>(std::min<double>(warmup - 1, affordable));
-    if (more > 0) announce(part, {1, more, false});
+    // Operations that add up at the target are checked, and so started anew, one by one.
+    if (more > 0) announce(part, row_.validate ? Order{more, 1, false} : Order{1, more, false});
 }
 
 std::int64_t Meeting::batch_for(const Part& part) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t page = 4096;
-constexpr unsigned char poison_byte = 0xee;
+constexpr unsigned char poison_byte = 0x6e;  // added to a small byte it stays below 256
+constexpr unsigned char small_mask = 0x7f;
 constexpr unsigned char leader_poison_byte = 0x11;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -69,7 +70,7 @@ void Payload::expect(int src, int dst, std::int64_t message, Content content) {
     if (content == Content::untouched) return;
     write_message(expected_, src, dst, message);
     if (content == Content::sum)
-        for (unsigned char& byte : expected_) byte = static_cast<unsigned char>(byte + poison_byte);
+        for (unsigned char& byte : expected_) byte = static_cast<unsigned char>((byte & small_mask) + poison_byte);
     if (content == Content::sum64) {
         std::uint64_t number = 0;
         std::memcpy(&number, expected_.data(), sizeof number);
@@ -78,8 +79,10 @@ void Payload::expect(int src, int dst, std::int64_t message, Content content) {
     }
 }
 
-void Payload::fill(int slot, int src, int dst, std::int64_t message) {
+void Payload::fill(int slot, int src, int dst, std::int64_t message, bool small) {
     expect(src, dst, message, Content::message);
+    if (small)
+        for (unsigned char& byte : expected_) byte &= small_mask;
     memory_.write(send_slot(slot), expected_.data(), bytes_);
 }
 

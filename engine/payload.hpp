@@ -36,7 +36,9 @@ class Payload {
 
     // Fill a send slot with what message number `message` from `src` to `dst` must contain; make a receive slot hold
     // anything else, and another thing at the leader than at the follower.
-    void fill(int slot, int src, int dst, std::int64_t message);
+    // `small`: no byte above 127, for messages that are summed: libraries differ in what they do beyond 255 (Open
+    // MPI 4.1 with AVX saturates).
+    void fill(int slot, int src, int dst, std::int64_t message, bool small = false);
     void poison(int slot, bool at_leader);
     // The offset of the first wrong byte in a receive slot, if any.
     std::optional<std::size_t> damage(int slot, int src, int dst, std::int64_t message,

@@ -112,7 +112,9 @@ void choose_sync(RowOptions& row, const KernelInfo& info, const Given& given) {
     const bool both_put = row.kernel == "put_bibandwidth";
     const bool exclusive = row.kernel == "get_accumulate";  // as OSU
     if (given.count("sync") == 0) row.sync = both_put ? "pscw" : exclusive ? "lock" : "flush";
-    if (given.count("win") == 0) row.win = exclusive ? "create" : "allocate";
+    const bool created =
+        exclusive || row.kernel == "cas";  // Open MPI before 5 cannot swap in windows that it allocates
+    if (given.count("win") == 0) row.win = created ? "create" : "allocate";
     if (info.uses == Uses::one_sided && both_put && !sync_named(row.sync).both_sides)
         throw usage_error("put_bibandwidth needs a synchronisation of both ends: --sync pscw or fence");
 }

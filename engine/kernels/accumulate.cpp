@@ -4,22 +4,14 @@ namespace fablint {
 
 namespace {
 
-struct Accumulate {
-    static constexpr bool exposes_what_is_sent = false;
-    static constexpr bool fetches = false;
-    static constexpr std::optional<Content> at_origin = std::nullopt;
-    static constexpr std::optional<Content> at_target = Content::sum;
+struct Accumulate : Writes<false, Content::sum> {
     static void start(const Access& access, int slot) {
         access.remote.accumulate(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
                                  access.bytes);
     }
 };
 
-struct GetAccumulate {
-    static constexpr bool exposes_what_is_sent = false;
-    static constexpr bool fetches = true;
-    static constexpr std::optional<Content> at_origin = Content::untouched;
-    static constexpr std::optional<Content> at_target = Content::sum;
+struct GetAccumulate : Writes<true, Content::sum> {
     static void start(const Access& access, int slot) {
         access.remote.get_accumulate(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
                                      access.payload.receive_slot(access.window + slot), access.bytes);

@@ -9,22 +9,14 @@ namespace {
 // The target holds the comparand for the first time only, unless --validate puts it back; OSU's swaps fail likewise.
 const std::uint64_t comparand = Payload::poisoned_number();
 
-struct CompareAndSwap {
-    static constexpr bool exposes_what_is_sent = false;
-    static constexpr bool fetches = true;
-    static constexpr std::optional<Content> at_origin = Content::untouched;
-    static constexpr std::optional<Content> at_target = Content::message;
+struct CompareAndSwap : Writes<true, Content::message> {
     static void start(const Access& access, int slot) {
         access.remote.compare_and_swap(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
                                        &comparand, access.payload.receive_slot(access.window + slot));
     }
 };
 
-struct FetchAndAdd {
-    static constexpr bool exposes_what_is_sent = false;
-    static constexpr bool fetches = true;
-    static constexpr std::optional<Content> at_origin = Content::untouched;
-    static constexpr std::optional<Content> at_target = Content::sum64;
+struct FetchAndAdd : Writes<true, Content::sum64> {
     static void start(const Access& access, int slot) {
         access.remote.fetch_and_add(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
                                     access.payload.receive_slot(access.window + slot));

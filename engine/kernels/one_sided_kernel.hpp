@@ -21,6 +21,16 @@ struct Access {
     int window;
 };
 
+// Operations that change the target's window; those that fetch keep what was there before.
+template <bool Fetches, Content AtTarget>
+struct Writes {
+    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool fetches = Fetches;
+    static constexpr std::optional<Content> at_origin =
+        Fetches ? std::optional<Content>(Content::untouched) : std::nullopt;
+    static constexpr std::optional<Content> at_target = AtTarget;
+};
+
 template <typename Operation>
 class OneSidedKernel : public Kernel {
   public:
@@ -32,8 +42,10 @@ class OneSidedKernel : public Kernel {
     void disarm(const End& end, bool) override { end.remote->release(end.peer()); }
 
     void fill(const End& end, bool, std::int64_t first) override {
+        const std::optional<Content> at_target = Operation::at_target;
+        const bool summed = at_target == Content::sum;
         for (int slot = 0; slot < end.window; ++slot) {
-            end.payload.fill(slot, end.rank, end.peer(), first + slot);
+            end.payload.fill(slot, end.rank, end.peer(), first + slot, summed);
             end.payload.poison(slot, false);
             if (Operation::fetches) end.payload.poison(found_slot(end, slot), true);
         }

@@ -5,11 +5,7 @@ namespace fablint {
 
 namespace {
 
-struct Put {
-    static constexpr bool exposes_what_is_sent = false;
-    static constexpr bool fetches = false;
-    static constexpr std::optional<Content> at_origin = std::nullopt;
-    static constexpr std::optional<Content> at_target = Content::message;
+struct Put : Writes<false, Content::message> {
     static void start(const Access& access, int slot) {
         access.remote.put(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot), access.bytes);
     }

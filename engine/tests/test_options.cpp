@@ -123,7 +123,7 @@ TEST_CASE("defaults that depend on the kernel are OSU's") {
         CHECK(row.sizes == parse_sizes(kernel.default_sizes));
         CHECK_FALSE(row.sizes_given);
         const bool accumulates = row.kernel == "get_accumulate";
-        CHECK(row.win == (accumulates ? "create" : "allocate"));
+        CHECK(row.win == (accumulates || row.kernel == "cas" ? "create" : "allocate"));
         CHECK(row.sync == (accumulates ? "lock" : row.kernel == "put_bibandwidth" ? "pscw" : "flush"));
         CHECK(row.senders == 1);
         CHECK(row.receivers == 2);

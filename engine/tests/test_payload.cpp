@@ -76,8 +76,9 @@ TEST_CASE("an empty message is never damaged") {
 TEST_CASE("a sum is what was there and what was sent, byte by byte or as one number") {
     for (const std::size_t bytes : some_sizes) {
         Slots slots(bytes, 1);
-        slots.payload.fill(0, 3, 5, 17);
+        slots.payload.fill(0, 3, 5, 17, true);
         slots.payload.poison(0, false);
+        for (std::size_t at = 0; at < bytes; ++at) CHECK(slots.received(0)[at] + slots.sent(0)[at] < 256);
         for (std::size_t at = 0; at < bytes; ++at)
             slots.received(0)[at] = static_cast<unsigned char>(slots.received(0)[at] + slots.sent(0)[at]);
         CHECK_FALSE(slots.payload.damage(0, 3, 5, 17, Content::sum));

@@ -133,7 +133,7 @@ def row_request(kernel: str, values: dict[str, Any]) -> RowRequest:
     does = KERNELS[kernel]
     own: dict[str, Any] = {"pattern": does.pattern, "sizes": parse_sizes(does.sizes)}
     if does.windows:
-        own["win"] = "create" if kernel == "get_accumulate" else "allocate"
+        own["win"] = "create" if kernel in ("get_accumulate", "cas") else "allocate"
     if does.uses == "one-sided":
         own["sync"] = {"put_bibandwidth": "pscw", "get_accumulate": "lock"}.get(kernel, "flush")
     if takes_workers(kernel):

@@ -1,6 +1,8 @@
 #include "options.hpp"
 
 #include <getopt.h>
+// SimGrid wraps it in one that keeps optind to itself, so that only the first command line of a process is parsed.
+#undef getopt_long
 
 #include <algorithm>
 #include <set>

@@ -160,20 +160,6 @@ TEST_CASE("both ends of a pair put into each other's window at once") {
     }
 }
 
-TEST_CASE("a fence of more than a pair is refused, on all ranks") {
-    const Rank me;
-    const auto memory = memory_named("host").make();
-    const WindowRequest request{line, "create", "fence"};
-    const std::string message =
-        "--sync fence needs exactly 2 ranks, since all take part in a fence, and this run has " +
-        std::to_string(me.ranks) + ": choose --sync pscw";
-    if (me.ranks == 2) {
-        CHECK_NOTHROW(make_mpi_window(*memory, request));
-    } else {
-        CHECK_THROWS_WITH_AS(make_mpi_window(*memory, request), message.c_str(), Error);
-    }
-}
-
 TEST_CASE("a damaged operation is one of seven, whatever it is") {
     const Rank me;
     if (me.ranks == 1) return;

@@ -265,14 +265,6 @@ const std::vector<SyncMaker>& sync_makers() {
     return table;
 }
 
-// A fence is one of all ranks of the window, those that have nothing to do with the pair included.
-void refuse_fence_in_a_crowd(const WindowRequest& request) {
-    const int ranks = size_of_world();
-    if (request.sync == "fence" && ranks != 2)
-        throw usage_error("--sync fence needs exactly 2 ranks, since all take part in a fence, and this run has " +
-                          std::to_string(ranks) + ": choose --sync pscw");
-}
-
 }  // namespace
 
 // Open MPI before 5 hands an address of its own to the other process of the host, which crashes: issues 7967 and 9146
@@ -293,7 +285,6 @@ void refuse_posts_that_wait([[maybe_unused]] const std::string& sync) {
 }
 
 std::unique_ptr<OneSided> make_mpi_window(Memory& memory, const WindowRequest& request) {
-    refuse_fence_in_a_crowd(request);
     const SyncMaker& sync = row_named(sync_makers(), request.sync, "synchronisation");
     const WinMaker& win = row_named(win_makers(), request.win, "window creation");
     return sync.make(win.make(memory, request.bytes));

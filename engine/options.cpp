@@ -98,15 +98,18 @@ RowOptions finished(Parsed parsed) {
     return finished_row(std::move(parsed.row), parsed.positional.front(), parsed.given);
 }
 
-// A benchmark's name stands for its row; the user's own options come after it and override.
+// A benchmark's name stands for its row; the user's own options come after it and override. Another rule of when to
+// stop takes the place of the benchmark's count.
 Parsed parse_with_benchmark(const std::vector<std::string>& words, Options* run) {
     Parsed parsed = parse_words(words, run);
     const Benchmark* benchmark = parsed.positional.size() == 1 ? find_benchmark(parsed.positional.front()) : nullptr;
     if (benchmark == nullptr) return parsed;
     std::vector<std::string> both = benchmark->words();
     both.insert(both.end(), words.begin(), words.end());
+    const auto gave = [own = std::move(parsed.given)](const char* option) { return own.count(option) > 0; };
     parsed = parse_words(both, run);
     parsed.positional.pop_back();  // the benchmark's name, behind its kernel
+    if (!gave("iterations") && (gave("samples") || gave("precision"))) parsed.row.iterations.reset();
     return parsed;
 }
 

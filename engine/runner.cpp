@@ -272,7 +272,15 @@ void Runner::take_part(std::int64_t round, const Seat& seat) {
 }
 
 void Runner::keep_slow(const Cell& cell) {
-    slow_.push_back({cell.sizes.back().mean, std::min(cell.src, cell.dst), std::max(cell.src, cell.dst)});
+    const SlowPair pair{cell.sizes.back().mean, std::min(cell.src, cell.dst), std::max(cell.src, cell.dst)};
+    const auto known = std::find_if(slow_.begin(), slow_.end(), [&](const SlowPair& other) {
+        return other.src == pair.src && other.dst == pair.dst;
+    });
+    if (known == slow_.end()) {
+        slow_.push_back(pair);
+    } else {
+        known->time_s = std::max(known->time_s, pair.time_s);
+    }
     std::sort(slow_.begin(), slow_.end(), [](const SlowPair& a, const SlowPair& b) { return a.time_s > b.time_s; });
     if (slow_.size() > static_cast<std::size_t>(row_.retest)) slow_.pop_back();
 }

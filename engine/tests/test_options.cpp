@@ -329,6 +329,10 @@ TEST_CASE("a benchmark's name stands for its row, and the user's options overrid
     CHECK(fewer.sizes == ListOfSizes{8});
     CHECK(fewer.forward);
     CHECK_FALSE(row_of("osu_latency --directions both").forward);
+    const RowOptions until = parse_command_line({"osu_latency", "--samples", "5"}).rows.at(0);
+    CHECK(until.stop.samples == 5);
+    CHECK_FALSE(until.iterations);
+    CHECK(refusal({"osu_latency", "--samples", "5", "--iterations", "5"}) != "accepted");
     CHECK(refusal({"osu_latency", "osu_bw"}) != "accepted");
 }
 

@@ -210,6 +210,8 @@ def test_a_benchmark_stands_for_its_row_and_options_override_it():
     assert (plain.kernel, plain.pattern, plain.window, plain.iterations) == ("bandwidth", "pairs", 8, (7, 3))
     other = parse_row(["--window", "2", "two", "--pattern", "pair", "--validate"], REGISTRY)
     assert (other.pattern, other.window, other.iterations, other.validate) == ("pair", 2, (7, 3), True)
+    until = parse_row(["two", "--samples", "3"], REGISTRY)
+    assert (until.samples, until.iterations) == (3, None)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_a_benchmark_stands_for_its_row_and_options_override_it():
     [
         ("two --window 2 --window 3", "option --window appears twice"),
         ("two latency", "more than one kernel: two latency"),
-        ("two --samples 3", "--iterations and --samples are two ways to stop"),
+        ("two --samples 3 --iterations 3", "--iterations and --samples are two ways to stop"),
         ("tow", "unknown kernel 'tow': did you mean two"),
         ("quite-another", "unknown kernel 'quite-another': fablint bench --list shows what there is"),
     ],

@@ -66,6 +66,8 @@ def split_row(
         hint = did_you_mean(name, [*KERNELS, *(benchmarks or {})], "fablint bench --list shows what there is")
         raise UsageError(f"unknown kernel '{name}'", hint)
     kernel, own = split_row(benchmark.row.split())
+    if texts.keys() & {"samples", "precision"}:  # another rule of when to stop takes the place of the count
+        own.pop("iterations", None)
     return kernel, {**own, **texts}
 
 

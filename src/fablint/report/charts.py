@@ -91,8 +91,8 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
     labels = (text.figure(one.row.quantity, one.size, low), text.figure(one.row.quantity, one.size, float(edges[-1])))
     drawn = []
     for scope in distribution.scopes():
-        counts = np.rint(distribution.histogram(scope, edges))
-        heights = np.log1p(counts) / np.log1p(max(counts.max(), 1.0))  # two pairs may round to no bar
+        counts = distribution.histogram(scope, edges)
+        heights = np.log1p(counts) / np.log1p(counts.max())
         drawn.append(
             Histogram(
                 scope=scope,

@@ -107,7 +107,7 @@ class Distribution:
         """Pairs of a scope between the edges (seconds), the last bin with everything above: (len(edges) - 1,)."""
         cumulated = np.concatenate([[0], np.cumsum(self.counts[SCOPES.index(scope)])])
         places = np.clip((np.log(edges) - _LOWEST) / _BIN, 0, _BINS)
-        below = np.interp(places, np.arange(_BINS + 1), cumulated)
+        below = np.rint(np.interp(places, np.arange(_BINS + 1), cumulated))  # whole pairs, none lost between bins
         below[0], below[-1] = 0, cumulated[-1]
         return np.diff(below)
 

@@ -157,11 +157,12 @@ def _refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
 
 def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
     """Write into the run what its engine could not: that it ended early, and who was lost."""
-    from fablint.measure import name_deaths
+    from fablint.measure import name_deaths, name_host
     from fablint.store import read_run, set_state
 
     run = read_run(path)
-    lost = outcome.lost or tuple(name_deaths(outcome.deaths, run.attributes))
+    lost = tuple(name_host(one, run.attributes) for one in outcome.lost)
+    lost = lost or tuple(name_deaths(outcome.deaths, run.attributes))
     if lost or run.state == "measuring":
         set_state(path, "interrupted", [one.entry() for one in lost])
         run = read_run(path)

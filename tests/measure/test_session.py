@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fablint.measure import Engine, Mpiexec, Outcome, name_deaths, run_engine, session
+from fablint.measure import Engine, Mpiexec, Outcome, name_deaths, name_host, run_engine, session
 from fablint.measure.launcher import Death
 from fablint.measure.launchers.hydra import Hydra
 from fablint.model import Plan, PlanRow
@@ -110,6 +110,21 @@ def test_a_rank_that_was_lost_accuses_nobody(play):
         "exit 3",
     )
     assert [lost.rank for lost in outcome.lost] == [2]
+
+
+def test_in_a_group_the_rank_that_does_not_say_that_it_waits_is_the_lost_one(play):
+    outcome, _ = play("say stuck: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
+    (lost,) = outcome.lost
+    assert (outcome.status, lost.rank, lost.host, lost.round) == (3, 0, None, 7)
+    named = name_host(lost, {"hosts": ["a", "b"], "rank_host": [0, 1]})
+    assert str(named) == "rank 0 on a was lost (no message from its group for 60 s) in round 7"
+
+
+def test_when_all_of_a_group_wait_nobody_is_accused(play):
+    outcome, _ = play(*(f"say stuck: rank {rank} (a), round 0: no message for 2 s" for rank in (0, 1)), "exit 3")
+    (lost,) = outcome.lost
+    assert (lost.rank, lost.host) == (None, None)
+    assert name_host(lost, {}) == lost
 
 
 def test_the_launcher_names_a_rank_that_was_killed(play):

@@ -7,7 +7,7 @@ from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicx
 from fablint.measure.launcher import Mpiexec, find_mpiexec
 from fablint.measure.messages import Lost
 from fablint.measure.progress import Progress, Shown, Silent
-from fablint.measure.session import Outcome, name_deaths, run_engine
+from fablint.measure.session import Outcome, name_deaths, name_host, run_engine
 
 __all__ = [
     "Check",
@@ -25,5 +25,6 @@ __all__ = [
     "find_mpiexec",
     "list_engines",
     "name_deaths",
+    "name_host",
     "run_engine",
 ]

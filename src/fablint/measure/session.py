@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,13 @@ class _Watch:
         number, of = len(self.rows_begun), len(self.rows)
         which = f"row {number} of {of}, {begun.row}" if number <= of > 1 else begun.row  # a retest is in no plan
         progress.step(which, begun.round, begun.of, begun.left_s)
+
+
+def name_host(lost: Lost, attributes: Mapping[str, Any]) -> Lost:
+    """Say where a lost rank ran, from the run's root attributes, if nobody said it before."""
+    if lost.rank is None or lost.host is not None:
+        return lost
+    return replace(lost, host=attributes["hosts"][attributes["rank_host"][lost.rank]])
 
 
 def name_deaths(deaths: Sequence[Death], attributes: Mapping[str, Any]) -> list[Lost]:

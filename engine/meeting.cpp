@@ -103,6 +103,7 @@ End Meeting::end_of(const Seat& seat, std::size_t bytes) const {
 // from everybody, and each leaf takes its own time. In the world rank 0 commands and all take the time.
 Meeting::Part Meeting::part_of(const Seat& seat, const End& end, bool leads_pair) const {
     const bool heads = seat.head == team_.rank();
+    const std::vector<int> led = heads ? seat.peers : std::vector<int>();
     switch (seat.role) {
         case Seat::Role::pair:
             return {end,
@@ -113,14 +114,14 @@ Meeting::Part Meeting::part_of(const Seat& seat, const End& end, bool leads_pair
                     false};
         case Seat::Role::hub:
         case Seat::Role::leaf:
-            return {end, heads == crowd_.hub_leads, !heads, heads ? seat.peers : std::vector<int>(), seat.head, true};
+            return {end, heads == crowd_.hub_leads, !heads, led, seat.head, true};
         case Seat::Role::world: {
             std::vector<int> others(heads ? static_cast<std::size_t>(team_.size()) - 1 : 0);
             std::iota(others.begin(), others.end(), 1);
             return {end, true, true, std::move(others), seat.head, true};
         }
         case Seat::Role::aggressor:
-            return {end, info_.mutual || !heads, false, heads ? seat.peers : std::vector<int>(), seat.head, true};
+            return {end, info_.mutual || !heads, false, led, seat.head, true};
         case Seat::Role::idle:
             break;
     }

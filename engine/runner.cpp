@@ -24,6 +24,8 @@ bool prints_table(const RowOptions& row) {
     return patterns.count(row.pattern) > 0;
 }
 
+bool slower(const SlowPair& a, const SlowPair& b) { return a.time_s > b.time_s; }
+
 // What the pattern reads: a round per line.
 std::string rounds_lines(const RowOptions& row, const std::string& file_text) {
     std::string text = row.rounds.empty() ? file_text : row.rounds;
@@ -281,7 +283,7 @@ void Runner::keep_slow(const Cell& cell) {
     } else {
         known->time_s = std::max(known->time_s, pair.time_s);
     }
-    std::sort(slow_.begin(), slow_.end(), [](const SlowPair& a, const SlowPair& b) { return a.time_s > b.time_s; });
+    std::sort(slow_.begin(), slow_.end(), slower);
     if (slow_.size() > static_cast<std::size_t>(row_.retest)) slow_.pop_back();
 }
 
@@ -329,7 +331,7 @@ std::string Runner::collect_slowest() {
         all.resize(before + text.size() / sizeof(SlowPair));
         if (!text.empty()) std::memcpy(&all[before], text.data(), text.size());
     }
-    std::sort(all.begin(), all.end(), [](const SlowPair& a, const SlowPair& b) { return a.time_s > b.time_s; });
+    std::sort(all.begin(), all.end(), slower);
     std::set<std::pair<int, int>> chosen;
     std::string rounds;
     for (const SlowPair& pair : all) {

@@ -127,7 +127,9 @@ class BareWindow : public BareLoop {
     MPI_Win memory_ = MPI_WIN_NULL;
 };
 
-class BarePut : public BareWindow {
+// Start::start is MPI_Put or MPI_Get, known when this is compiled.
+template <typename Start>
+class BareAccess : public BareWindow {
   public:
     using BareWindow::BareWindow;
 
@@ -135,23 +137,21 @@ class BarePut : public BareWindow {
     void batch() override {
         if (rank_ != 0) return;
         for (int i = 0; i < batch_; ++i) {
-            MPI_Put(send_.get(), bytes_, MPI_BYTE, 1, 0, bytes_, MPI_BYTE, memory_);
+            Start::start(send_.get(), bytes_, memory_);
             MPI_Win_flush(1, memory_);
         }
     }
 };
 
-class BareGet : public BareWindow {
-  public:
-    using BareWindow::BareWindow;
+struct Put {
+    static void start(void* data, int bytes, MPI_Win window) {
+        MPI_Put(data, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window);
+    }
+};
 
-  private:
-    void batch() override {
-        if (rank_ != 0) return;
-        for (int i = 0; i < batch_; ++i) {
-            MPI_Get(send_.get(), bytes_, MPI_BYTE, 1, 0, bytes_, MPI_BYTE, memory_);
-            MPI_Win_flush(1, memory_);
-        }
+struct Get {
+    static void start(void* data, int bytes, MPI_Win window) {
+        MPI_Get(data, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window);
     }
 };
 
@@ -168,8 +168,8 @@ struct BareMaker {
 const std::vector<BareMaker>& bare_loops() {
     static const std::vector<BareMaker> table = {{"latency", make_bare<PingPong>},
                                                  {"bandwidth", make_bare<Stream>},
-                                                 {"put_latency", make_bare<BarePut>},
-                                                 {"get_latency", make_bare<BareGet>}};
+                                                 {"put_latency", make_bare<BareAccess<Put>>},
+                                                 {"get_latency", make_bare<BareAccess<Get>>}};
     return table;
 }
 

@@ -41,6 +41,20 @@ class Cable:
 
 
 @dataclass(frozen=True)
+class Routing:
+    """How switches choose among the shortest paths.
+
+    `shortest`: unknown, so that only a path without an alternative is known. `d-mod-k`: by the destination's
+    position among the topology's hosts (fat trees). `tables`: by the forwarding tables. `ecmp`: a choice per pair that
+    stays, but that nobody knows. `adaptive`: every message by itself; `minimal_share` of them take a shortest path.
+    """
+
+    kind: Literal["shortest", "d-mod-k", "tables", "ecmp", "adaptive"] = "shortest"
+    minimal_share: float = 1.0
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # switch: {destination host: next switch}
+
+
+@dataclass(frozen=True)
 class Topology:
     """Which host hangs on which switch, and which cables join the switches.
 
@@ -52,6 +66,10 @@ class Topology:
     host_switch: Mapping[str, str]
     cables: tuple[Cable, ...] = ()
     source: str = ""
+    routing: Routing = field(default_factory=Routing)
+    nic_switch: Mapping[str, str] = field(default_factory=dict)  # "HOST/NIC": switch, where a host has several
+    ports: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (switch, what is at the other end): its port
+    inferred: bool = False  # made from the times themselves: nobody declared it
 
     def group_of(self, host: str) -> str:
         """Group of a host; the switch's own name where no groups were declared."""
@@ -309,7 +327,7 @@ class State(StrEnum):
     OK = "OK"  # with an upper bound of the loss
 
 
-Component = Literal["host", "nic", "cable", "link", "switch", "route", "config"]
+Component = Literal["host", "nic", "cable", "link", "switch", "group", "route", "config"]
 Direction = Literal["tx", "rx", "both"]
 VerdictWord = Literal["pass", "fault", "incomplete"]
 
@@ -330,6 +348,9 @@ class Finding(BaseModel):
         "for OK the largest loss that could hide",
     )
     interval: tuple[float, float] | None = Field(default=None, description="95 % interval of the effect")
+    log10_odds: float | None = Field(
+        default=None, description="how sure: decimal logarithm of the evidence against chance (e-value)"
+    )
     evidence: str = Field(default="", description="what was seen, in one sentence with counts")
     alternatives: tuple[str, ...] = Field(default=(), description="parts that the evidence cannot tell from this one")
     next_step: str = ""
@@ -375,6 +396,20 @@ class Fit:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A part that more measuring would tell more about, and what to measure."""
+
+    component: Component
+    name: str
+    pairs: np.ndarray  # (k, 2) int: sender and receiver ranks, the most telling first
+
+    @property
+    def open(self) -> bool:
+        """Is there anything to measure?"""
+        return len(self.pairs) > 0
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Everything the report needs: the verdict, the fits, and the scope of every pair on demand."""
 
@@ -382,3 +417,4 @@ class Diagnosis:
     fits: tuple[Fit, ...]
     topology: Topology | None = None
     settings: Mapping[str, float] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()  # undecided parts

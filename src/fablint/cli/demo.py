@@ -13,7 +13,6 @@ from fablint.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
     from fablint.flow import Checked, Surroundings
-    from fablint.model import Topology
 
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
 RANKS = 8
@@ -91,6 +90,7 @@ def _local(around: Surroundings) -> Checked:
 def _fabric() -> Checked:
     """Simulate, write, and then do with the run what is done with any other."""
     from fablint import flow
+    from fablint.discover import write_topology
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
 
@@ -98,20 +98,11 @@ def _fabric() -> Checked:
     write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))
     (FABRIC / _MARK).touch()
     topology = FABRIC / "topology.yaml"
-    topology.write_text(_topology_file(fabric.topology))
+    topology.write_text(write_topology(fabric.topology))
     run = flow.read(FABRIC)
     diagnosis = flow.diagnose(run, flow.load_topology(topology))
     flow.write_report(run, diagnosis, flow.page_of(FABRIC))
     return flow.Checked(run, diagnosis, flow.page_of(FABRIC))
-
-
-def _topology_file(topology: Topology) -> str:
-    """docs/reference/topology-file.md"""
-    import yaml
-
-    switches = {name: {"group": switch.group} if switch.group else {} for name, switch in topology.switches.items()}
-    links = [[cable.a, cable.b] for cable in topology.cables]
-    return str(yaml.safe_dump({"format": 1, "switches": switches, "hosts": dict(topology.host_switch), "links": links}))
 
 
 def _culprit(checked: Checked) -> str:

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from fablint.discover.topology_file import load_topology
+from fablint.discover.topology_text import write_topology
 
-__all__ = ["load_topology"]
+__all__ = ["load_topology", "write_topology"]

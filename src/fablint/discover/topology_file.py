@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
+from fablint.discover.forwarding import read_routing
+from fablint.discover.yaml_file import check_format, entries, known_name, read_document, shown, unfold
 from fablint.errors import UsageError
 from fablint.model import Cable, Switch, Topology
 
 FORMAT = 1
-_KEYS = ("format", "switches", "hosts", "links")
+KEYS = ("format", "switches", "hosts", "links", "routing", "forwarding")
+ATTACHMENT = ("switch", "port")  # keys that tell one attachment from a mapping of NICs to theirs
+
+
+@dataclass
+class _Draft:
+    """What has been read so far."""
+
+    path: Path
+    switches: dict[str, Switch] = field(default_factory=dict)
+    host_switch: dict[str, str] = field(default_factory=dict)
+    nic_switch: dict[str, str] = field(default_factory=dict)
+    cables: list[Cable] = field(default_factory=list)
+    ports: dict[tuple[str, str], str] = field(default_factory=dict)
+    occupied: dict[tuple[str, str], str] = field(default_factory=dict)  # (switch, port): what hangs on it
 
 
 def load_topology(path: Path) -> Topology:
@@ -21,133 +35,163 @@ def load_topology(path: Path) -> Topology:
 
     Raises UsageError, naming the file and the key, for anything that is not a topology of format 1.
     """
-    document = _parse(path)
-    _check_format(path, document)
-    switches = _switches(path, document)
+    document = read_document(path, "topology", KEYS)
+    check_format(path, document, FORMAT)
+    draft = _Draft(path)
+    _switches(draft, document)
+    _hosts(draft, document)
+    _cables(draft, document)
     return Topology(
-        switches=switches,
-        host_switch=_hosts(path, document, switches),
-        cables=_cables(path, document, switches),
+        switches=draft.switches,
+        host_switch=draft.host_switch,
+        cables=tuple(draft.cables),
         source=str(path),
+        routing=read_routing(path, document, draft.host_switch, draft.switches, draft.cables),
+        nic_switch=draft.nic_switch,
+        ports=draft.ports,
     )
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML that refuses a key given twice, where PyYAML keeps the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if key_node.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"'{key_node.value}' is given twice", key_node.start_mark
-                )
-            seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}", "name a topology file") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not a text file") from error
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{path}{line}: {error.problem}", "the file must be YAML") from error
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path}: not YAML: {str(error).splitlines()[0]}") from error
-    if not isinstance(document, dict):
-        raise UsageError(f"{path}: not a topology", f"it needs the keys {', '.join(_KEYS)}")
-    for key in document:
-        if key not in _KEYS:
-            raise UsageError(f"{path}: unknown key '{key}'", f"choose from {', '.join(_KEYS)}")
-    return document
-
-
-def _check_format(path: Path, document: dict[str, Any]) -> None:
-    number = document.get("format")
-    if type(number) is not int or number < 1:
-        raise UsageError(f"{path}: format: {number!r} is not a format number", f"write 'format: {FORMAT}'")
-    if number > FORMAT:
-        raise UsageError(f"{path}: format: {number} is newer than the {FORMAT} known here", "update fablint")
-
-
-def _switches(path: Path, document: dict[str, Any]) -> dict[str, Switch]:
-    switches: dict[str, Switch] = {}
-    for name, properties in _entries(path, document, "switches"):
+def _switches(draft: _Draft, document: dict[str, Any]) -> None:
+    path = draft.path
+    for name, properties in entries(path, document, "switches"):
         key = f"switches.{name}"
         properties = {} if properties is None else properties
         if not isinstance(properties, dict) or set(properties) - {"group"}:
-            raise UsageError(f"{path}: {key}: {properties!r} does not describe a switch", "write {group: NAME} or {}")
+            raise UsageError(f"{path}: {key}: {shown(properties)} does not describe a switch", "write {group: NAME}")
         group = properties.get("group", "")
         if not isinstance(group, str | int):
-            raise UsageError(f"{path}: {key}.group: {group!r} is not a name")
-        for switch in _unfold(path, key, name):
-            if switch in switches:
+            raise UsageError(f"{path}: {key}.group: {shown(group)} is not a name")
+        for switch in unfold(path, key, name):
+            if switch in draft.switches:
                 raise UsageError(f"{path}: {key}: switch {switch} is given twice")
-            switches[switch] = Switch(switch, str(group))
-    if not switches:
+            draft.switches[switch] = Switch(switch, str(group))
+    if not draft.switches:
         raise UsageError(f"{path}: switches: there is none", "a topology needs at least one switch")
-    return switches
 
 
-def _hosts(path: Path, document: dict[str, Any], switches: dict[str, Switch]) -> dict[str, str]:
-    hosts: dict[str, str] = {}
-    for name, switch in _entries(path, document, "hosts"):
+# ------------------------------------------------------------------------------------------------ hosts
+
+
+def _hosts(draft: _Draft, document: dict[str, Any]) -> None:
+    path = draft.path
+    for name, value in entries(path, document, "hosts"):
         key = f"hosts.{name}"
-        _known(path, key, switch, switches)
-        for host in _unfold(path, key, name):
-            if host in hosts:
-                raise UsageError(f"{path}: {key}: host {host} is on {hosts[host]} already", "a host has one switch")
-            if host in switches:
-                raise UsageError(f"{path}: {key}: {host} is a switch")
-            hosts[host] = str(switch)
-    if not hosts:
+        attachments = list(_attachments(draft, key, value))
+        hosts = unfold(path, key, name)
+        if len(hosts) > 1 and any(port for _, _, port in attachments):
+            raise UsageError(f"{path}: {key}: one port for {len(hosts)} hosts", "name each host with its own port")
+        for host in hosts:
+            _check_host(draft, key, host)
+            draft.host_switch[host] = attachments[0][1]
+            for nic, switch, port in attachments:
+                end = f"{host}/{nic}" if nic else host
+                if nic:
+                    draft.nic_switch[end] = switch
+                _plug(draft, key, switch, end, port)
+    if not draft.host_switch:
         raise UsageError(f"{path}: hosts: there is none", "write '\"h[00-07]\": s0'")
-    return hosts
 
 
-def _cables(path: Path, document: dict[str, Any], switches: dict[str, Switch]) -> tuple[Cable, ...]:
+def _check_host(draft: _Draft, key: str, host: str) -> None:
+    if host in draft.host_switch:
+        hint = "a host has one switch; name its NICs if it has several: {nic0: s0, nic1: s1}"
+        raise UsageError(f"{draft.path}: {key}: host {host} is on {draft.host_switch[host]} already", hint)
+    if host in draft.switches:
+        raise UsageError(f"{draft.path}: {key}: {host} is a switch")
+    if "/" in host:
+        raise UsageError(f"{draft.path}: {key}: {host} is not a host name", "a NIC is written as {NIC: SWITCH}")
+
+
+def _attachments(draft: _Draft, key: str, value: object) -> Iterator[tuple[str, str, str]]:
+    """NIC, switch and port of each cable of a host; an empty NIC or port where the file does not say.
+
+    `s0`, `{switch: s0, port: 12}`, or a mapping of NICs to either of these.
+    """
+    if not isinstance(value, dict):
+        yield "", known_name(draft.path, key, "switch", value, draft.switches), ""
+    elif "switch" in value:
+        if set(value) - set(ATTACHMENT):
+            raise UsageError(f"{draft.path}: {key}: {shown(value)} is not a place", "write {switch: NAME, port: NAME}")
+        switch = known_name(draft.path, f"{key}.switch", "switch", value["switch"], draft.switches)
+        yield "", switch, _port(draft, f"{key}.port", value.get("port"))
+    else:
+        yield from _rails(draft, key, value)
+
+
+def _rails(draft: _Draft, key: str, value: Mapping[object, object]) -> Iterator[tuple[str, str, str]]:
+    """The attachments of the NICs of a host, the first of them its rail 0."""
+    if not value or "port" in value:
+        raise UsageError(f"{draft.path}: {key}: {shown(value)} names no switch", "write {switch: NAME, port: NAME}")
+    seen = set()
+    for names, place in value.items():
+        below = f"{key}.{names}"
+        if isinstance(place, dict) and "switch" not in place:
+            raise UsageError(f"{draft.path}: {below}: {shown(place)} names no switch", "write {switch: NAME}")
+        ((_, switch, port),) = _attachments(draft, below, place)
+        nics = unfold(draft.path, below, str(names))
+        if port and len(nics) > 1:
+            raise UsageError(f"{draft.path}: {below}: one port for {len(nics)} NICs", "name each NIC with its own port")
+        for nic in nics:
+            if nic in seen or nic in ATTACHMENT:
+                why = "is given twice" if nic in seen else "is not a NIC"
+                raise UsageError(f"{draft.path}: {below}: {nic} {why}")
+            seen.add(nic)
+            yield nic, switch, port
+
+
+# ------------------------------------------------------------------------------------------------ cables
+
+
+def _cables(draft: _Draft, document: dict[str, Any]) -> None:
+    path = draft.path
     links = document.get("links")
     if links is None:
-        return ()
+        return
     if not isinstance(links, list):
         raise UsageError(f"{path}: links: {type(links).__name__} is not a list", "write [[s0, s1], ...]")
-    cables = []
-    for index, ends in enumerate(links):
+    for index, link in enumerate(links):
         key = f"links[{index}]"
-        if not isinstance(ends, list) or len(ends) != 2:
-            raise UsageError(f"{path}: {key}: {ends!r} is not a pair of switches", "write [s0, s1]")
-        for end in ends:
-            _known(path, key, end, switches)
-        if ends[0] == ends[1]:
-            raise UsageError(f"{path}: {key}: joins {ends[0]} to itself", "a link joins two switches")
-        cables.append(Cable(str(ends[0]), str(ends[1])))
-    return tuple(cables)
+        ends, ports = _ends(path, key, link)
+        a, b = (known_name(path, key, "switch", end, draft.switches) for end in ends)
+        if a == b:
+            raise UsageError(f"{path}: {key}: joins {a} to itself", "a link joins two switches")
+        draft.cables.append(Cable(a, b))
+        for here, there, port in ((a, b, ports[0]), (b, a, ports[1])):
+            _plug(draft, key, here, there, _port(draft, f"{key}.ports", port))
 
 
-def _entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    """Items of a mapping that must be there."""
-    mapping = document.get(key)
-    if not isinstance(mapping, dict):
-        raise UsageError(f"{path}: {key}: missing, or not a mapping", "see the topology file's reference")
-    for name, value in mapping.items():
-        yield str(name), value
+def _ends(path: Path, key: str, link: object) -> tuple[list[object], list[object]]:
+    """Both switches of a link, and its port on each: `[s0, s1]` or `{ends: [s0, s1], ports: [17, 4]}`."""
+    ends: object = link
+    ports: object = [None, None]
+    if isinstance(link, dict):
+        if set(link) - {"ends", "ports"}:
+            raise UsageError(f"{path}: {key}: {shown(link)} is not a link", "write {ends: [s0, s1], ports: [17, 4]}")
+        ends, ports = link.get("ends"), link.get("ports", ports)
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise UsageError(f"{path}: {key}: {shown(ends)} is not a pair of switches", "write [s0, s1]")
+    if not isinstance(ports, list) or len(ports) != 2:
+        raise UsageError(f"{path}: {key}.ports: {shown(ports)} is not a port at each end", "write [17, 4]")
+    return ends, ports
 
 
-def _known(path: Path, key: str, name: object, switches: dict[str, Switch]) -> None:
-    if str(name) not in switches:
-        raise UsageError(f"{path}: {key}: unknown switch '{name}'", "declare it under switches")
+def _port(draft: _Draft, key: str, port: object) -> str:
+    """Name of a port; empty where the file does not say."""
+    if port is None:
+        return ""
+    if not isinstance(port, str | int) or isinstance(port, bool) or not str(port) or not str(port).isprintable():
+        raise UsageError(f"{draft.path}: {key}: {shown(port)} is not the name of a port", "write a name or a number")
+    return str(port)
 
 
-def _unfold(path: Path, key: str, names: str) -> list[str]:
-    """`h[00-07]` as a list. Groups (`@name`) are not looked up: a topology file says the same everywhere."""
-    try:
-        unfolded = list(NodeSet(names, resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
-        raise UsageError(f"{path}: {key}: {error}", "write names as in h[00-07]") from error
-    if not unfolded:
-        raise UsageError(f"{path}: {key}: an empty name")
-    return unfolded
+def _plug(draft: _Draft, key: str, switch: str, end: str, port: str) -> None:
+    """Note what hangs on a port. The ports of parallel cables stand side by side: `17,18`."""
+    if not port:
+        return
+    if (switch, port) in draft.occupied:
+        other = draft.occupied[switch, port]
+        raise UsageError(f"{draft.path}: {key}: port {port} of {switch} has {other} on it already")
+    draft.occupied[switch, port] = end
+    before = draft.ports.get((switch, end))
+    draft.ports[switch, end] = f"{before},{port}" if before else port

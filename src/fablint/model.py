@@ -285,22 +285,24 @@ class Placement:
         """
         import numpy as np
 
-        known: dict[str, tuple[str, str]] = {}
-        if topology is not None:
-            for full in run.hosts:
-                name = full if full in topology.host_switch else full.split(".")[0]
-                if name in topology.host_switch:
-                    known[full] = (topology.host_switch[name], topology.group_of(name))
-        switches = sorted({switch for switch, _ in known.values()})
-        groups = sorted({group for _, group in known.values()})
-        switch_index = {name: index for index, name in enumerate(switches)}
-        group_index = {name: index for index, name in enumerate(groups)}
         host = np.asarray(run.attributes["rank_host"], dtype=np.int32)
-        of_host = np.array(
-            [(switch_index[known[h][0]], group_index[known[h][1]]) if h in known else (-1, -1) for h in run.hosts],
-            dtype=np.int32,
-        ).reshape(-1, 2)
-        return cls(host, of_host[host, 0], of_host[host, 1], tuple(switches), tuple(groups))
+        known = [_attachment(full, topology) if topology else "" for full in run.hosts]
+        at = [known[code] for code in host]
+        if topology and topology.nic_switch:
+            nics = run.attributes.get("rank_nic") or [""] * host.size
+            at = [
+                topology.nic_switch.get(f"{run.hosts[code].split('.')[0]}/{nic}")
+                or topology.nic_switch.get(f"{run.hosts[code]}/{nic}", known[code])
+                for code, nic in zip(host, nics, strict=True)
+            ]
+        switches = sorted(set(at) - {""})
+        group_of = {name: topology.switches[name].group or name for name in switches} if topology else {}
+        groups = sorted(set(group_of.values()))
+        switch_index = {name: index for index, name in enumerate(switches)} | {"": -1}
+        group_index = {name: index for index, name in enumerate(groups)}
+        of_switch = np.array([group_index[group_of[name]] for name in switches] + [-1], dtype=np.int32)
+        switch = np.array([switch_index[name] for name in at], dtype=np.int32)
+        return cls(host, switch, of_switch[switch], tuple(switches), tuple(groups))
 
     def scopes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
         """Scope of the pairs (src, dst), ranks that broadcast against each other: uint8 indices into `SCOPES`."""
@@ -312,6 +314,11 @@ class Placement:
         known = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
         between = np.where(known, near, code[Scope.UNKNOWN])
         return np.where(self.host[src] == self.host[dst], code[Scope.INTRA_NODE], between)
+
+
+def _attachment(host: str, topology: Topology) -> str:
+    """The switch of a run's host, empty where the topology does not know it."""
+    return topology.host_switch.get(host) or topology.host_switch.get(host.split(".")[0], "")
 
 
 # ------------------------------------------------------------------------------------------------ verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -35,7 +36,7 @@ def _finding(charges: list[Charge], places: Places) -> Finding:
     component, name = _part(main, direction)
     state = _state(charges, places)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
-    rivals = {rival for _, conviction in charges for rival in conviction.ambiguous}
+    rivals = _common_rivals(charges)
     evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
     if main.kind == "rank":
         evidence.insert(0, f"rank {main.name.rpartition(':')[2]} alone, not the other ranks of its host")
@@ -48,9 +49,18 @@ def _finding(charges: list[Charge], places: Places) -> Finding:
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         evidence="; ".join(dict.fromkeys(evidence)),
-        alternatives=(*_in_series(main, places), *sorted(rivals)),
+        alternatives=(*_in_series(main, places), *rivals),
+        log10_odds=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
         next_step=_next_step(state, component, name),
     )
+
+
+def _common_rivals(charges: list[Charge]) -> tuple[str, ...]:
+    """Parts that no view tells from the culprit: pairs that one view has and another has not split a class."""
+    common = list(charges[0][1].rivals.names)
+    for _, conviction in charges[1:]:
+        common = [name for name in common if name in conviction.rivals.names]
+    return tuple(common)
 
 
 def _part(conviction: Conviction, direction: Direction | None) -> tuple[Component, str]:
@@ -68,7 +78,7 @@ def _state(charges: list[Charge], places: Places) -> State:
     ranks = np.unique(np.concatenate([conviction.ranks for _, conviction in charges]))
     if len(places.hosts) == 1 or places.crowded[places.host[ranks]].mean() > 0.5:
         return State.CONFOUNDED
-    if charges[0][1].kind == "rank" or all(conviction.ambiguous for _, conviction in charges):
+    if charges[0][1].kind == "rank":
         return State.SUSPECT
     if all(np.isin(conviction.ranks, view.hubs).any() for view, conviction in charges):
         return State.SUSPECT  # everybody's partner: its load is the pattern's
@@ -81,7 +91,7 @@ def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
     if conviction.kind == "cable":
         a, b = name.split("=")
         return (f"port of {a} to {b}", f"port of {b} to {a}")
-    if conviction.kind == "switch":
+    if conviction.kind in ("switch", "group"):
         return (f"all cables of {name}",)
     if conviction.kind == "rank":
         return ("its CPU cores", "the NIC it uses")

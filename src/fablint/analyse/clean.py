@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES
-from fablint.analyse.routes import Routes
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, Quantity
 from fablint.analyse.words import counted, fold, listed, relative
 from fablint.model import Component, Finding, State
+from fablint.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
 
@@ -54,7 +54,7 @@ def unjudged(
         findings.append(_unlike("link", "all links", links_differ))
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
-            names = listed([">".join(routes.links[link]) for link in links], "link")
+            names = listed([routes.names[link] for link in links], "link")
             reason = f"each crossed by fewer than {FEWEST_LINK_PAIRS} measured pairs"
             findings.append(_not_judged("link", names, rows, reason, "measure more pairs across them"))
     return findings
@@ -110,7 +110,7 @@ def clean_parts(
             evidence = "their hosts are no slower than those of other switches"
             findings.append(_ok("switch", fold(names), quantity, np.array(medians), evidence))
         if routes is not None and links.any():
-            names = [">".join(routes.links[link]) for link in np.nonzero(links)[0]]
+            names = [routes.names[link] for link in np.nonzero(links)[0]]
             bound = np.stack([view.link_bound for view in told])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in told)
             evidence = (

@@ -10,7 +10,6 @@ import numpy as np
 
 from fablint.analyse.charges import convicted, suspected
 from fablint.analyse.clean import (
-    FEWEST_LINK_PAIRS,
     Mask,
     clean_parts,
     hosts_alike,
@@ -19,14 +18,14 @@ from fablint.analyse.clean import (
     unjudged,
 )
 from fablint.analyse.flows import Usable, usable_rows
-from fablint.analyse.parts import FEWEST_PEERS, per_link_totals
+from fablint.analyse.parts import FEWEST_PEERS
 from fablint.analyse.places import Codes, Places, locate
 from fablint.analyse.reported import damaged, lost
-from fablint.analyse.routes import Routes, unique_routes
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, judge
 from fablint.analyse.words import counted, fold
 from fablint.model import Coverage, Diagnosis, Finding, Run, State, Topology, Verdict, VerdictWord
+from fablint.routing import Routes, routes_of
 
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -39,7 +38,7 @@ def diagnose(run: Run, topology: Topology | None = None, settings: Settings | No
     """
     settings = settings or Settings()
     places = locate(run, topology)
-    routes = unique_routes(topology, places.switches) if topology and topology.cables and places.switches else None
+    routes = routes_of(topology) if topology and topology.cables and places.switches else None
     rows, left_out = usable_rows(run, places, settings)
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
@@ -99,7 +98,7 @@ def _not_accused(
     """NOT JUDGED and OK findings, and the hosts that a sick switch hides."""
     if not judged or len(places.hosts) == 1:
         return []
-    judgeable = _judgeable_links(places, routes)
+    judgeable = _judgeable_links(judged, routes)
     hosts = ~np.isin(np.arange(len(places.hosts)), _named(findings, places)) & ~places.crowded
     switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
     links = judgeable.copy()
@@ -116,8 +115,8 @@ def _not_accused(
             result.append(_hidden(name, fold([places.hosts[host] for host in behind])))
     accused = {finding.name for finding in findings if finding.state in ACCUSED}
     if routes is not None:
-        for link, ends in enumerate(routes.links):
-            links[link] &= not accused & {">".join(ends), "=".join(ends), "=".join(reversed(ends))}
+        for link, name in enumerate(routes.names):
+            links[link] &= not accused & {name, routes.cable(link)}
     result += unjudged(judged, places, routes, judgeable, settings)
     return result + clean_parts(judged, places, routes, hosts, switches, links)
 
@@ -133,16 +132,19 @@ def _hidden(switch: str, hosts: str) -> Finding:
 
 
 def _touching(routes: Routes | None, switch: str) -> Mask:
-    return np.array([switch in ends for ends in routes.links] if routes else [], dtype=bool)
-
-
-def _judgeable_links(places: Places, routes: Routes | None) -> Mask:
-    """(links,) which links enough pairs of this run's hosts could cross, were they all measured."""
     if routes is None:
         return np.zeros(0, dtype=bool)
-    size = np.bincount(places.switch[places.switch >= 0], minlength=len(places.switches))
-    enough = per_link_totals(routes, np.outer(size, size)) >= FEWEST_LINK_PAIRS
-    return enough if len(routes.links) >= 2 * FEWEST_PEERS else np.zeros_like(enough)
+    return np.asarray((routes.ends == routes.switches.index(switch)).any(axis=1))
+
+
+def _judgeable_links(judged: Sequence[Judged], routes: Routes | None) -> Mask:
+    """(links,) which links enough pairs of this run's hosts could cross, were they all measured."""
+    if routes is None or len(routes.ends) < 2 * FEWEST_PEERS:
+        return np.zeros(0 if routes is None else len(routes.ends), dtype=bool)
+    possible = np.zeros(len(routes.ends), dtype=bool)
+    for view in judged:
+        possible |= view.links_possible
+    return possible
 
 
 def _coverage(
@@ -158,7 +160,7 @@ def _coverage(
         planned += cells // max(1, int(row.attributes.get("repeats", 1)))
         measured += min((view.pairs_measured for view in judged if view.row == row.name), default=0)
     hosts = np.full(len(places.hosts), bool(judged) and len(places.hosts) > 1)
-    links = _judgeable_links(places, routes)
+    links = _judgeable_links(judged, routes)
     in_use = int(np.count_nonzero(links))
     for view in judged:
         hosts &= judged_hosts(view, settings)

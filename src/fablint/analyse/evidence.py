@@ -15,20 +15,30 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from fablint.analyse.fit import FINEST_NOISE, Effects, healthy_scatter, leftover, pair_scopes
+from fablint.analyse.fit import FINEST_NOISE, Effects, healthy_scatter, leftover
 from fablint.analyse.pairs import Cells, Pairs, Values
-from fablint.analyse.places import Codes, Places
+from fablint.analyse.places import Places
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES
+from fablint.analyse.ways import Ways
 
 UNITS_PER_NAT = 32  # gains are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LARGEST_GAIN = 2.5  # nats, before normalisation
 SMALLEST_POOL = 30  # values without which the noise is not known
-OWN_POOL = 200  # values from which a scope has a null of its own
+OWN_POOL = 200  # values from which a class has a null of its own
 LEVELS = 256
 
 Gains = npt.NDArray[np.int8]
 Sums = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Something added up over the pairs of each part: gains in 1/32 nat, or how many pairs there are."""
+
+    sent: Sums  # (n,) per sender
+    received: Sums  # (n,) per receiver
+    between: Sums  # (S, S) per source and destination switch
+    segment: Sums  # (segments,) per segment that the pairs cross; in a mutual row, on either way
 
 
 @dataclass
@@ -37,45 +47,82 @@ class Evidence:
 
     pairs: Pairs
     places: Places
+    ways: Ways
+    mutual: bool
     gain: Gains  # (n, m)
-    sent: Sums  # (n,) per sender
-    received: Sums  # (n,) per receiver
-    between: Sums  # (S, S) per source and destination switch
+    total: Tally  # gains
+    live: Tally  # pairs that speak
 
     def remove(self, cells: Cells) -> None:
         """These pairs are explained: they speak for and against nobody any more."""
-        gone = self.gain[cells].astype(np.int64)
+        gain = self.gain[cells].astype(np.int64)
+        for tally, gone in ((self.total, gain), (self.live, (gain != 0).astype(np.int64))):
+            self._subtract(tally, cells, gone)
+        self.gain[cells] = 0
+
+    def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
         to = self.pairs.destination(cells)
-        np.subtract.at(self.sent, cells[0], gone)
-        np.subtract.at(self.received, to, gone)
+        np.subtract.at(tally.sent, cells[0], gone)
+        np.subtract.at(tally.received, to, gone)
         if self.places.switches:
             a, b = self.places.switch[cells[0]], self.places.switch[to]
             known = (a >= 0) & (b >= 0)
-            np.subtract.at(self.between, (a[known], b[known]), gone[known])
-        self.gain[cells] = 0
+            np.subtract.at(tally.between, (a[known], b[known]), gone[known])
+        tally.segment[:] -= self.on_segments(cells, gone)
+
+    def on_segments(self, cells: Cells, values: Sums) -> Sums:
+        """(segments,) sum of values over the cells that cross each segment."""
+        found = np.zeros(self.ways.count, dtype=np.int64)
+        if not self.ways.count:
+            return found
+        to = self.pairs.destination(cells)
+        taken = [self.ways.between(cells[0], to)] + ([self.ways.between(to, cells[0])] if self.mutual else [])
+        for way in taken:
+            for segment in self.ways.segments[way].T:
+                used = segment >= 0
+                found += np.bincount(segment[used], weights=values[used], minlength=self.ways.count).astype(np.int64)
+        return found
 
 
-def gather(effects: Effects, places: Places, settings: Settings) -> Evidence | None:
-    """Gains of all pairs; None where too little was measured to know the noise."""
-    scatter, scopes = healthy_scatter(effects, places)
+def gather(effects: Effects, settings: Settings, *, tests: int) -> Evidence | None:
+    """Gains of all pairs; None where too little was measured to know the noise.
+
+    `tests` is how many parts may be accused: the evidence that convicts one of them grows with it.
+    """
+    scatter, classes = healthy_scatter(effects)
     if scatter.size < SMALLEST_POOL:
         return None
     grid = _grid(scatter)
-    pooled = gain_table(scatter, grid, settings.smallest_fault)
-    tables = np.tile(pooled, (len(SCOPES), 1))
-    for code in np.unique(scopes):
-        own = scatter[scopes == code]
+    shift = smallest_shift(effects, settings, tests)
+    pooled = gain_table(scatter, grid, shift)
+    tables = np.tile(pooled, (effects.classes.count, 1))
+    for code in np.unique(classes):
+        own = scatter[classes == code]
         if own.size >= OWN_POOL:
-            tables[code] = gain_table(own, grid, settings.smallest_fault)
+            tables[code] = gain_table(own, grid, shift)
 
     pairs = effects.residual
     gain = np.zeros(pairs.value.shape, dtype=np.int8)
     for rows in pairs.blocks():
-        left = leftover(effects, places, rows, cap=True)
-        found = tables[pair_scopes(pairs, places, rows), levels(left, grid)]
+        left = leftover(effects, rows, cap=True)
+        found = tables[effects.classes.of_rows(pairs, rows), levels(left, grid)]
         found[np.isnan(left)] = 0
         gain[rows] = found
-    return _summed(pairs, places, gain)
+    places, ways = effects.classes.places, effects.ways
+    tallies = [_tally(pairs, places, ways, values, mutual=effects.mutual) for values in (gain, gain != 0)]
+    return Evidence(pairs, places, ways, effects.mutual, gain, *tallies)
+
+
+def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
+    """The loss beyond the tolerance that the evidence is tuned to: the smallest that the pairs of a host can show.
+
+    A pair with noise of standard deviation s bets about d^2 / (2 s^2) nats on a shift d. With m pairs per host, a
+    shift of s sqrt(4 L / m) gathers twice the L nats that convict; what is smaller drowns, and betting on it wins nothing.
+    """
+    each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
+    pairs = float(np.median(each[each > 0])) if each.any() else 1.0
+    needed = np.log(max(tests, 1) / settings.alpha)
+    return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
 
 
 def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
@@ -111,27 +158,68 @@ def _grid(pool: Values) -> tuple[float, float]:
     return float(low) - step, step
 
 
-def _summed(pairs: Pairs, places: Places, gain: Gains) -> Evidence:
+def _tally(pairs: Pairs, places: Places, ways: Ways, values: Gains | npt.NDArray[np.bool_], *, mutual: bool) -> Tally:
+    """Sums of (n, m) values."""
     n, size = pairs.ranks, max(1, len(places.switches))
-    sent, received, between = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((size, size), np.int64)
+    sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for rows in pairs.blocks():
-        block = gain[rows]
+        block = values[rows]
         sent[rows] = block.sum(axis=1, dtype=np.int64)
         if pairs.partner is None:
             received += block.sum(axis=0, dtype=np.int64)
         else:
-            np.add.at(received, pairs.partners(rows), block)
+            received += np.bincount(pairs.partners(rows).ravel(), weights=block.ravel(), minlength=n).astype(np.int64)
+    between = np.zeros((size, size), np.int64)
+    way = np.zeros(ways.segments.shape[0], np.int64)
+    if not places.switches:
+        return Tally(sent, received, between, np.zeros(0, np.int64))
+    if pairs.partner is None:
+        _add_matrix(pairs, places, ways, values, between, way, mutual=mutual)
+    else:
+        _add_list(pairs, places, ways, values, between, way, mutual=mutual)
+    return Tally(sent, received, between, ways.totals(way))
+
+
+def _add_matrix(
+    pairs: Pairs,
+    places: Places,
+    ways: Ways,
+    values: Gains | npt.NDArray[np.bool_],
+    between: Sums,
+    way: Sums,
+    *,
+    mutual: bool,
+) -> None:
+    """Add a matrix up per pair of switches and per way, switch by switch."""
     for switch in range(len(places.switches)):
         members = np.nonzero(places.switch == switch)[0]
-        between[switch] = _per_switch(pairs, places, gain, members, size)
-    return Evidence(pairs, places, gain, sent, received, between)
+        at = ways.between(members[:1], np.arange(pairs.ranks))
+        to_each = values[members].sum(axis=0, dtype=np.int64)
+        known = places.switch >= 0
+        between[switch] = np.bincount(places.switch[known], weights=to_each[known], minlength=between.shape[0])
+        np.add.at(way, at, to_each)
+        if mutual:  # what was measured from the other end crossed these ways as well
+            np.add.at(way, at, values[:, members].sum(axis=1, dtype=np.int64))
 
 
-def _per_switch(pairs: Pairs, places: Places, gain: Gains, members: Codes, size: int) -> Sums:
-    """(S,) gains of what these ranks sent, by the destination's switch."""
-    block = gain[members]
-    other = places.switch[pairs.partners(members)]
-    if pairs.partner is None:
-        block, other = block.sum(axis=0, dtype=np.int64), other[0]
-    known = other >= 0
-    return np.bincount(other[known], weights=block[known], minlength=size).astype(np.int64)
+def _add_list(
+    pairs: Pairs,
+    places: Places,
+    ways: Ways,
+    values: Gains | npt.NDArray[np.bool_],
+    between: Sums,
+    way: Sums,
+    *,
+    mutual: bool,
+) -> None:
+    """Add a list of rounds up per pair of switches and per way."""
+    row, column = np.nonzero(values)
+    weight = values[row, column].astype(np.float64)
+    to = pairs.destination((row, column))
+    a, b = places.switch[row].astype(np.int64), places.switch[to]
+    known, size = (a >= 0) & (b >= 0), between.shape[0]
+    found = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
+    between += found.reshape(size, size).astype(np.int64)
+    taken = [ways.of_cells(pairs, (row, column))] + ([ways.between(to, row)] if mutual else [])
+    for at in taken:
+        way += np.bincount(at, weights=weight, minlength=way.size).astype(np.int64)

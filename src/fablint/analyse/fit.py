@@ -1,9 +1,10 @@
-"""Fit what a healthy pair takes, and what each part adds: class offsets, senders, receivers, pairs of switches.
+"""Fit what a healthy pair takes, and what each part adds: class offsets, senders, receivers, segments between switches.
 
-    log time(i -> j) = class(scope of i, j) + sent(i) + received(j) + between(switch of i, switch of j) + noise
+    log time(i -> j) = class(i, j) + sent(i) + received(j) + max over segments of the way from i to j + noise
 
 by medians throughout (Tukey's median polish, in which partners that stand out themselves have no say), so that a
-few sick parts do not change what healthy is.
+few sick parts do not change what healthy is. Segments are fitted last, to what the ends leave over, and the slowest of
+a way counts alone: what is tolerated is tolerated once per pair, not once per part that lies in series.
 """
 
 from __future__ import annotations
@@ -14,29 +15,36 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.pairs import Pairs, Values
-from fablint.analyse.places import Codes, Places
+from fablint.analyse.classes import Classes
+from fablint.analyse.pairs import Cells, Pairs, Values
+from fablint.analyse.places import Codes
 from fablint.analyse.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd, row_medians
 from fablint.analyse.settings import Settings
+from fablint.analyse.ways import Ways
 from fablint.model import SCOPES, Scope
 
 PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
-LEVELS = 512  # of the histogram that finds the medians between switches
 FEW_PARTS = 5  # so many parts have their spread doubled
 FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
+FEWEST_ALIKE = 12  # pairs that collided alike, from which they can be compared
+SEGMENT_CELLS = 1 << 22  # cells from which the effects of segments are found
+FITTED_FROM = 30  # cells of a segment from which its own effect is taken out: fewer are noise
 
 
 @dataclass(frozen=True)
 class Effects:
     """The fitted model. Arrays named `*_bounds` hold lower 95 % bound, median and upper bound in their first axis."""
 
-    class_log_time: dict[int, float]  # by position in SCOPES
+    class_log_time: dict[int, float]  # by class code
     residual: Pairs  # log times less their class; NaN where missing or not judged
+    classes: Classes
+    ways: Ways
+    mutual: bool  # does a cell cross the way back as well?
     sent_bounds: Floats  # (3, n)
     received_bounds: Floats  # (3, n)
-    between: Values  # (S + 1, S + 1) log-effect of source and destination switch; 0 in the last, which -1 finds
-    between_upper: Values  # (S + 1, S + 1) its upper 95 % bound, NaN where not fitted
+    segment: Values  # (segments + 1,) log-effect; 0 where too few pairs tell, and in the last, which -1 finds
+    segment_upper: Values  # (segments,) upper 95 % bound of it, NaN where too few pairs tell
     noise: float  # robust standard deviation of what is left over
     host_tolerance: float  # how much slower than its peers a healthy host may be
     link_tolerance: float
@@ -51,41 +59,49 @@ class Effects:
         """(n,) as receiver."""
         return _known(self.received_bounds[1])
 
+    def way(self, most: float = np.inf) -> Values:
+        """(W,) log-effect of each way: that of its slowest segment, `most` of it at most."""
+        if not self.ways.segments.shape[1]:
+            return np.zeros(self.ways.segments.shape[0], dtype=np.float32)
+        effect = np.append(np.clip(self.segment[:-1], -most, most), -np.inf)[self.ways.segments].max(axis=1)
+        return np.where(np.isfinite(effect), effect, 0.0).astype(np.float32)
+
 
 def _known(effect: Floats) -> Values:
     return np.where(np.isnan(effect), 0.0, effect).astype(np.float32)
 
 
-def fit(pairs: Pairs, places: Places, settings: Settings) -> Effects:
+def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutual: bool) -> Effects:
     """Fit the model to log times; `pairs` is changed in place to residuals from the class.
 
     Messages that stay on a host tell nothing about the fabric: they get a class of their own and are then left out,
     except in a run on one host alone.
     """
-    classes = _class_offsets(pairs, places, pairs.value[pairs.sample_rows()])
-    _subtract_classes(pairs, places, classes, fabric_only=len(places.hosts) > 1)
+    offsets = _class_offsets(pairs, classes, None)
+    _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
     sent, received = _polish(pairs)
-    size = len(places.switches) + 1
     effects = Effects(
-        class_log_time=classes,
+        class_log_time=offsets,
         residual=pairs,
+        classes=classes,
+        ways=ways,
+        mutual=mutual,
         sent_bounds=sent,
         received_bounds=received,
-        between=np.zeros((size, size), dtype=np.float32),
-        between_upper=np.full((size, size), np.nan, dtype=np.float32),
+        segment=np.zeros(ways.count + 1, dtype=np.float32),
+        segment_upper=np.full(ways.count, np.nan, dtype=np.float32),
         noise=FINEST_NOISE,
         host_tolerance=settings.tolerance,
         link_tolerance=settings.tolerance,
     )
-    effects = _recentred(effects, places)
-    noise = _noise(effects, places)
-    between, upper = _between_switches(effects, places, noise, settings)
-    effects = replace(effects, between=between, between_upper=upper)
-    noise = _noise(effects, places)
+    effects = _recentred(effects)
+    crossed, segment, upper = _segments(effects)
+    effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
+    noise = _noise(effects)
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
     hosts = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in (sent, received))
-    blocks = max(1, int(np.count_nonzero(~np.isnan(upper))))
-    links = _own_spread(between[~np.isnan(upper)], noise, measured / blocks)
+    fitted = crossed >= FITTED_FROM
+    links = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.any() else 0.0
     return replace(
         effects,
         noise=noise,
@@ -94,55 +110,75 @@ def fit(pairs: Pairs, places: Places, settings: Settings) -> Effects:
     )
 
 
-def leftover(effects: Effects, places: Places, rows: slice | Codes, *, cap: bool = False) -> Values:
+def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
+    """The same model where the explained cells (n, m) are set aside: what the others allow each part to lose.
+
+    Changes the residuals in place. Only bounds, effects of ends and of segments are fitted again; healthy stays healthy.
+    """
+    pairs = effects.residual
+    pairs.value[explained] = np.nan
+    sent = _medians(pairs, pairs.sent, effects.received_bounds[1])
+    received = _medians(pairs, pairs.received, sent[1])
+    effects = replace(effects, sent_bounds=sent, received_bounds=received)
+    _, segment, upper = _segments(effects)
+    return replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
+
+
+def leftover(effects: Effects, rows: slice | Codes, *, cap: bool = False) -> Values:
     """(rows, m) what the model does not explain.
 
     With `cap`, effects of parts explain at most what is tolerated of them: what is left of a healthy pair is noise,
     and of a sick one its loss beyond the tolerance.
     """
     pairs = effects.residual
-    partners = pairs.partners(rows)
-    rank_rows = np.arange(pairs.ranks)[rows]
     host, link = (effects.host_tolerance, effects.link_tolerance) if cap else (np.inf, np.inf)
-    left = pairs.value[rows] - np.clip(effects.sent, -host, host)[rank_rows, None]
-    left -= np.clip(effects.received, -host, host)[partners]
-    if places.switches:
-        between = np.clip(effects.between, -link, link)
-        left -= between[places.switch[rank_rows][:, None], places.switch[partners]]
+    left = pairs.value[rows] - np.clip(effects.sent, -host, host)[np.arange(pairs.ranks)[rows], None]
+    left -= np.clip(effects.received, -host, host)[pairs.partners(rows)]
+    if effects.ways.count:
+        left -= effects.way(link)[effects.ways.of_rows(pairs, rows)]
     return left
 
 
-def pair_scopes(pairs: Pairs, places: Places, rows: slice | Codes) -> npt.NDArray[np.uint8]:
-    """(rows, m) scope of each pair, as its position in SCOPES."""
-    return places.placement.scopes(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
+def leftover_of(effects: Effects, cells: Cells) -> Values:
+    """(k,) what the model does not explain of these cells."""
+    pairs = effects.residual
+    left = pairs.value[cells] - effects.sent[cells[0]] - effects.received[pairs.destination(cells)]
+    if effects.ways.count:
+        left -= effects.way()[effects.ways.of_cells(pairs, cells)]
+    return np.asarray(left, dtype=np.float32)
 
 
-def _class_offsets(pairs: Pairs, places: Places, values: Values) -> dict[int, float]:
-    """Median of each scope that occurs; `values` are those of the sampled rows of a large run."""
-    scopes = np.broadcast_to(pair_scopes(pairs, places, pairs.sample_rows()), values.shape)
-    scopes = np.where(np.isnan(values), len(SCOPES), scopes)
-    return {int(code): float(np.median(values[scopes == code])) for code in np.unique(scopes) if code < len(SCOPES)}
+def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None) -> dict[int, float]:
+    """Median of each class that occurs, in a sample of a large run; of what is left over where there are effects."""
+    cells = pairs.sample_cells()
+    values = pairs.value[cells] if effects is None else leftover_of(effects, cells)
+    codes = classes.of_cells(pairs, cells)
+    found = {}
+    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
+        if code < len(SCOPES) or count >= FEWEST_ALIKE:  # what few others collided like is compared with nobody
+            found[int(code)] = float(np.median(values[codes == code]))
+    return found
 
 
-def _subtract_classes(pairs: Pairs, places: Places, classes: dict[int, float], *, fabric_only: bool) -> None:
-    offsets = np.zeros(len(SCOPES), dtype=np.float32)
-    for code, offset in classes.items():
-        offsets[code] = offset
+def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float], *, fabric_only: bool) -> None:
+    known = np.full(classes.count, np.nan, dtype=np.float32)
+    for code, offset in offsets.items():
+        known[code] = offset
     if fabric_only:
-        offsets[SCOPES.index(Scope.INTRA_NODE)] = np.nan
+        known[SCOPES.index(Scope.INTRA_NODE) :: len(SCOPES)] = np.nan
     for rows in pairs.blocks():
-        pairs.value[rows] -= offsets[pair_scopes(pairs, places, rows)]
+        pairs.value[rows] -= known[classes.of_rows(pairs, rows)]
 
 
-def _recentred(effects: Effects, places: Places) -> Effects:
+def _recentred(effects: Effects) -> Effects:
     """The same model with noise around 0 in every class.
 
     The class offsets were medians of sums of uneven effects; now that the effects are known, what is left over says
     where the class really is. Without this, few and uneven hosts make all links look slow.
     """
     pairs = effects.residual
-    shift = _class_offsets(pairs, places, leftover(effects, places, pairs.sample_rows()))
-    _subtract_classes(pairs, places, shift, fabric_only=False)
+    shift = _class_offsets(pairs, effects.classes, effects)
+    _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
     classes = {code: offset + shift.get(code, 0.0) for code, offset in effects.class_log_time.items()}
     return replace(effects, class_log_time=classes)
 
@@ -179,9 +215,9 @@ def _medians(pairs: Pairs, values_of: Callable[[slice], Values], partner_effect:
         return bounds - np.nan_to_num(np.nanmedian(bounds[1])) if not np.isnan(bounds[1]).all() else bounds
 
 
-def _noise(effects: Effects, places: Places) -> float:
-    sample = leftover(effects, places, effects.residual.sample_rows())
-    return max(robust_sd(sample), FINEST_NOISE)
+def _noise(effects: Effects) -> float:
+    pairs = effects.residual
+    return max(robust_sd(leftover_of(effects, pairs.sample_cells())), FINEST_NOISE)
 
 
 def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) -> float:
@@ -194,46 +230,48 @@ def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) ->
     return float(own * (1 + FEW_PARTS / parts))
 
 
-def _between_switches(effects: Effects, places: Places, noise: float, settings: Settings) -> tuple[Values, Values]:
-    """(S + 1, S + 1) medians of what is left between every two switches, and their upper 95 % bounds.
+def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
+    """(segments,) pairs in the sample that cross each, the median of what they leave over, and its upper 95 % bound.
 
-    From histograms of steps of an eighth of the noise, so that one pass over the pairs does for all blocks.
+    The median is 0 where fewer than FITTED_FROM tell, the bound NaN where fewer than FEWEST_VALUES do.
     """
-    size = len(places.switches) + 1
-    median, upper = np.zeros((size, size), np.float32), np.full((size, size), np.nan, np.float32)
-    if not places.switches:
-        return median, upper
-    step = max(noise / 8, 4 * settings.tolerance / LEVELS)
-    pairs = effects.residual
-    for switch in np.unique(places.switch[places.switch >= 0]):
-        rows = np.nonzero(places.switch == switch)[0]
-        left = leftover(effects, places, rows)
-        other = np.broadcast_to(places.switch[pairs.partners(rows)], left.shape)
-        use = ~np.isnan(left) & (other >= 0)
-        level = np.clip(left[use] / step + LEVELS / 2, 0, LEVELS - 1).astype(np.int64)
-        counts = np.bincount(other[use] * LEVELS + level, minlength=size * LEVELS).reshape(size, LEVELS)
-        total = counts.sum(axis=1)
-        below = counts.cumsum(axis=1)
-        fitted = total >= FEWEST_VALUES
-        for ranks, found in ((total // 2, median), (interval_ranks(total)[1], upper)):
-            at = (below <= ranks[:, None]).sum(axis=1)  # the level that holds the value of this rank
-            found[switch, fitted] = ((at - LEVELS / 2 + 0.5) * step)[fitted]
-    return median, upper
+    ways, pairs = effects.ways, effects.residual
+    median, upper = np.zeros(ways.count, np.float32), np.full(ways.count, np.nan, np.float32)
+    if not ways.count:
+        return np.zeros(0, dtype=np.int64), median, upper
+    cells = pairs.sample_cells(SEGMENT_CELLS)
+    left = leftover_of(effects, cells)
+    taken = [ways.of_cells(pairs, cells)]
+    if effects.mutual:
+        taken.append(ways.between(pairs.destination(cells), cells[0]))
+    segment = np.concatenate([ways.segments[way].T.ravel() for way in taken])
+    value = np.tile(left, segment.size // max(1, left.size))
+    segment, value = segment[segment >= 0], value[segment >= 0]
+    if not value.size:
+        return np.zeros(ways.count, dtype=np.int64), median, upper
+    order = np.lexsort((value, segment))
+    segment, value = segment[order], value[order]
+    crossed = np.bincount(segment, minlength=ways.count)
+    first = np.cumsum(crossed) - crossed
+    last = value.size - 1
+    fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
+    median[fitted] = value[np.minimum(first + crossed // 2, last)][fitted]
+    upper[known] = value[np.minimum(first + interval_ranks(crossed)[1], last)][known]
+    return crossed, median, upper
 
 
-def healthy_scatter(effects: Effects, places: Places) -> tuple[Values, npt.NDArray[np.uint8]]:
-    """A sample of what the model leaves over, and the scope of each value.
+def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8]]:
+    """A sample of what the model leaves over, and the class of each value.
 
     Fitting k parameters to n values makes the rest too small by sqrt(1 - k / n); this is undone.
     """
     pairs = effects.residual
-    rows = pairs.sample_rows()
-    left = leftover(effects, places, rows)
-    use = ~np.isnan(left)
-    cells = int(np.count_nonzero(~np.isnan(pairs.value)))
+    cells = pairs.sample_cells()
+    left = leftover_of(effects, cells)
+    measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     parameters = sum(
         int(np.count_nonzero(~np.isnan(bounds[1]))) for bounds in (effects.sent_bounds, effects.received_bounds)
     )
-    parameters += int(np.count_nonzero(~np.isnan(effects.between_upper)))
-    inflate = np.sqrt(cells / max(cells - parameters, cells / 16, 1))
-    return left[use] * np.float32(inflate), pair_scopes(pairs, places, rows)[use]
+    parameters += int(np.count_nonzero(effects.segment))
+    inflate = np.sqrt(measured / max(measured - parameters, measured / 16, 1))
+    return left * np.float32(inflate), effects.classes.of_cells(pairs, cells)

@@ -19,7 +19,9 @@ from fablint.analyse.words import counted
 from fablint.model import Observations, Row, Run
 
 STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has is judged
+MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be joined
 STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
+MOST_MATRIX_RANKS = 4096  # of a matrix whose rounds are looked at
 MOST_STAR_RANKS = 4096  # a star is judged as a full matrix: 64 MiB
 
 
@@ -32,6 +34,8 @@ class Flows:
     one_way: bool  # does it tell the direction? Only a stream does: a put or get of few bytes is a round trip
     forward: bool = False  # each pair was measured once, not once in each direction
     hubs: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # of a star: ranks that all others share
+    concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (m,) of a list: its rounds
+    rounds: Codes | None = None  # (n, n) of a matrix: the round of each pair, where these were measured at once
 
     @property
     def star(self) -> bool:
@@ -41,15 +45,16 @@ class Flows:
 
 @dataclass(frozen=True)
 class Usable:
-    """A row that is judged, and the rows in which some of its pairs were measured again."""
+    """A row that is judged, more rounds of the same, and the rows in which some of its pairs were measured again."""
 
     row: Row
     retests: tuple[Row, ...] = ()
+    more: tuple[Row, ...] = ()
 
     def flows(self, size: int, places: Places) -> Flows:
         """One size of the row."""
         row = self.row
-        observations = row.observations(size, statistic_of(row))
+        observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
         for again in self.retests:
             if size in again.sizes:
                 observations = _at_best(observations, again.observations(size, statistic_of(again)))
@@ -62,14 +67,24 @@ class Usable:
             observations = _known_to_both(observations)
         if row.payload == "dst":
             observations = replace(observations, sent=observations.received)
-        return Flows(observations, row, one_way, forward)
+        return Flows(observations, row, one_way, forward, concurrent=self._concurrent(), rounds=_rounds_of(row))
+
+    def _concurrent(self) -> npt.NDArray[np.bool_]:
+        """(m,) which columns of a list hold pairs that were measured at once."""
+        if self.row.layout == "matrix":
+            return np.empty(0, dtype=bool)
+        rows = (self.row, *self.more)
+        return np.concatenate(
+            [np.full(row.arrays["dst"].shape[1], row.attributes.get("order") == "parallel") for row in rows]
+        )
 
 
 def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usable], list[str]]:
     """Rows to be judged, and notes on those that are not, nor their absence anybody's fault."""
     rows = [row for row in run.rows if _moved(run, row)]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
-    usable, notes = [], []
+    usable: list[Usable] = []
+    notes: list[str] = []
     for row in rows:
         base = row.attributes.get("retest_of")
         if base in bases:
@@ -82,8 +97,39 @@ def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usab
                     f"row {row.name} measured one direction of each pair: who is slow in the other is not seen"
                 )
             again = tuple(other for other in rows if other.attributes.get("retest_of") == row.name)
-            usable.append(Usable(row, again))
+            alike = next((i for i, one in enumerate(usable) if _continues(row, one.row)), None)
+            if alike is None:
+                usable.append(Usable(row, again))
+            else:
+                usable[alike] = replace(usable[alike], more=(*usable[alike].more, row))
     return usable, notes
+
+
+SAME = ("kernel", "transport", "memory", "directions", "windows", "buffers", "win", "sync", "payload", "quantity")
+
+
+def _continues(row: Row, first: Row) -> bool:
+    """Are these more rounds of the same measurement, as when what was undecided is measured again?"""
+    lists = row.layout == first.layout == "list" and {row.pattern, first.pattern} <= MATCHINGS
+    return (
+        lists and row.sizes == first.sizes and all(row.attributes.get(key) == first.attributes.get(key) for key in SAME)
+    )
+
+
+def _joined(parts: Sequence[Observations]) -> Observations:
+    """Lists of rounds side by side."""
+    if len(parts) == 1:
+        return parts[0]
+    partner = np.concatenate([_partners(part) for part in parts], axis=1)
+    return replace(parts[0], sent=np.concatenate([part.sent for part in parts], axis=1), partner=partner)
+
+
+def _rounds_of(row: Row) -> Codes | None:
+    """(n, n) round of each pair of a matrix whose pairs were measured at once, and once only."""
+    measured_once = row.layout == "matrix" and int(row.attributes.get("repeats", 1)) == 1
+    if not measured_once or row.attributes.get("order") != "parallel" or "round" not in row.arrays:
+        return None
+    return np.asarray(row.arrays["round"][0]) if row.arrays["round"].shape[1] <= MOST_MATRIX_RANKS else None
 
 
 def statistic_of(row: Row) -> str:

@@ -12,6 +12,7 @@ from fablint.analyse.fit import Effects, leftover
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.settings import Settings
 
+SAMPLE_CELLS = 1 << 19  # looked at to know where the tail begins
 TAIL_SHARE = 0.01  # the slowest of all pairs, which are looked at one by one,
 TAIL_CELLS = 1000  # and at least so many
 
@@ -49,9 +50,9 @@ def _tail_pairs(
 
     Only losses above the tolerance and among the slowest hundredth or thousand of all are in the tail.
     """
-    pairs, places = evidence.pairs, evidence.places
-    sample = leftover(effects, places, pairs.sample_rows(), cap=True)
-    sample = sample[evidence.gain[pairs.sample_rows()] != 0]
+    pairs = evidence.pairs
+    looked = np.arange(0, pairs.ranks, max(1, pairs.value.size // SAMPLE_CELLS))
+    sample = leftover(effects, looked, cap=True)[evidence.gain[looked] != 0]
     if not sample.size:
         return np.empty((0, 2), np.int64), np.empty(0, np.float32), np.empty(0, np.float32), 0
     share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
@@ -60,7 +61,7 @@ def _tail_pairs(
     for rows in pairs.blocks():
         live = evidence.gain[rows] != 0
         cells += int(np.count_nonzero(live))
-        left = leftover(effects, places, rows, cap=True)
+        left = leftover(effects, rows, cap=True)
         with np.errstate(invalid="ignore"):
             row, column = np.nonzero((left > floor) & live)
         losses.append(left[row, column])
@@ -88,7 +89,7 @@ def slow_hosts(effects: Effects, places: Places, evidence: Evidence | None) -> l
     with np.errstate(invalid="ignore"):
         slow = lower > effects.host_tolerance
     if evidence:
-        slow &= evidence.sent + evidence.received > 0
+        slow &= evidence.total.sent + evidence.total.received > 0
     for host in np.unique(hosts[slow]):
         members = hosts == host
         if slow[members].all():

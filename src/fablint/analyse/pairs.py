@@ -55,9 +55,23 @@ class Pairs:
         for first in range(0, self.ranks, step):
             yield slice(first, min(first + step, self.ranks))
 
-    def sample_rows(self) -> Codes:
-        """Evenly spaced rows that hold about SAMPLE_CELLS cells; all rows of a small run."""
-        return np.arange(0, self.ranks, max(1, self.value.size // SAMPLE_CELLS))
+    def sample_cells(self, most: int = SAMPLE_CELLS) -> Cells:
+        """Measured cells, evenly spread over all rows and columns: all of them, or about `most`."""
+        stride = max(1, self.value.size // most)
+        if stride == 1:
+            row, column = np.nonzero(~np.isnan(self.value))
+            return row, column
+        each = max(1, self.value.shape[1] // stride)
+        row = np.repeat(np.arange(self.ranks), each)
+        # An odd step and an offset per row: neighbours are not always compared with the same partners.
+        column = (np.arange(each)[None, :] * stride + (np.arange(self.ranks) * 7919)[:, None]).ravel()
+        column %= self.value.shape[1]
+        measured = ~np.isnan(self.value[row, column])
+        return row[measured], column[measured]
+
+    def backward(self, cells: Cells) -> Cells:
+        """The cells that hold the same pairs measured from their other ends."""
+        return self.destination(cells), cells[0] if self.partner is None else cells[1]
 
     def partners(self, rows: slice | Codes) -> Codes:
         """Partner ranks of these rows: (1, n) in a matrix, else (rows, m), with 0 where idle (the value is NaN)."""

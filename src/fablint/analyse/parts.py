@@ -7,18 +7,18 @@ a slow switch explains more pairs than any of its hosts, and a slow host more th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.evidence import Evidence, Sums
+from fablint.analyse.evidence import Sums, Tally
 from fablint.analyse.pairs import Cells, Pairs
 from fablint.analyse.places import Codes, Places
-from fablint.analyse.routes import Routes
+from fablint.analyse.ways import Ways
 
-Kind = Literal["switch", "host", "nic", "rank", "cable"]
+Kind = Literal["group", "switch", "host", "nic", "rank", "cable"]
 FEWEST_PEERS = 3  # parts of a kind from which one can stand out;
 FEWEST_SWITCHES = 4  # of three switches a slow one touches most pairs between switches, and looks like the norm
 
@@ -37,8 +37,8 @@ class Family(Protocol):
         """Name of one part: `h05`, `s3`, `s3=s5`."""
         ...
 
-    def sums(self, evidence: Evidence) -> tuple[Sums, Sums, Sums]:
-        """Evidence of the first and the second side, and of the pairs that belong to both, in 1/32 nat."""
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+        """What is tallied of the first and of the second side, and of the pairs that belong to both."""
         ...
 
     def cells(self, part: int, side: int) -> Cells:
@@ -51,27 +51,34 @@ class Endpoints:
     """Hosts, or the NICs, ranks or switches that partition the ranks: sides are sending and receiving."""
 
     component: Kind
-    names: tuple[str, ...]
+    names: Sequence[str]
     code: Codes  # (n,) part of each rank, -1: none
     pairs: Pairs
+    of_switch: Codes = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # (S,) part of each switch, of switches and groups
 
     def __len__(self) -> int:
         return len(self.names)
 
     def name(self, part: int) -> str:
         """See Family."""
-        return self.names[part]
+        return str(self.names[part])
 
     def ranks(self, part: int) -> Codes:
         """Ranks of one part."""
         return np.nonzero(self.code == part)[0]
 
-    def sums(self, evidence: Evidence) -> tuple[Sums, Sums, Sums]:
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See Family."""
         inner = np.zeros(len(self), dtype=np.int64)
-        if self.component == "switch":
-            inner = np.diagonal(evidence.between)[: len(self)]
-        return self._total(evidence.sent), self._total(evidence.received), inner
+        if self.of_switch.size:
+            same = self.of_switch[:, None] == self.of_switch[None, :]
+            start, end = np.nonzero(same & (self.of_switch >= 0)[:, None])
+            inner += np.bincount(self.of_switch[start], weights=tally.between[start, end], minlength=len(self)).astype(
+                np.int64
+            )
+        return self._total(tally.sent), self._total(tally.received), inner
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""
@@ -88,70 +95,124 @@ class Cables:
     """Cables between switches: sides are their two directed links."""
 
     component: Kind
-    routes: Routes
-    switch: Codes  # (n,) of each rank
+    ways: Ways
     pairs: Pairs
+    mutual: bool
 
     def __len__(self) -> int:
-        return len(self.routes.links) // 2
+        return self.ways.known_links // 2
 
     def name(self, part: int) -> str:
         """See Family."""
-        return "=".join(self.routes.links[2 * part])
+        assert self.ways.routes is not None
+        return self.ways.routes.cable(2 * part)
 
-    def sums(self, evidence: Evidence) -> tuple[Sums, Sums, Sums]:
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See Family."""
-        per_link = per_link_totals(self.routes, evidence.between)
-        return per_link[0::2], per_link[1::2], np.zeros(len(self), dtype=np.int64)
+        links = tally.segment[: self.ways.known_links]
+        first, second = links[0::2], links[1::2]
+        # Where the way back is the way there, pairs that are measured there and back belong to both sides.
+        return first, second, first if self.mutual and self.ways.symmetric else np.zeros_like(first)
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""
-        crossing = self.routes.crossing(2 * part + side)
-        origins = np.flatnonzero(crossing.sum(axis=1))
-        senders = np.flatnonzero(np.isin(self.switch, origins))
-        rows, columns = self.pairs.cells_from(senders)
-        to = self.switch[self.pairs.destination((rows, columns))]
-        crosses = crossing[self.switch[rows], to] & (to >= 0)
-        return rows[crosses], columns[crosses]
+        return crossing_cells(self.ways, self.pairs, np.array([2 * part + side]), mutual=self.mutual)
 
 
-def per_link_totals(routes: Routes, between: Sums) -> Sums:
-    """(links,) sum of an (S, S) matrix over the pairs of switches whose messages cross each link."""
-    total = np.zeros(len(routes.links), dtype=np.int64)
-    for links in routes.hops:
-        used = links >= 0
-        total += np.bincount(links[used], weights=between[used], minlength=len(total)).astype(np.int64)
-    return total
+@dataclass(frozen=True)
+class Spines:
+    """Switches without hosts in the run: what crosses them. They have one side only."""
+
+    component: Kind
+    codes: Codes  # of the switches among those of the routes
+    ways: Ways
+    pairs: Pairs
+    mutual: bool
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def name(self, part: int) -> str:
+        """See Family."""
+        assert self.ways.routes is not None
+        return str(self.ways.routes.switches[self.codes[part]])
+
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+        """See Family."""
+        assert self.ways.routes is not None
+        into = self.ways.routes.ends[:, 1]
+        total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.ways.routes.switches))
+        none = np.zeros(len(self), dtype=np.int64)
+        return total[self.codes].astype(np.int64), none, none
+
+    def cells(self, part: int, side: int) -> Cells:
+        """See Family."""
+        assert self.ways.routes is not None
+        into = np.flatnonzero(self.ways.routes.ends[:, 1] == self.codes[part])
+        return crossing_cells(self.ways, self.pairs, into, mutual=self.mutual)
 
 
-def families(pairs: Pairs, places: Places, routes: Routes | None) -> list[Family]:
+def crossing_cells(ways: Ways, pairs: Pairs, segments: Codes, *, mutual: bool) -> Cells:
+    """Cells whose messages cross one of these segments; in a mutual row on the way there or back."""
+    cells = ways.cells_on(pairs, ways.crossing(segments))
+    if not mutual:
+        return cells
+    back = pairs.backward(cells)
+    width = pairs.value.shape[1]
+    key = np.unique(np.concatenate([cells[0] * width + cells[1], back[0] * width + back[1]]))
+    return key // width, key % width
+
+
+def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[Family]:
     """The kinds of parts that can be compared in this run: enough of a kind, and not the same ranks twice."""
     many = len(places.hosts) > 1
-    ranks = np.arange(pairs.ranks)
+    switches = np.arange(len(places.switches))
+    group_of = np.full(len(places.switches), -1, dtype=np.int64)
+    group_of[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
     kinds = [
-        Endpoints("switch", places.switches, places.switch, pairs),
+        Endpoints("group", places.placement.groups, places.group, pairs, group_of),
+        Endpoints("switch", places.switches, places.switch, pairs, switches),
         Endpoints("host", places.hosts, places.host, pairs),
         Endpoints("nic", places.nics, places.nic, pairs),
-        Endpoints("rank", tuple(f"{places.hosts[places.host[rank]]}:{rank}" for rank in ranks), ranks, pairs),
+        Endpoints("rank", RankNames(places), np.arange(pairs.ranks), pairs),
     ]
     found: list[Family] = []
-    seen: list[npt.NDArray[np.int64]] = []
+    seen: list[Codes] = []
     for kind in kinds:
         peers = np.unique(kind.code[kind.code >= 0])
-        fewest = FEWEST_SWITCHES if kind.component == "switch" else FEWEST_PEERS
+        fewest = FEWEST_SWITCHES if kind.of_switch.size else FEWEST_PEERS
         if len(peers) < fewest or any(_same_partition(kind.code, other) for other in seen):
             continue
+        if kind.component == "group" and _same_partition(kind.code, places.switch):
+            continue  # groups of one switch, or none declared: the switch is the one to name
         if kind.component == "switch" and _same_partition(kind.code, places.host):
             continue  # one host per switch: in series, and the host is the one to name
         if not many and kind.component == "nic":
             continue  # nothing went through it
         found.append(kind)
         seen.append(kind.code)
-    if routes and len(routes.links) >= 2 * FEWEST_PEERS:
-        found.append(Cables("cable", routes, places.switch, pairs))
+    if ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None:
+        found.append(Cables("cable", ways, pairs, mutual))
+        leaves = set(places.switches)
+        spines = [code for code, name in enumerate(ways.routes.switches) if name not in leaves]
+        if len(spines) >= FEWEST_PEERS:
+            found.append(Spines("switch", np.array(spines, dtype=np.int64), ways, pairs, mutual))
     return found
 
 
+@dataclass(frozen=True)
+class RankNames(Sequence[str]):
+    """`HOST:RANK` of every rank, made when asked for."""
+
+    places: Places
+
+    def __len__(self) -> int:
+        return int(self.places.host.size)
+
+    def __getitem__(self, rank: Any) -> Any:
+        return f"{self.places.hosts[self.places.host[rank]]}:{rank}"
+
+
 def _same_partition(a: Codes, b: Codes) -> bool:
-    joint = len(np.unique(np.stack([a, b]), axis=1).T)
-    return joint == len(np.unique(a)) == len(np.unique(b))
+    joint = np.unique(a.astype(np.int64) * (int(b.max(initial=0)) + 2) + b).size
+    return bool(joint == np.unique(a).size == np.unique(b).size)

@@ -20,6 +20,7 @@ class Places:
     hosts: tuple[str, ...]
     nics: tuple[str, ...]  # HOST/NIC
     nic: Codes  # (n,) -1 where the run does not say
+    number: npt.NDArray[np.int32]  # (n,) position of each rank's host among the topology's, -1 where it is none
     crowded: npt.NDArray[np.bool_]  # (hosts,) more ranks than CPUs
 
     @property
@@ -33,6 +34,11 @@ class Places:
         return self.placement.switch
 
     @property
+    def group(self) -> Codes:
+        """(n,) code of each rank's group, -1 where no topology names it."""
+        return self.placement.group
+
+    @property
     def switches(self) -> tuple[str, ...]:
         """Switches with hosts in the run."""
         return self.placement.switches
@@ -43,7 +49,13 @@ def locate(run: Run, topology: Topology | None) -> Places:
     hosts = tuple(run.hosts)
     placement = Placement.of(run, topology)
     nics, nic = _nics(run, hosts, placement.host)
-    return Places(placement, hosts, nics, nic, _crowded(run, placement.host))
+    return Places(placement, hosts, nics, nic, _numbers(hosts, topology)[placement.host], _crowded(run, placement.host))
+
+
+def _numbers(hosts: tuple[str, ...], topology: Topology | None) -> npt.NDArray[np.int32]:
+    """(hosts,) their positions in the topology."""
+    known = {name: index for index, name in enumerate(topology.host_switch)} if topology else {}
+    return np.array([known.get(name, known.get(name.split(".")[0], -1)) for name in hosts], dtype=np.int32)
 
 
 def _nics(run: Run, hosts: tuple[str, ...], rank_host: Codes) -> tuple[tuple[str, ...], Codes]:

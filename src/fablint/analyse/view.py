@@ -9,20 +9,23 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.culprits import Conviction, Sides, convict
-from fablint.analyse.evidence import gather
-from fablint.analyse.fit import Effects, fit
+from fablint.analyse.classes import SMALLEST_SHARED, Classes, loads
+from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
+from fablint.analyse.evidence import Evidence, gather
+from fablint.analyse.fit import Effects, fit, without
 from fablint.analyse.flows import Flows
 from fablint.analyse.leads import SlowPair, slow_hosts, slow_pairs
 from fablint.analyse.pairs import Pairs
-from fablint.analyse.parts import Kind, families, per_link_totals
+from fablint.analyse.parts import Family, Kind, families
 from fablint.analyse.places import Codes, Places
-from fablint.analyse.quantiles import Floats
-from fablint.analyse.routes import Routes
+from fablint.analyse.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.settings import Settings
+from fablint.analyse.ways import Ways, ways_of
 from fablint.model import SCOPES, Fit
+from fablint.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
+MOST_SUSPICIONS = 100
 STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
 
 
@@ -37,6 +40,7 @@ class Judged:
     size: int
     fit: Fit
     convictions: list[Conviction]
+    suspicions: list[Conviction]  # parts that the evidence is against, but not enough to convict
     slow_pairs: list[SlowPair]
     slow_hosts: list[tuple[int, float]]  # host code, log-effect
     compared: frozenset[Kind]  # kinds of parts that had peers to be compared with
@@ -46,6 +50,7 @@ class Judged:
     host_bound: Floats  # (hosts,) upper 95 % bound of the log-effect, NaN where unknown
     link_pairs: Codes  # (links,) measured pairs that cross each link
     link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
+    links_possible: npt.NDArray[np.bool_]  # (links,) could enough pairs of this run's ranks cross it?
     pairs_measured: int
 
     @property
@@ -59,46 +64,82 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     observations = flows.observations
     pairs = Pairs.log_times(observations)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
-    effects = fit(pairs, places, settings)
+    mutual = not flows.one_way
+    ways = ways_of(pairs, places, routes)
+    classes = Classes(places, _loads(flows, pairs, ways))
+    effects = fit(pairs, classes, ways, settings, mutual=mutual)
     parts = [
         family
-        for family in families(pairs, places, routes)
+        for family in families(pairs, places, ways, mutual=mutual)
         if _comparable(family.component, effects, settings) and (not flows.star or family.component in STAR_KINDS)
     ]
-    together = flows.forward and not flows.one_way
+    together = flows.forward and mutual
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
-    evidence = gather(effects, places, settings)
+    tests = 2 * sum(len(family) for family in parts) * views
+    evidence = gather(effects, settings, tests=tests)
+    crossed = _crossed(evidence, ways)
     convictions: list[Conviction] = []
+    suspicions: list[Conviction] = []
     pairs_left: list[SlowPair] = []
+    fitted, partners = _as_fit(flows, effects), _host_partners(pairs, places, settings, scarcer=not together)
+    doubted = slow_hosts(effects, places, None)
     if evidence:
-        convictions = convict(evidence, effects, parts, settings, views=views, sides=sides)
+        convictions = convict(evidence, effects, parts, Bar(threshold_of(tests, settings)), sides=sides)
         pairs_left = slow_pairs(evidence, effects, settings, views=views)
-    link_pairs, link_bound = _links(effects, places, routes, there_and_back=together)
+        suspicions = _suspicions(evidence, effects, parts, sides, tests)
+        doubted = slow_hosts(effects, places, evidence)
+        if convictions:
+            effects = without(effects, evidence.gain == 0)
     return Judged(
         row=observations.row,
         quantity=flows.row.quantity,
         one_way=flows.one_way,
         hubs=flows.hubs,
         size=observations.size,
-        fit=_as_fit(flows, effects),
+        fit=fitted,
         convictions=convictions,
+        suspicions=suspicions,
         slow_pairs=pairs_left,
-        slow_hosts=slow_hosts(effects, places, evidence),
+        slow_hosts=doubted,
         compared=frozenset(family.component for family in parts),
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
-        host_partners=_host_partners(pairs, places, settings, scarcer=not together),
+        host_partners=partners,
         host_bound=_host_bounds(effects, places),
-        link_pairs=link_pairs,
-        link_bound=link_bound,
+        link_pairs=crossed,
+        link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
+        links_possible=np.maximum(ways.possible[: ways.known_links], crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
     )
+
+
+def _loads(flows: Flows, pairs: Pairs, ways: Ways) -> npt.NDArray[np.uint8] | None:
+    """Steps of load, where a message is large enough to fill a link and somebody may have shared it."""
+    if flows.observations.size < SMALLEST_SHARED:
+        return None
+    return loads(pairs, ways, flows.concurrent, flows.rounds)
+
+
+def _suspicions(
+    evidence: Evidence, effects: Effects, parts: Sequence[Family], sides: Sides, tests: int
+) -> list[Conviction]:
+    """Parts that would be convicted if one false name per run were allowed: to be measured again."""
+    bar = Bar(float(np.log(max(tests, 1))), surely=False, most=MOST_SUSPICIONS)
+    return convict(evidence, effects, parts, bar, sides=sides)
+
+
+def _crossed(evidence: Evidence | None, ways: Ways) -> Codes:
+    """(links,) measured pairs that cross each link."""
+    if evidence is None:
+        return np.zeros(ways.known_links, dtype=np.int64)
+    return evidence.live.segment[: ways.known_links].copy()
 
 
 def _comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
     """Switches and links are compared through their hosts, which must be alike; links must be so themselves."""
     alike = effects.host_tolerance <= settings.most_tolerance
     return {
+        "group": alike,
         "switch": alike,
         "cable": alike and effects.link_tolerance <= settings.most_tolerance,
     }.get(kind, True)
@@ -110,7 +151,9 @@ def _as_fit(flows: Flows, effects: Effects) -> Fit:
     if not flows.one_way:
         known = ~np.isnan([effects.sent_bounds[1], effects.received_bounds[1]])
         sent = received = (sent + received) / np.maximum(known.sum(axis=0), 1).astype(np.float32)
-    classes = {SCOPES[code]: float(np.exp(value)) for code, value in effects.class_log_time.items()}
+    classes = {
+        SCOPES[code]: float(np.exp(value)) for code, value in effects.class_log_time.items() if code < len(SCOPES)
+    }
     return Fit(observations.row, observations.kernel, observations.size, classes, sent, received, effects.noise)
 
 
@@ -156,27 +199,3 @@ def _host_bounds(effects: Effects, places: Places) -> Floats:
     bound = np.full(len(places.hosts), np.nan)
     np.fmax.at(bound, places.host, upper)
     return bound
-
-
-def _links(effects: Effects, places: Places, routes: Routes | None, *, there_and_back: bool) -> tuple[Codes, Floats]:
-    """Measured pairs per link, and the largest loss that each can hide.
-
-    `there_and_back`: a pair counts for both ways, since it was measured from one end and there is no other cell.
-    """
-    if routes is None:
-        return np.zeros(0, np.int64), np.zeros(0)
-    pairs, size = effects.residual, len(places.switches)
-    measured = np.zeros((size, size), dtype=np.int64)
-    for switch in range(size):
-        rows = np.nonzero(places.switch == switch)[0]
-        known = ~np.isnan(pairs.value[rows])
-        other = np.broadcast_to(places.switch[pairs.partners(rows)], known.shape)
-        measured[switch] = np.bincount(other[known & (other >= 0)], minlength=size)
-    upper = effects.between_upper[:size, :size]
-    if there_and_back:
-        measured, upper = measured + measured.T, np.fmin(upper, upper.T)
-    bound: npt.NDArray[np.float64] = np.full(len(routes.links), np.nan)
-    for links in routes.hops:
-        used = links >= 0
-        np.fmin.at(bound, links[used], upper[used])
-    return per_link_totals(routes, measured), bound

@@ -180,8 +180,9 @@ def resume(around: Surroundings, path: Path) -> Measured | None:
     from fablint.store import missing_rounds, read_run
 
     run = read_run(path)
-    if "simulated" in run.attributes:
-        raise UsageError(f"{path} was simulated", "there is no fabric to go on measuring")
+    for how in ("simulated", "imported"):
+        if how in run.attributes:
+            raise UsageError(f"{path} was {how}", "there is no fabric to go on measuring")
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, _read_text)
     if not plan.rows:
         return None
@@ -196,10 +197,26 @@ def export(path: Path, to: str, output: Path) -> None:
     export_run(read(path), to, output)
 
 
-def read(path: Path) -> Run:
-    from fablint.store import read_run
+def read(*paths: Path) -> Run:
+    """A run directory, or what files of another tool hold."""
+    from fablint.store import import_run, read_run
 
-    return read_run(path)
+    if any(path.exists() and not path.is_dir() for path in paths):
+        return import_run(paths)
+    if len(paths) > 1:
+        raise UsageError(f"{paths[1]}: a second run", "give one run, or files of another tool")
+    return read_run(paths[0])
+
+
+def import_files(system: System, files: Sequence[Path], output: Path, hosts: str | None = None) -> Run:
+    """Write a run of outputs of another tool; returns it. `hosts` is a list of the ranks' hosts in rank order."""
+    from fablint.plan import parse_hosts
+    from fablint.store import import_run, write_run
+
+    free_output(system, output)
+    run = import_run(files, parse_hosts(hosts) if hosts else ())
+    write_run(output, run)
+    return run
 
 
 # ------------------------------------------------------------------------------------------------ analyse, report

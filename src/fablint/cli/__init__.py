@@ -14,6 +14,7 @@ from fablint import __version__
 from fablint.cli.bench import bench
 from fablint.cli.common import INTERRUPTED, Session, common_options
 from fablint.cli.demo import demo
+from fablint.cli.importing import import_verb
 from fablint.cli.measuring import check, measure, plan, resume
 from fablint.cli.reading import analyse, export, report, show
 from fablint.cli.setup import doctor, engine
@@ -53,7 +54,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _verb in (check, measure, bench, resume, plan, analyse, report, show, export, engine, doctor, demo):
+for _verb in (check, measure, bench, resume, plan, import_verb, analyse, report, show, export, engine, doctor, demo):
     cli.add_command(_verb)
 
 

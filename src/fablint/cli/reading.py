@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fablint.cli.common import Percentiles, Session, run_argument, topology_option, verb
+from fablint.cli.importing import say_left_out
 from fablint.errors import UsageError
+
+if TYPE_CHECKING:
+    from fablint.model import Run
 
 FORMATS = ("netcdf", "hdf5", "csv", "parquet", "npy")
 TABLES = (  # those of fablint.report.TABLES, which brings numpy
@@ -24,24 +29,40 @@ TABLES = (  # those of fablint.report.TABLES, which brings numpy
 )
 
 
+runs_argument = click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN|FILE...")
+
+
+def _read(session: Session, runs: tuple[Path, ...]) -> Run:
+    """A run, or what files of another tool hold; what those say besides is named on stderr."""
+    from fablint import flow
+
+    read = flow.read(*runs)
+    if read.path is None:
+        say_left_out(session, read)
+    return read
+
+
 @verb(short_help="Judge a run: what is at fault.")
-@run_argument
+@runs_argument
 @topology_option
-def analyse(session: Session, run: Path, topology: Path | None) -> int:
-    """Judge RUN: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
+def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None) -> int:
+    """Judge a run: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
+
+    RUN is a run directory; FILE is what another tool printed, as for fablint import.
 
     \b
-    Example:
+    Examples:
       fablint analyse night.run --topology fabric.yaml
+      fablint analyse mpigraph.out
     """
     from fablint import flow
 
-    read = flow.read(run)
+    read = _read(session, runs)
     return session.verdict(read, flow.diagnose(read, flow.load_topology(topology)))
 
 
 @verb(short_help="Judge a run and write the HTML report.")
-@run_argument
+@runs_argument
 @topology_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write [RUN/report/index.html]."
@@ -53,7 +74,7 @@ def analyse(session: Session, run: Path, topology: Path | None) -> int:
 @click.option("--slowest", type=click.IntRange(1), metavar="N", help="The N slowest pairs of every size.")
 def report(  # noqa: PLR0913
     session: Session,
-    run: Path,
+    runs: tuple[Path, ...],
     topology: Path | None,
     output: Path | None,
     table: str | None,
@@ -62,7 +83,7 @@ def report(  # noqa: PLR0913
     full: bool,
     slowest: int | None,
 ) -> int:
-    """Judge RUN and write one self-contained HTML page, with verdict.json beside it.
+    """Judge a run and write one self-contained HTML page, with verdict.json beside it.
 
     The exit code is the verdict's, as for analyse. With --table a table is printed instead; --row, --percentiles,
     --full and --slowest say what of it.
@@ -72,26 +93,27 @@ def report(  # noqa: PLR0913
       fablint report night.run -o night.html
       fablint report night.run --table pairs --slowest 20
     """
-    from fablint import flow
     from fablint.report import Options, render_table
 
     if table is None:
         if rows or percentiles or full or slowest:
             raise UsageError("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
-        return _page(session, run, topology, output)
+        return _page(session, runs, topology, output)
     if output or topology:
         raise UsageError("--table prints a table: -o and --topology belong to the page", "leave them out")
-    found = render_table(flow.read(run), table, Options(percentiles or (), full, slowest), rows)
+    found = render_table(_read(session, runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(found.text, {"format": 1, **found.as_dict()})
     return 0
 
 
-def _page(session: Session, run: Path, topology: Path | None, output: Path | None) -> int:
+def _page(session: Session, runs: tuple[Path, ...], topology: Path | None, output: Path | None) -> int:
     from fablint import flow
 
-    read = flow.read(run)
+    read = _read(session, runs)
+    if read.path is None and output is None:
+        raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
     diagnosis = flow.diagnose(read, flow.load_topology(topology))
-    page = output or flow.page_of(run)
+    page = output or flow.page_of(runs[0])
     flow.write_report(read, diagnosis, page)
     code = session.verdict(read, diagnosis)
     session.say(f"report: {page}")
@@ -99,20 +121,25 @@ def _page(session: Session, run: Path, topology: Path | None, output: Path | Non
 
 
 @verb(short_help="What a run holds; judges nothing.")
-@run_argument
-def show(session: Session, run: Path) -> None:
-    """Say what RUN holds: launch, rows, how far it got. Judges nothing.
+@runs_argument
+def show(session: Session, runs: tuple[Path, ...]) -> None:
+    """Say what a run holds: launch, rows, how far it got. Judges nothing.
 
     \b
     Example:
       fablint show night.run
     """
-    from fablint import flow
     from fablint.report import run_summary
 
-    read = flow.read(run)
+    read = _read(session, runs)
     rows = {row.name: dict(row.attributes) for row in read.rows}
-    facts = {"format": 1, "run": str(run), "attributes": dict(read.attributes), "rows": rows, "notes": list(read.notes)}
+    facts = {
+        "format": 1,
+        "run": " ".join(map(str, runs)),
+        "attributes": dict(read.attributes),
+        "rows": rows,
+        "notes": list(read.notes),
+    }
     session.result(run_summary(read), facts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf)"
@@ -36,3 +36,23 @@ def figure(word: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def text_of(data: bytes) -> str:
+    """What a file says; bytes that are no UTF-8 stand as the replacement sign, so that their line is still counted."""
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def marked(pattern: bytes) -> re.Pattern[bytes]:
+    """Finds a line that begins with `pattern`, whatever a launcher put before it, in the head of a file."""
+    label = rb"(?:\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?| *[0-9]+: )?"
+    return re.compile(rb"(?m)^" + label + rb"(?:" + pattern + rb")")
+
+
+def figures(words: Sequence[str]) -> list[float] | None:
+    """The numbers of a row of a matrix, nan where nothing was measured; None where a word is no number."""
+    found = [math.nan if word in _NOTHING else figure(word) for word in words]
+    return None if None in found else [math.nan if one is None else one for one in found]
+
+
+_NOTHING = ("-", "nan", "-nan", "inf", "-inf")

@@ -6,6 +6,7 @@ LinkTest 1.x divides by 2^20 and prints MB/s; 2.x says GiB/s. Both are returned 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
@@ -30,6 +31,11 @@ _SLOW = re.compile(
 )
 _FACT = re.compile(r"linktest: ([^:]+): +(.*\S)")
 _TIMING = re.compile(rf"Timing Summary: Elapsed time: *{_TIME}")
+_CHATTER = re.compile(
+    r"Starting Test of all connections|PE[0-9]+: psum=|\.\.\. after getpartner|PE\[[0-9]+\] disp|"
+    r"[0-9]+: starting collect for stride|linktest_output_sion|OUTPUT: writing"
+)
+_TASK = re.compile(rf"task\[({INTEGER})\] on (\S+) ")
 _MARK = re.compile(rf"timings\[[0-9]+\] \[([^\]]+)\] +t= *({PLAIN})s")
 
 
@@ -88,6 +94,7 @@ class LinktestLog:
     elapsed: tuple[float, ...]  # s, of the timing summaries of 2.x
     timings: dict[str, float]  # s, the marks of 1.x
     foreign: tuple[Foreign, ...] = ()
+    hosts: Mapping[int, str] = field(default_factory=dict)  # by rank; 1.x says so on stderr
 
 
 @dataclass
@@ -103,12 +110,13 @@ class _Reader:
     elapsed: list[float] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     foreign: list[Foreign] = field(default_factory=list)
+    hosts: dict[int, str] = field(default_factory=dict)
     serial: int | None = None  # the serial step of 1.x whose pairs are being listed
 
     def take(self, number: int, line: str) -> None:
         """A line that belongs to LinkTest is kept, a blank, a ruler or a comment passed over, another one noted."""
         known = self._step(number, line) or self._figures(number, line) or self._fact(line)
-        if not known and line and not line.startswith("#") and set(line) != {"-"}:
+        if not known and line and not _CHATTER.match(line) and not line.startswith("#") and set(line) != {"-"}:
             self.foreign.append(Foreign(number, line))
 
     def _step(self, number: int, line: str) -> bool:
@@ -153,6 +161,8 @@ class _Reader:
     def _fact(self, line: str) -> bool:
         if found := _TIMING.match(line):
             self.elapsed.append(float(found[1]) * _SECONDS[found[2]])
+        elif found := _TASK.match(line):
+            self.hosts[int(found[1])] = found[2]
         elif found := _MARK.match(line):
             self.timings[found[1]] = float(found[2])
         elif found := _FACT.match(line):
@@ -190,6 +200,7 @@ def parse_linktest(text: str) -> LinktestLog:
         elapsed=tuple(reader.elapsed),
         timings=reader.timings,
         foreign=tuple(reader.foreign),
+        hosts=reader.hosts,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fablint.errors import UsageError
 from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
 
+_HOSTS = re.compile(r"([A-Za-z][\w.-]*),([A-Za-z][\w.-]*)$")
 _TITLE = re.compile(r"# ((?:OSU MPI|OSU |fablint [a-z]).*?)(?: +\(?(?:v|Version )([0-9][\w.+-]*)\)?)?$")
 _FACT = re.compile(r"# ([A-Z][A-Za-z ]*[a-z]): (.+?)\.? *$")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]+) \](?: \[ window size: (\w+) \])?")
@@ -53,11 +54,20 @@ class OsuTable:
     rows: tuple[OsuRow, ...]
     comments: tuple[str, ...] = ()
     windows: tuple[int, ...] = ()
+    launch: int | None = None  # index of the line of hosts above it
 
     def column(self, name: str) -> tuple[float | None, ...]:
         """The figures of a column, one per row."""
         at = self.columns.index(name)
         return tuple(row.values[at] for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A line `hostA,hostB`, as Latency_Test writes it above the output for that pair."""
+
+    line: int
+    hosts: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,7 @@ class OsuText:
     tables: tuple[OsuTable, ...]
     foreign: tuple[Foreign, ...]
     truncated: bool
+    launches: tuple[Launch, ...] = ()
 
 
 def parse_osu(text: str) -> OsuText:
@@ -84,7 +95,9 @@ def parse_osu(text: str) -> OsuText:
         raise UsageError("no table of an OSU program in this text", "give what such a program printed")
     if cut is not None:
         reader.foreign.append(cut)
-    return OsuText(tables, tuple(sorted(reader.foreign, key=lambda one: one.line)), cut is not None)
+    return OsuText(
+        tables, tuple(sorted(reader.foreign, key=lambda one: one.line)), cut is not None, tuple(reader.launches)
+    )
 
 
 def _without_cut_line(text: str) -> tuple[str, Foreign | None]:
@@ -117,10 +130,11 @@ class _Open:
     rows: list[OsuRow] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
     windows: tuple[int, ...] = ()
+    launch: int | None = None
 
     def next(self, line: int, facts: Mapping[str, str]) -> _Open:
         """Another table of the same program, which differs in these facts."""
-        return _Open(self.title, self.version, line, {**self.facts, **facts})
+        return _Open(self.title, self.version, line, {**self.facts, **facts}, launch=self.launch)
 
 
 class _Reader:
@@ -129,12 +143,17 @@ class _Reader:
     def __init__(self) -> None:
         self.tables: list[OsuTable] = []
         self.foreign: list[Foreign] = []
+        self.launches: list[Launch] = []
         self.open: _Open | None = None
         self.facts: dict[str, str] = {}  # seen before the title that they belong to
         self.section = "MB/s"  # what the next matrix of -V holds
 
     def take(self, number: int, line: str) -> None:
         if not line:
+            return
+        if hosts := _HOSTS.match(line):
+            self._close()
+            self.launches.append(Launch(number, (hosts[1], hosts[2])))
             return
         known = self._heading(number, line) if line.startswith("#") else self._figures(number, line)
         if not known:
@@ -153,7 +172,7 @@ class _Reader:
             names += tuple(f"unnamed {at + 1}" for at in range(width - len(names)))
             rows, comments = tuple(one.rows), tuple(one.comments)
             self.tables.append(
-                OsuTable(one.title, one.version, one.line, one.facts, names, rows, comments, one.windows)
+                OsuTable(one.title, one.version, one.line, one.facts, names, rows, comments, one.windows, one.launch)
             )
         self.open = None
 
@@ -183,16 +202,19 @@ class _Reader:
         if again and self.open is not None and not self.open.columns and not self.open.rows:
             return  # 7.1 prints its title twice
         self._close()
-        self.open = _Open(title, version, number, self.facts)
+        self.open = _Open(title, version, number, self.facts, launch=self._launch())
         self.facts = {}
         self.section = "MB/s"
 
     def _current(self, number: int) -> _Open:
         """The table that is being read; one without a title where the text begins in the middle."""
         if self.open is None:
-            self.open = _Open("", "", number, self.facts)
+            self.open = _Open("", "", number, self.facts, launch=self._launch())
             self.facts = {}
         return self.open
+
+    def _launch(self) -> int | None:
+        return len(self.launches) - 1 if self.launches else None
 
     def _facts(self) -> dict[str, str]:
         """Where a fact belongs: behind figures to what follows, another program or the same for another datatype."""

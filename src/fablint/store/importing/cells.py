@@ -1,0 +1,172 @@
+"""What every importer hands over, whatever the format: ranks, cells in columns, and the lines that it left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.errors import UsageError
+from fablint.store.importing.lines import Foreign
+
+EVERYBODY = -1  # the partner in a collective, and of a figure that is one for all pairs together
+
+SHORTEST, LONGEST = 1e-15, 1e9  # s; what is beyond was misprinted
+
+Order = Literal["parallel", "serial"]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, order=True)
+class Seat:
+    """A rank as a file names it; `number` tells several ranks of a host apart."""
+
+    host: str
+    number: str = ""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A line that says nothing that fablint could use, and why."""
+
+    line: int  # counted from 1; 0: the file as a whole
+    text: str
+    why: str = "not part of the output"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What was measured, in the words of docs/reference/run-format.md."""
+
+    name: str
+    quantity: Literal["latency", "bandwidth"]
+    payload: Literal["src", "dst", "both", "none"]
+
+
+LATENCY = Kernel("latency", "latency", "both")
+BANDWIDTH = Kernel("bandwidth", "bandwidth", "src")
+BIBANDWIDTH = Kernel("bibandwidth", "bandwidth", "both")
+EXCHANGE = Kernel("exchange", "latency", "both")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Columns of equal length, an entry for each cell: seconds per message from `src` to `dst`."""
+
+    src: Ints
+    dst: Ints  # EVERYBODY where the figure belongs to no pair
+    size: Ints
+    round: Ints  # counted from 0; all 0 where the order is not known
+    count: Ints  # samples behind the figure; 1 where the program does not say
+    seconds: Mapping[str, Floats]  # by statistic: min, median, mean, p99, max
+
+    def __len__(self) -> int:
+        return int(self.src.size)
+
+
+@dataclass(frozen=True)
+class Body:
+    """All cells that one program measured in one way: they become one row of a run."""
+
+    name: str
+    kernel: Kernel
+    cells: Cells
+    planned: Sequence[int]  # cells of each round
+    order: Order = "parallel"
+    pattern: str = "all-pairs"
+    facts: Mapping[str, Any] = field(default_factory=dict)  # more attributes of the row
+
+    @property
+    def alike(self) -> tuple[Any, ...]:
+        """Bodies that agree in this are one row."""
+        return self.name, self.kernel, self.order, self.pattern, repr(sorted(self.facts.items()))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One file."""
+
+    tool: str  # with its version where the file says: `mpigraph 1.5`
+    seats: tuple[Seat, ...]
+    bodies: tuple[Body, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    missing: str = ""  # why the file is not whole; empty where it is
+    launch: Literal["pair", "all"] = "all"  # `pair`: the program was started anew for every pair
+    allocation: tuple[str, ...] = ()  # hosts in the order in which they appear, where they are those of one job
+
+
+def measurable(seconds: float) -> bool:
+    """Can a message take so long, and can a cell hold it? Cells are float32."""
+    return SHORTEST <= seconds <= LONGEST
+
+
+def left_out(foreign: Iterable[Foreign], why: str = LeftOut.why) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(one.line, one.text, why) for one in foreign)
+
+
+def cells_of(
+    entries: Sequence[tuple[int, int, int, float]], rounds: Sequence[int] | None = None, count: int | Sequence[int] = 1
+) -> Cells:
+    """Cells of means, from (src, dst, size, seconds)."""
+    columns = np.array([one[:3] for one in entries], np.int64).reshape(-1, 3)
+    seconds = np.array([one[3] for one in entries], np.float64)
+    number = np.zeros(len(entries), np.int64) if rounds is None else np.array(rounds, np.int64)
+    counts = np.broadcast_to(np.array(count, np.int64), (len(entries),))
+    return Cells(columns[:, 0], columns[:, 1], columns[:, 2], number, counts, {"mean": seconds})
+
+
+def matrix_cells(seconds: Floats, size: int, rounds: Ints | None = None, count: Ints | int = 1) -> Cells:
+    """Cells of a full matrix of means, (n, n); what is not measurable or on the diagonal is missing."""
+    n = seconds.shape[0]
+    with np.errstate(invalid="ignore"):
+        known = (seconds >= SHORTEST) & (seconds <= LONGEST)
+    np.fill_diagonal(known, False)
+    src, dst = np.nonzero(known)
+    number = np.zeros((n, n), np.int64) if rounds is None else rounds
+    counts = np.broadcast_to(np.array(count, np.int64), (n, n))
+    sizes = np.full(src.size, size, np.int64)
+    return Cells(src, dst, sizes, number[known], counts[known], {"mean": seconds[known]})
+
+
+def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Mapping[str, float]]], **facts: Any) -> Body:
+    """A row of figures that belong to no pair, from (size, seconds by statistic): kept in the cells of rank 0."""
+    statistics = sorted({statistic for _, seconds in entries for statistic in seconds})
+    sizes = np.array([size for size, _ in entries], np.int64)
+    zeros = np.zeros(sizes.size, np.int64)
+    seconds = {name: np.array([found.get(name, np.nan) for _, found in entries], float) for name in statistics}
+    cells = Cells(zeros, zeros + EVERYBODY, sizes, zeros, zeros + 1, seconds)
+    return Body(name, kernel, cells, [1], pattern="world", facts={"directions": "one", **facts})
+
+
+def ranks_named(count: int, hosts: Sequence[str]) -> tuple[Seat, ...]:
+    """Ranks of a file that names no hosts: those that the user gave, else `rank0`, `rank1`, ...
+
+    Raises:
+        UsageError: the user named more or fewer.
+    """
+    if not hosts:
+        return tuple(Seat(f"rank{rank}") for rank in range(count))
+    if len(hosts) != count:
+        raise UsageError(f"--hosts names {len(hosts)} hosts for {count} ranks", "name the host of each rank, in order")
+    return tuple(Seat(host) for host in hosts)
+
+
+def no_hosts_wanted(hosts: Sequence[str]) -> None:
+    """Raises UsageError where the user names hosts for a file that names its own."""
+    if hosts:
+        raise UsageError("the file names its hosts", "leave out --hosts")
+
+
+def sharpest(*figures: tuple[float | None, float, float]) -> float | None:
+    """The seconds of the figure that was printed with the most digits, of (printed, last digit, seconds).
+
+    A program that prints the same time as MB/s, us and messages/s says it best in one of them: `0.0` MB/s of a byte
+    says nothing at all.
+    """
+    known = [(digit / printed, seconds) for printed, digit, seconds in figures if printed is not None and printed > 0]
+    usable = [one for one in known if measurable(one[1])]
+    return min(usable)[1] if usable else None

@@ -1,0 +1,173 @@
+"""Results of NVIDIA's ClusterKit -> numbers: `latency` in us, `bandwidth` in MB/s of 10^6 bytes/s.
+
+Its text (`latency.txt`, `bandwidth.txt`) is read as published parsers describe it. The keys of its JSON are not
+published: read is a JSON text in which one list names the hosts and one square table of numbers has their number of
+rows. Anything else is refused. Neither layout was seen in an original: docs/how-to/import.md says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fablint.errors import UsageError
+from fablint.store.importing.cells import (
+    BIBANDWIDTH,
+    LATENCY,
+    Body,
+    Floats,
+    Imported,
+    LeftOut,
+    Seat,
+    left_out,
+    matrix_cells,
+    no_hosts_wanted,
+)
+from fablint.store.importing.lines import Foreign, numbered, text_of
+
+TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
+JSON_MARK = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\"")
+MESSAGE = 32 << 20  # bytes; its default for bandwidth, which the files do not repeat
+MOST_NESTED = 40
+
+_ROW = re.compile(r" *(\d{1,9}) \((\S+)\):(.*)$")
+_SUMMARY = re.compile(r"(Minimum|Maximum|Average) (bandwidth|latency): ")
+_CELL = re.compile(r"-?\d+\.\d|-?\d+(?= |$)|nan")  # one digit behind the point: wide figures run into each other
+
+
+@dataclass(frozen=True)
+class ClusterkitMatrix:
+    """One test; `figures[i, j]` in its unit, NaN or 0 where there is none."""
+
+    quantity: str  # `latency` or `bandwidth`
+    hosts: tuple[str, ...]
+    figures: Floats
+    foreign: tuple[Foreign, ...] = ()
+    lacking: int = 0  # rows that are missing or cut off
+
+
+def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
+    """Read `latency.txt` or `bandwidth.txt`.
+
+    Raises:
+        UsageError: there is no matrix, or nothing says what it is of.
+    """
+    rows: dict[int, tuple[str, list[float]]] = {}
+    foreign: list[Foreign] = []
+    quantity, count = "", 0
+    cut, last = not text.endswith("\n"), text.count("\n") + 1
+    for number, line in numbered(text):
+        if line.startswith("Rank:"):
+            count = len(line.split()) - 1
+        elif summary := _SUMMARY.match(line):
+            quantity = summary[2]
+        elif (row := _ROW.match(line)) and not (cut and number == last):
+            cells = _CELL.findall(row[3])
+            if len(cells) == count and "".join(cells) == row[3].replace(" ", "") and int(row[1]) < count:
+                rows[int(row[1])] = (row[2], [float(cell) for cell in cells])
+            else:
+                foreign.append(Foreign(number, line))
+        elif line.strip():
+            foreign.append(Foreign(number, line))
+    if not rows or not quantity:
+        raise UsageError(
+            "no whole result of ClusterKit: the matrix or the line 'Minimum bandwidth' is missing", "give its .txt file"
+        )
+    order = sorted(rows)  # of a rank without a row nothing is known, not even its host
+    values = np.array([rows[rank][1] for rank in order])[:, order]
+    return ClusterkitMatrix(
+        quantity, tuple(rows[rank][0] for rank in order), values, tuple(foreign), count - len(order)
+    )
+
+
+def parse_clusterkit_json(text: str) -> ClusterkitMatrix:
+    """Read `latency.json` or `bandwidth.json`.
+
+    Raises:
+        UsageError: it is no JSON, or has not one list of hosts and one table of that many rows and columns.
+    """
+    try:
+        found = list(_values(json.loads(text)))
+    except (ValueError, RecursionError):
+        raise UsageError("the text begins as JSON and is none", "give the file as ClusterKit wrote it") from None
+    tables = [(path, one) for path, one in found if _square(one)]
+    lists = [one for _, one in found if _names(one)]
+    named = [(path, table, names) for path, table in tables for names in lists if len(names) == len(table)]
+    said = _quantities(path for path, _ in tables)
+    said = said or _quantities(word for path, one in found for word in (path, one) if isinstance(word, str))
+    if len(named) != 1 or len(said) != 1:
+        raise UsageError(
+            f"JSON with {len(lists)} lists of hosts and {len(tables)} tables of pairs: no result of ClusterKit",
+            "its layout is not published; give the .txt file beside it",
+        )
+    _, table, names = named[0]
+    hosts = tuple(str(one.get("name", one.get("host"))) if isinstance(one, dict) else str(one) for one in names)
+    return ClusterkitMatrix(said[0], hosts, np.array(table, float))
+
+
+def _values(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """All values of a JSON text, with the keys that lead to them."""
+    yield path, value
+    if depth < MOST_NESTED and isinstance(value, dict):
+        for key, one in value.items():
+            yield from _values(one, f"{path}/{key}", depth + 1)
+
+
+def _quantities(words: Iterable[str]) -> list[str]:
+    """Which of both they speak of."""
+    text = " ".join(words).lower()
+    return [word for word in ("latency", "bandwidth") if word in text]
+
+
+def _square(value: Any) -> bool:
+    """A table of numbers with as many rows as columns."""
+    if not isinstance(value, list) or len(value) < 2:
+        return False
+    rows = all(isinstance(row, list) and len(row) == len(value) for row in value)
+    return rows and all(_number(one) for row in value for one in row)
+
+
+def _number(one: Any) -> bool:
+    return one is None or (isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e300)
+
+
+def _names(value: Any) -> bool:
+    """A list of different hosts."""
+    if not isinstance(value, list) or len(value) < 2:
+        return False
+    names = [one.get("name", one.get("host")) if isinstance(one, dict) else one for one in value]
+    return all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
+
+
+def read_clusterkit_text(data: bytes, hosts: Sequence[str]) -> Imported:
+    return _imported(parse_clusterkit_text(text_of(data)), hosts)
+
+
+def read_clusterkit_json(data: bytes, hosts: Sequence[str]) -> Imported:
+    return _imported(parse_clusterkit_json(text_of(data)), hosts)
+
+
+def _imported(found: ClusterkitMatrix, hosts: Sequence[str]) -> Imported:
+    """Its bandwidth is that of both directions at once, unless it was called with -U: who is slow is not seen."""
+    no_hosts_wanted(hosts)
+    if found.quantity == "latency":
+        kernel, size, seconds = LATENCY, 0, found.figures * 1e-6
+    else:
+        kernel, size = BIBANDWIDTH, MESSAGE
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            seconds = np.where(found.figures > 0, size / (found.figures * 1e6), np.nan)
+    n = len(found.hosts)
+    body = Body(kernel.name, kernel, matrix_cells(seconds, size), [n * (n - 1)], facts={"directions": "both"})
+    lacking = (LeftOut(0, f"{found.lacking} ranks", "their rows are missing or cut off"),) if found.lacking else ()
+    return Imported(
+        tool="clusterkit",
+        seats=tuple(Seat(host, str(rank)) for rank, host in enumerate(found.hosts)),
+        bodies=(body,),
+        left_out=(*left_out(found.foreign), *lacking),
+        missing="rows are missing" if found.lacking else "",
+    )

@@ -1,0 +1,248 @@
+"""Output of the Intel MPI Benchmarks -> numbers, in the units of its columns: us and MB/s of 10^6 bytes/s.
+
+Read are PingPong, PingPing, Sendrecv, Exchange, Uniband and Biband, with -multi too; tables of other benchmarks are
+named and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.store.importing.cells import (
+    BANDWIDTH,
+    BIBANDWIDTH,
+    EXCHANGE,
+    LATENCY,
+    Body,
+    Imported,
+    Kernel,
+    LeftOut,
+    cells_of,
+    left_out,
+    measurable,
+    ranks_named,
+    sharpest,
+    world_body,
+)
+from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, text_of
+
+MARK = marked(rb"# +Intel\(R\) MPI Benchmarks|# Benchmarking \S+")
+
+MOST_RANKS = 1 << 20
+
+_VERSION = re.compile(r"# +Intel\(R\) MPI Benchmarks ([0-9][\w.]*)")
+_BENCHMARK = re.compile(r"# Benchmarking (?:(Multi)-)?(\S+)")
+_PROCESSES = re.compile(rf"# #processes = ({INTEGER})")
+_GROUP = re.compile(rf"# Group +({INTEGER}): +((?:{INTEGER} *)+)$")
+_MODE = re.compile(r"# +MODE: (.*\S)")
+_COLUMN = re.compile(r"Group|#bytes|#repetitions|t(?:_min|_max|_avg)?\[usec\]|Mbytes/sec|Msg/sec")
+
+
+@dataclass(frozen=True)
+class ImbRow:
+    """One line of figures, one per column."""
+
+    line: int
+    values: tuple[float, ...]
+
+
+@dataclass
+class ImbTable:
+    """One benchmark. `groups`: ranks of each group of -multi."""
+
+    name: str
+    line: int
+    multi: bool = False
+    processes: int = 0
+    groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    mode: str = ""
+    columns: tuple[str, ...] = ()
+    rows: list[ImbRow] = field(default_factory=list)
+
+    def value(self, row: ImbRow, *names: str) -> float | None:
+        """The figure in the first of these columns that the table has."""
+        return next((row.values[self.columns.index(name)] for name in names if name in self.columns), None)
+
+
+@dataclass(frozen=True)
+class ImbText:
+    """All tables, and the lines that are none of theirs."""
+
+    version: str
+    tables: tuple[ImbTable, ...]
+    foreign: tuple[Foreign, ...]
+    ended: bool
+
+
+def parse_imb(text: str) -> ImbText:
+    """Read what an IMB program printed.
+
+    Raises:
+        UsageError: there is no benchmark's heading in the text.
+    """
+    tables: list[ImbTable] = []
+    foreign: list[Foreign] = []
+    version, ended = "", False
+    cut, last = not text.endswith("\n"), text.count("\n") + 1
+    for number, line in numbered(text):
+        if found := _VERSION.match(line):
+            version = found[1]
+        elif found := _BENCHMARK.match(line):
+            tables.append(ImbTable(found[2], number, bool(found[1])))
+        elif line.startswith("#") and not line.startswith("#bytes"):
+            ended = ended or "All processes entering MPI_Finalize" in line
+            _heading(tables[-1] if tables else None, line)
+        elif not line.strip() or (tables and _columns(tables[-1], line)):
+            continue
+        elif (cut and number == last) or not (tables and _row(tables[-1], number, line)):
+            foreign.append(Foreign(number, line))
+    if not tables:
+        raise UsageError("no benchmark of IMB in this text", "give all that IMB printed")
+    return ImbText(version, tuple(tables), tuple(foreign), ended)
+
+
+def _heading(table: ImbTable | None, line: str) -> None:
+    if table is None:
+        return
+    if found := _PROCESSES.match(line):
+        table.processes = int(found[1])
+    elif found := _GROUP.match(line):
+        table.groups[int(found[1])] = tuple(map(int, found[2].split()))
+    elif found := _MODE.match(line):
+        table.mode = found[1]
+
+
+def _columns(table: ImbTable, line: str) -> bool:
+    names = line.split()
+    if not names or not all(_COLUMN.fullmatch(name) for name in names):
+        return False
+    if not table.columns:
+        table.columns = tuple(names)
+    return table.columns == tuple(names)
+
+
+def _row(table: ImbTable, number: int, line: str) -> bool:
+    values = figures(line.split())
+    if values is None or not table.columns or len(values) != len(table.columns):
+        return False
+    table.rows.append(ImbRow(number, tuple(values)))
+    return True
+
+
+@dataclass(frozen=True)
+class _Benchmark:
+    """`messages`: how many of them a rank sends in the time that is printed, `ways`: how often bytes are counted."""
+
+    kernel: Kernel
+    messages: int = 1
+    ways: int = 1
+
+
+_KNOWN: Mapping[str, _Benchmark] = {
+    "PingPong": _Benchmark(LATENCY),
+    "PingPongSpecificSource": _Benchmark(LATENCY),
+    "PingPongAnySource": _Benchmark(LATENCY),
+    "PingPing": _Benchmark(EXCHANGE),
+    "PingPingSpecificSource": _Benchmark(EXCHANGE),
+    "PingPingAnySource": _Benchmark(EXCHANGE),
+    "Sendrecv": _Benchmark(EXCHANGE, ways=2),
+    "Exchange": _Benchmark(EXCHANGE, messages=2, ways=4),  # with both neighbours, which of two ranks are the same
+    "Uniband": _Benchmark(BANDWIDTH),
+    "Biband": _Benchmark(BIBANDWIDTH, ways=2),
+}
+_HALF = 0.005  # of the last digit of two behind the point
+
+
+def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Each benchmark becomes a row: of pairs where a line is that of two ranks, else of all of them together."""
+    found = parse_imb(text_of(data))
+    bodies: list[Body] = []
+    left: list[LeftOut] = [*left_out(found.foreign)]
+    ranks = 2
+    for table in found.tables:
+        if table.name not in _KNOWN:
+            left.append(LeftOut(table.line, f"Benchmarking {table.name}", "not a benchmark whose figures are of pairs"))
+            continue
+        ranks = max(ranks, _ranks(table))
+        bodies += _bodies(table, _KNOWN[table.name], left)
+    return Imported(
+        tool=f"imb {found.version}".strip(),
+        seats=ranks_named(ranks, hosts),
+        bodies=tuple(bodies),
+        left_out=tuple(sorted(left, key=lambda one: one.line)),
+        missing="" if found.ended else "its end is missing",
+    )
+
+
+def _ranks(table: ImbTable) -> int:
+    named = max((rank for group in table.groups.values() for rank in group), default=1) + 1
+    if max(named, table.processes) > MOST_RANKS:
+        raise UsageError(f"line {table.line}: {max(named, table.processes)} ranks", "the text is damaged")
+    return max(named, table.processes)
+
+
+def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list[Body]:
+    """Lines of a group or of the only two ranks are those of a pair; the others are one figure for all ranks."""
+    entries, fabric = [], []
+    counts: list[int] = []
+    for row in table.rows:
+        size, repetitions = table.value(row, "#bytes"), table.value(row, "#repetitions")
+        times = _times(table, benchmark, row)
+        if size is None or not 0 <= size < 1 << 62 or "mean" not in times:
+            left.append(LeftOut(row.line, " ".join(f"{value:g}" for value in row.values), "no figure above 0"))
+            continue
+        pair = _pair(table, row)
+        if pair is None:
+            fabric.append((int(size), times))
+        else:
+            entries.append((*pair, int(size), times["mean"]))
+            counts.append(int(min(max(repetitions or 1, 1), 1 << 31)))
+    facts: dict[str, Any] = {"benchmark": table.name} | ({"mode": table.mode} if table.mode else {})
+    bodies = []
+    if entries:
+        cells = cells_of(entries, count=counts)
+        ends = len({entry[:2] for entry in entries})
+        pattern = "pair" if ends == 1 else "pairs"
+        bodies.append(Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], pattern=pattern, facts=facts))
+    if fabric:
+        bodies.append(world_body(benchmark.kernel.name, benchmark.kernel, fabric, **facts))
+    return bodies
+
+
+def _pair(table: ImbTable, row: ImbRow) -> tuple[int, int] | None:
+    """Whose figure it is; None where it is that of several pairs."""
+    group = table.value(row, "Group")
+    groups = list(table.groups.values())
+    if group is not None:
+        ranks = table.groups.get(int(group), ()) if group == group else ()
+    elif table.multi:
+        ranks = groups[0] if len(groups) == 1 else ()
+    else:
+        ranks = (0, 1) if table.processes == 2 else ()
+    return (ranks[0], ranks[1]) if len(ranks) == 2 and ranks[0] != ranks[1] else None
+
+
+def _times(table: ImbTable, benchmark: _Benchmark, row: ImbRow) -> dict[str, float]:
+    """Seconds per message. A time says it to 10 ns; a rate says more where messages are long."""
+    size = table.value(row, "#bytes") or 0.0
+    time, rate = table.value(row, "t[usec]", "t_avg[usec]"), table.value(row, "Mbytes/sec")
+    messages = table.value(row, "Msg/sec")
+    pairs = max(1, table.processes // 2) if not table.multi else 1
+    one = benchmark.ways * pairs
+    found: dict[str, float | None] = {}
+    if benchmark.kernel.quantity == "latency":
+        scale = 1e-6 / benchmark.messages
+        found["mean"] = None if time is None else time * scale
+        for name, column in (("min", "t_min[usec]"), ("max", "t_max[usec]")):
+            value = table.value(row, column)
+            found[name] = None if value is None else value * scale
+    else:
+        found["mean"] = sharpest(
+            (rate, _HALF, size * one / (rate * 1e6) if rate else 0.0),
+            (messages, 0.5, one / messages if messages else 0.0),
+        )
+    return {name: value for name, value in found.items() if value is not None and measurable(value)}

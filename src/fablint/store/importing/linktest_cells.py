@@ -1,0 +1,156 @@
+"""LinkTest's logs and result files -> cells. A figure is half a round trip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fablint.errors import UsageError
+from fablint.store.importing.cells import (
+    LATENCY,
+    Body,
+    Imported,
+    Ints,
+    Order,
+    Seat,
+    cells_of,
+    left_out,
+    matrix_cells,
+    measurable,
+    no_hosts_wanted,
+    ranks_named,
+    world_body,
+)
+from fablint.store.importing.lines import INTEGER, marked, text_of
+from fablint.store.importing.linktest import LinktestLog, SlowPair, Step, parse_linktest
+from fablint.store.importing.sion import MAGIC, LinktestSion, parse_sion
+
+MARK = marked(
+    rb" *(?:linktest: \w|(?:Parallel|Serial) +PingPong for step|(?:Parallel|Serial) Results for step|"
+    rb"RESULT: (?:Min|Avg|Max) Time)"
+)
+SION = MAGIC
+
+_RETEST = "latency-retest"
+
+
+def read_sion(data: bytes, hosts: Sequence[str]) -> Imported:
+    """All pairs, and those that were slowest once more."""
+    no_hosts_wanted(hosts)
+    found = parse_sion(data)
+    n = len(found.hosts)
+    body = _sweep(found, n)
+    slowest = _once_more(found.retest_src, found.retest_dst, found.retest_seconds.tolist(), found.size)
+    return Imported(
+        tool="linktest " + ".".join(map(str, found.version[:2])),
+        seats=tuple(Seat(host, str(rank)) for rank, host in enumerate(found.hosts)),
+        bodies=(body, *([slowest] if len(slowest.cells) else [])),
+    )
+
+
+def _sweep(found: LinktestSion, n: int) -> Body:
+    """In every step all ranks are in pairs; each pair is measured from one end and then from the other."""
+    steps = max(1, n - 1)
+    cells = matrix_cells(found.seconds, found.size, np.clip(found.step - 1, 0, steps - 1), max(1, found.messages))
+    order: Order = "serial" if found.serial else "parallel"
+    planned = np.bincount(np.clip(found.step - 1, 0, steps - 1)[~np.eye(n, dtype=bool)], minlength=steps)
+    return Body("latency", LATENCY, cells, planned.tolist(), order, facts={"directions": "both"})
+
+
+def _once_more(src: Ints, dst: Ints, seconds: Sequence[float], size: int, name: str = _RETEST) -> Body:
+    """Pairs that were measured again, one after the other."""
+    good = [at for at, value in enumerate(seconds) if measurable(value)]
+    entries = [(int(src[at]), int(dst[at]), size, seconds[at]) for at in good]
+    cells = cells_of(entries, list(range(len(entries))))
+    facts = {"retest_of": "latency", "directions": "one"}
+    return Body(name, LATENCY, cells, [1] * len(entries), "serial", "rounds", facts)
+
+
+def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
+    """What LinkTest printed. In parallel it names only the slowest pairs; of the others it gives the extremes.
+
+    The slowest were chosen because they were slow, so that nobody can be judged by them alone: they are kept as
+    retests of a row `latency`, which a parallel log does not have.
+    """
+    log = parse_linktest(text_of(data))
+    size, ranks = _size(log), _ranks(log)
+    if size is None:
+        raise UsageError("the log does not say the message length", "give all that linktest printed")
+    bodies = [*_serial(log, size, ranks), *_slowest(log, size), *_steps(log, size)]
+    paired = bool(log.pairs)
+    return Imported(
+        tool=f"linktest {'1' if 'Number of MPI-Task' in log.facts else '2'}",
+        seats=_seats(log.hosts, ranks, hosts),
+        bodies=tuple(body for body in bodies if len(body.cells)),
+        left_out=left_out(log.foreign),
+        missing="" if paired else "a log of parallel steps names the slowest pairs only: give the .sion file",
+    )
+
+
+def _size(log: LinktestLog) -> int | None:
+    """From the header, else from a time and the rate beside it."""
+    if found := re.match(rf"({INTEGER}) Bytes", log.facts.get("Message length", "")):
+        return int(found[1])
+    figure = next((step.avg for step in log.steps if step.avg.seconds > 0), None)
+    return round(figure.seconds * figure.rate) if figure else None
+
+
+def _ranks(log: LinktestLog) -> int:
+    said = log.facts.get("Number of MPI-Task", "")
+    named = [rank for pair in log.pairs for rank in (pair.src, pair.dst)]
+    named += [rank for pair in log.slowest for rank in (pair.src, pair.dst)]
+    count = max([int(said) if re.fullmatch(INTEGER, said) else 2, *(rank + 1 for rank in (*named, *log.hosts))])
+    if count > 1 << 24:
+        raise UsageError(f"rank {count - 1} is more than LinkTest can have", "the log is damaged")
+    return count
+
+
+def _seats(known: Mapping[int, str], ranks: int, hosts: Sequence[str]) -> tuple[Seat, ...]:
+    if len(known) < ranks:  # its stderr, which names them, is not in the text
+        return ranks_named(ranks, hosts)
+    no_hosts_wanted(hosts)
+    return tuple(Seat(known[rank], str(rank)) for rank in range(ranks))
+
+
+def _serial(log: LinktestLog, size: int, ranks: int) -> list[Body]:
+    """The steps of a serial sweep, which list every pair."""
+    if not log.pairs:
+        return []
+    starts = [step.line for step in log.steps if step.serial]  # the line of its sums, behind its pairs
+    kept = [pair for pair in log.pairs if measurable(pair.figure.seconds) and pair.src != pair.dst]
+    rounds = np.searchsorted(starts, [pair.line for pair in kept]).tolist()
+    entries = [(pair.src, pair.dst, size, pair.figure.seconds) for pair in kept]
+    cells = cells_of(entries, rounds, _iterations(log))
+    planned = [ranks] * max(ranks - 1, max(rounds, default=0) + 1)
+    return [Body("latency", LATENCY, cells, planned, "serial", facts={"directions": "both"})]
+
+
+def _iterations(log: LinktestLog) -> int:
+    said = log.facts.get("Number of Iteration", "")
+    return max(1, int(said)) if re.fullmatch(INTEGER, said) else 1
+
+
+def _slowest(log: LinktestLog, size: int) -> list[Body]:
+    def body(name: str, pairs: Sequence[SlowPair], seconds: Sequence[float]) -> Body:
+        src, dst = (np.array([getattr(pair, end) for pair in pairs], np.int64) for end in ("src", "dst"))
+        return _once_more(src, dst, seconds, size, name)
+
+    pairs = [pair for pair in log.slowest if pair.src != pair.dst]
+    again = [pair for pair in pairs if pair.second is not None]
+    bodies = [body(_RETEST, again, [pair.second.seconds for pair in again if pair.second])]
+    if not log.pairs:  # else the first times are in the steps
+        bodies.append(body("latency-slowest", pairs, [pair.first.seconds for pair in pairs]))
+    return bodies
+
+
+def _steps(log: LinktestLog, size: int) -> list[Body]:
+    """Shortest, mean and longest time of the pairs of each step."""
+
+    def seconds(step: Step) -> dict[str, float]:
+        return {"min": step.min.seconds, "mean": step.avg.seconds, "max": step.max.seconds}
+
+    found = [seconds(step) for step in log.steps]
+    entries = [(size, one) for one in found if all(map(measurable, one.values()))]
+    return [world_body("steps", LATENCY, entries)] if entries else []

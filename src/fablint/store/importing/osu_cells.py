@@ -1,0 +1,292 @@
+"""OSU tables -> cells: of one pair of ranks each, or of many where the program prints one figure for all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from fablint.store.importing.cells import (
+    BANDWIDTH,
+    BIBANDWIDTH,
+    LATENCY,
+    Body,
+    Cells,
+    Imported,
+    Kernel,
+    LeftOut,
+    Seat,
+    left_out,
+    measurable,
+    ranks_named,
+    sharpest,
+    world_body,
+)
+from fablint.store.importing.lines import marked, text_of
+from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
+
+MARK = marked(rb" *# (?:OSU (?:MPI|One Sided)|Size +\S.*(?:\(us\)|MB/s))")
+
+Payload = Literal["src", "dst", "both", "none"]
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What a title stands for. `ways`: how many directions its bandwidth adds up; `many`: it may be of many pairs."""
+
+    kernel: Kernel
+    ways: int = 1
+    many: bool = False
+    collective: bool = False
+
+
+def _latency(name: str, payload: Payload = "both", **more: bool) -> _Test:
+    return _Test(Kernel(name, "latency", payload), **more)
+
+
+def _stream(name: str, payload: Payload = "src", ways: int = 1) -> _Test:
+    return _Test(Kernel(name, "bandwidth", payload), ways)
+
+
+# By the words of the title between `OSU MPI` and `Test`. Those of which a figure is no time of a message are missing.
+_TESTS: Mapping[str, _Test] = {
+    "latency": _Test(LATENCY),
+    "bandwidth": _Test(BANDWIDTH),
+    "bi-directional bandwidth": _Test(BIBANDWIDTH, ways=2),
+    "multi latency": _Test(LATENCY, many=True),
+    "multiple bandwidth / message rate": _Test(BANDWIDTH, many=True),
+    "multi-threaded latency": _latency("latency_mt"),
+    "multi-process latency": _latency("latency_mp"),
+    "latency persistent": _latency("latency_persistent"),
+    "bandwidth persistent": _stream("bandwidth_persistent"),
+    "bi-directional bandwidth persistent": _stream("bibandwidth_persistent", "both", ways=2),
+    "put latency": _latency("put_latency", "src"),
+    "put bandwidth": _stream("put_bandwidth"),
+    "put bi-directional bandwidth": _stream("put_bibandwidth", "both", ways=2),
+    "get latency": _latency("get_latency", "dst"),
+    "get bandwidth": _stream("get_bandwidth", "dst"),
+    "accumulate latency": _latency("accumulate", "src"),
+    "get accumulate latency": _latency("get_accumulate"),
+    "compare and swap latency": _latency("cas"),
+    "fetch and op latency": _latency("fop"),
+    "barrier latency": _latency("barrier", "none", collective=True),
+    "broadcast latency": _latency("bcast", collective=True),
+    "allreduce latency": _latency("allreduce", collective=True),
+    "allgather latency": _latency("allgather", collective=True),
+    "all-to-all personalized exchange latency": _latency("alltoall", collective=True),
+}
+_WORDS = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
+_WIN = {"MPI_Win_create": "create", "MPI_Win_allocate": "allocate", "MPI_Win_create_dynamic": "dynamic"}
+_SYNC = {
+    "MPI_Win_lock/unlock": "lock",
+    "MPI_Win_flush": "flush",
+    "MPI_Win_flush_local": "flush_local",
+    "MPI_Win_lock_all/unlock_all": "lock_all",
+    "MPI_Win_post/start/complete/wait": "pscw",
+    "MPI_Win_fence": "fence",
+}
+_LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")
+_RATES = ("Bandwidth (MB/s)", "MB/s")
+_US, _MB = 1e-6, 1e6
+_HALF = 0.005  # of the last digit of two behind the point
+
+
+def read_osu(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Tables of the same test become one row, a table the cells of one pair.
+
+    A table below a line `hostA,hostB`, as Latency_Test writes it, is one program start for that pair; the hosts in
+    the order in which they appear are those of the job.
+    """
+    found = parse_osu(text_of(data))
+    reader = _Reader(found, hosts)
+    for table in _without_twins(found.tables):
+        reader.take(table)
+    order = list(dict.fromkeys(host for launch in found.launches for host in launch.hosts))
+    left = [*left_out(found.foreign), *reader.left]
+    left += [LeftOut(found.launches[at].line, ",".join(found.launches[at].hosts), "no figures") for at in reader.empty]
+    return Imported(
+        tool=" ".join(["osu", *sorted({table.version for table in found.tables if table.version})]),
+        seats=tuple(reader.seats),
+        bodies=reader.bodies(),
+        left_out=tuple(sorted(left, key=lambda one: one.line)),
+        missing=reader.missing(),
+        launch="pair" if found.launches else "all",
+        allocation=tuple(order) if len(order) > 2 else (),
+    )
+
+
+def _without_twins(tables: Sequence[OsuTable]) -> list[OsuTable]:
+    """-V prints what it measured twice, as MB/s and then as messages/s, which has more digits where they are few."""
+
+    def twins(one: OsuTable, other: OsuTable) -> bool:
+        same = (one.title, one.windows, one.launch) == (other.title, other.windows, other.launch) and one.windows
+        return bool(same) and one.columns[0].startswith("MB/s") and other.columns[0].startswith("Messages/s")
+
+    following = [*tables[1:], None]
+    return [one for one, other in zip(tables, following, strict=True) if other is None or not twins(one, other)]
+
+
+@dataclass
+class _Gathered:
+    """The cells of all tables of one test."""
+
+    test: _Test
+    facts: Mapping[str, Any]
+    launches: list[int] = field(default_factory=list)
+    entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # src, dst, launch, size
+    seconds: list[Mapping[str, float]] = field(default_factory=list)
+
+
+class _Reader:
+    """Takes the tables one by one."""
+
+    def __init__(self, found: OsuText, hosts: Sequence[str]) -> None:
+        self.found, self.hosts = found, hosts
+        self.left: list[LeftOut] = []
+        self.gathered: dict[str, _Gathered] = {}
+        self.world: list[Body] = []
+        self.seats: dict[Seat, int] = {}
+        full = {table.launch for table in found.tables if table.rows}
+        self.empty = [at for at in range(len(found.launches)) if at not in full]
+        for launch in found.launches:
+            for host in launch.hosts:
+                self._seat(Seat(host))
+        if hosts or any(table.launch is None for table in found.tables):
+            most = max((_pairs(table) or 1 for table in found.tables), default=1)
+            for seat in ranks_named(max(len(hosts), 2 * most), hosts):
+                self._seat(seat)
+
+    def _seat(self, seat: Seat) -> int:
+        return self.seats.setdefault(seat, len(self.seats))
+
+    def missing(self) -> str:
+        if self.empty:
+            empty, launches = self.empty, self.found.launches
+            first = launches[empty[0]].line
+            return f"{len(empty)} of {len(launches)} pairs have no figures, the first is on line {first}"
+        return "the last line is cut off" if self.found.truncated else ""
+
+    def take(self, table: OsuTable) -> None:
+        test, memory = _test(table)
+        if reason := self._unfit(table, test):
+            self.left.append(LeftOut(table.line, table.title or "a table without a title", reason))
+            return
+        assert test is not None
+        facts = _facts(table) | ({"memory": memory} if memory else {})
+        for at in range(max(1, len(table.windows))):
+            own = facts | ({"window": table.windows[at]} if table.windows else {})
+            figures = [(row, _seconds(table, test, row, at)) for row in table.rows]
+            self.left += [LeftOut(row.line, _words(row), "no figure above 0") for row, one in figures if not one]
+            known = [(row.size or 0, one) for row, one in figures if one]
+            if test.collective or self._many(table, test):
+                self.world += [world_body(test.kernel.name, test.kernel, known, **own)] if known else []
+            else:
+                self._gather(table, test, own, known)
+
+    def _many(self, table: OsuTable, test: _Test) -> bool:
+        return test.many and (_pairs(table) or (len(self.hosts) // 2 if table.launch is None else 1)) > 1
+
+    def _unfit(self, table: OsuTable, test: _Test | None) -> str:
+        """Why the table cannot be imported; empty where it can."""
+        if test is None:
+            return "not a test whose figures are times of messages"
+        names = _LATENCIES if test.kernel.quantity == "latency" else _RATES
+        if not table.windows and table.columns[0] not in names:
+            return f"the column '{table.columns[0]}' is not the title's: fan-in and fan-out print MB/s under it"
+        unknown = test.collective or (test.many and _pairs(table) is None)
+        if unknown and table.launch is None and not self.hosts:
+            return "it does not say how many ranks it had: name their hosts with --hosts"
+        if any(row.size is None for row in table.rows) and test.kernel.name != "barrier":
+            return "it has no sizes"
+        return ""
+
+    def _gather(
+        self, table: OsuTable, test: _Test, facts: Mapping[str, Any], figures: Sequence[tuple[int, dict[str, float]]]
+    ) -> None:
+        key = repr((test.kernel.name, sorted(facts.items())))
+        gathered = self.gathered.setdefault(key, _Gathered(test, facts))
+        launch, ends = table.launch, (0, 1)
+        if launch is None:
+            launch = len(self.found.launches) + len(gathered.launches)
+        else:
+            one, other = (Seat(host) for host in self.found.launches[launch].hosts)
+            ends = self._seat(one), self._seat(other)
+        if launch not in gathered.launches:
+            gathered.launches.append(launch)
+        gathered.entries += [(*ends, launch, size) for size, _ in figures]
+        gathered.seconds += [seconds for _, seconds in figures]
+
+    def bodies(self) -> tuple[Body, ...]:
+        """A row of each test. What was started and said nothing may have been any of them."""
+        return (*(self._body(one) for one in self.gathered.values() if one.entries), *self.world)
+
+    def _body(self, one: _Gathered) -> Body:
+        order = sorted({*one.launches, *self.empty})
+        number = {launch: at for at, launch in enumerate(order)}
+        entries = np.array(one.entries, np.int64)
+        rounds = np.array([number[launch] for launch in entries[:, 2].tolist()], np.int64)
+        names = sorted({name for seconds in one.seconds for name in seconds})
+        seconds = {name: np.array([found.get(name, np.nan) for found in one.seconds]) for name in names}
+        ones = np.ones(len(entries), np.int64)
+        cells = Cells(entries[:, 0], entries[:, 1], entries[:, 3], rounds, ones, seconds)
+        pattern = "all-pairs" if self.found.launches else "pair"
+        return Body(one.test.kernel.name, one.test.kernel, cells, [1] * len(order), "serial", pattern, one.facts)
+
+
+def _test(table: OsuTable) -> tuple[_Test | None, str]:
+    """The test of a title, and the memory that it names. Without a title the column tells."""
+    if not table.title:
+        latency = bool(table.columns) and table.columns[0] in _LATENCIES
+        return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
+    words = _WORDS.match(table.title)
+    if words is None:
+        return None, ""
+    memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(words[1] or "", "")
+    return _TESTS.get(words[2].lower().replace("_", " ")), memory
+
+
+def _pairs(table: OsuTable) -> int | None:
+    said = table.facts.get("pairs", "")
+    return min(int(said), 1 << 20) if said.isdecimal() and len(said) < 9 and int(said) else None
+
+
+def _facts(table: OsuTable) -> dict[str, Any]:
+    """What tables must have in common to be one row."""
+    facts: dict[str, Any] = {"osu_version": table.version} if table.version else {}
+    found = table.facts
+    facts |= {"datatype": found["Datatype"]} if found.get("Datatype", "MPI_CHAR") != "MPI_CHAR" else {}
+    facts |= {"win": _WIN.get(found["Window creation"], "")} if "Window creation" in found else {}
+    facts |= {"sync": _SYNC.get(found["Synchronization"], "")} if "Synchronization" in found else {}
+    window = found.get("window size", "")
+    facts |= {"window": int(window)} if window.isdecimal() and 0 < len(window) < 9 else {}
+    return facts
+
+
+def _seconds(table: OsuTable, test: _Test, row: OsuRow, at: int) -> dict[str, float]:
+    """Times of a message, by statistic; of a mean pair where the figure is of many."""
+    value, size = row.values[at], row.size or 0
+    if test.kernel.quantity == "latency":
+        tails = {"mean": value}
+        tails |= {name: _tail(table, row, f"{word} Tail Lat(us)") for name, word in (("median", "P50"), ("p99", "P99"))}
+        found = {name: one * _US for name, one in tails.items() if one is not None}
+        found = {name: one for name, one in found.items() if measurable(one)}
+        return found if "mean" in found else {}
+    pairs = (_pairs(table) or 1) * test.ways
+    rate = _tail(table, row, "Messages/s") if not table.windows else None
+    if table.windows and table.columns[at].startswith("Messages/s"):
+        value, rate = None, value
+    mean = sharpest(
+        (value, _HALF, size * pairs / (value * _MB) if value else 0.0), (rate, _HALF, pairs / rate if rate else 0.0)
+    )
+    return {} if mean is None else {"mean": mean}
+
+
+def _tail(table: OsuTable, row: OsuRow, name: str) -> float | None:
+    return row.values[table.columns.index(name)] if name in table.columns else None
+
+
+def _words(row: OsuRow) -> str:
+    return " ".join(str(one) for one in (row.size, *row.values) if one is not None)

@@ -1,0 +1,265 @@
+"""Files that were read -> `model.Run`, in the shape of docs/reference/run-format.md.
+
+Bodies of several files that measured the same in the same way become one row: pairs that the one lacks are added,
+pairs that several have become repeats.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat
+from fablint.version import __version__
+
+MATRIX_CELLS = 1 << 22  # a matrix of up to so many cells is written whatever it lacks: 16 MiB a statistic
+SPARSE = 8  # beyond that, one that would hold more than this many cells for each that was measured is a list
+
+
+def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[str] = ()) -> Run:
+    """The run that these files make together; `names` are theirs.
+
+    Raises:
+        UsageError: they are of different tools, or hold no figures.
+    """
+    _refuse_different(names, files)
+    seats = list(dict.fromkeys(seat for one in files for seat in one.seats))
+    index = {seat: rank for rank, seat in enumerate(seats)}
+    groups: dict[tuple[Any, ...], list[Body]] = {}
+    for one in files:
+        place = np.array([index[seat] for seat in one.seats], np.int64)
+        for body in one.bodies:
+            if len(body.cells):
+                groups.setdefault(body.alike, []).append(_seated(body, place))
+    if not groups:
+        raise UsageError(f"{names[0]}: no figure of it can be used", _first_reason(files[0]))
+    rows, taken = [], set[str]()
+    for bodies in groups.values():
+        name = _free_name(bodies[0].name, taken)
+        rows.append(_row(name, bodies, len(seats)))
+        taken.add(name)
+    attributes = _attributes(names, files, seats)
+    missing = attributes["imported"]["missing"]
+    whole = not missing and all(row.attributes["state"] == "complete" for row in rows)
+    attributes |= {
+        "state": "complete" if whole else "interrupted",
+        "rows": [row.name for row in rows],
+        "command": ["fablint", "import", *(command or names)],
+    }
+    return Run(None, attributes, tuple(rows), tuple(missing))
+
+
+def _refuse_different(names: Sequence[str], files: Sequence[Imported]) -> None:
+    for name, one in zip(names, files, strict=True):
+        if one.tool.split()[0] != files[0].tool.split()[0]:
+            raise UsageError(
+                f"{names[0]} is output of {files[0].tool} and {name} of {one.tool}", "import them one by one"
+            )
+
+
+def _first_reason(one: Imported) -> str:
+    """Why, in the words of the first line that was left out because of what it says."""
+    reasons = [line for line in one.left_out if line.why != LeftOut.why] or list(one.left_out)
+    return (
+        f"line {reasons[0].line}, '{reasons[0].text[:60]}': {reasons[0].why}" if reasons else "it has no measured pair"
+    )
+
+
+def _attributes(names: Sequence[str], files: Sequence[Imported], seats: Sequence[Seat]) -> dict[str, Any]:
+    """Of the root group, but for what the rows decide."""
+    hosts = list(dict.fromkeys(seat.host for seat in seats))
+    number = {host: at for at, host in enumerate(hosts)}
+    lines = [
+        {"file": name, "line": line.line, "text": line.text[:200], "why": line.why}
+        for name, one in zip(names, files, strict=True)
+        for line in one.left_out
+    ]
+    attributes: dict[str, Any] = {
+        "format": 1,
+        "creator": f"fablint {__version__}",
+        "ranks": len(seats),
+        "hosts": hosts,
+        "rank_host": [number[seat.host] for seat in seats],
+        "shared_files": True,
+        "imported": {
+            "tool": ", ".join(dict.fromkeys(one.tool for one in files)),
+            "files": list(names),
+            "lines_left_out": lines,
+            "missing": [
+                f"{Path(name).name}: {one.missing}" for name, one in zip(names, files, strict=True) if one.missing
+            ],
+            "launch": "pair" if any(one.launch == "pair" for one in files) else "all",
+        },
+    }
+    if allocations := [list(one.allocation) for one in files if one.allocation]:
+        attributes["allocations"] = allocations
+    return attributes
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    return next(
+        name for name in itertools.chain([wanted], (f"{wanted}-{n}" for n in itertools.count(2))) if name not in taken
+    )
+
+
+def _seated(body: Body, place: Ints) -> Body:
+    """The same with the ranks of the run in place of the file's."""
+    cells = body.cells
+    dst = np.where(cells.dst == EVERYBODY, EVERYBODY, place[np.maximum(cells.dst, 0)])
+    moved = Cells(place[cells.src], dst, cells.size, cells.round, cells.count, cells.seconds)
+    return Body(body.name, body.kernel, moved, body.planned, body.order, body.pattern, body.facts)
+
+
+def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
+    """One row of bodies that are alike. A repeat is the second, third, ... time that a pair was measured."""
+    cells, planned = _joined(bodies)
+    sizes, at = np.unique(cells.size, return_inverse=True)
+    repeat = _times_before(np.stack([cells.src, cells.dst, at]))
+    repeats = int(repeat.max()) + 1
+    body = bodies[0]
+    if body.pattern == "world":
+        arrays, layout, planned = _world(cells, at, repeat, sizes, ranks), "list", [1] * repeats
+        repeats = 1
+    elif body.pattern != "all-pairs":
+        arrays, layout, repeats = _listed(cells, cells.round, at, sizes, ranks), "list", 1
+    elif _worth_a_matrix(ranks, sizes.size, repeats, len(cells)):
+        arrays, layout = _matrix(cells, at, repeat, sizes, ranks), "matrix"
+    else:
+        arrays, layout, repeats = _listed(cells, _matchings(cells, repeat, ranks), at, sizes, ranks), "list", 1
+        planned = [int(count) for count in (arrays["dst"] >= 0).sum(axis=0)]
+    measured = int(np.unique(np.stack([cells.src, cells.dst, repeat]), axis=1).shape[1])
+    attributes = _row_attributes(body, cells, sizes) | {
+        "layout": layout,
+        "repeats": repeats,
+        "rounds": len(planned),
+        "cells_per_round": planned[0] if len(set(planned)) == 1 else planned,
+        "state": "complete" if measured == sum(planned) else "interrupted",
+    }
+    if layout == "list" and body.pattern == "all-pairs":
+        attributes["pattern"] = "rounds"
+    if attributes["state"] != "complete":
+        attributes["reason"] = f"{measured} of {sum(planned)} cells are in the files"
+    return Row(name, attributes, {"size": sizes, **arrays})
+
+
+def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
+    """Their cells one after the other, and the cells of every round: the rounds of a file follow those of the last."""
+    planned: list[int] = []
+    rounds = []
+    for body in bodies:
+        rounds.append(body.cells.round + len(planned))
+        planned += [int(cells) for cells in body.planned]
+    parts = [body.cells for body in bodies]
+    statistics = sorted({name for part in parts for name in part.seconds})
+    seconds = {
+        name: np.concatenate([part.seconds.get(name, np.full(len(part), np.nan)) for part in parts])
+        for name in statistics
+    }
+    src, dst, size, count = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "size", "count")
+    )
+    return Cells(src, dst, size, np.concatenate(rounds), count, seconds), planned
+
+
+def _times_before(keys: Ints) -> Ints:
+    """(K,) how often each column of `keys` (rows, K) stood there before."""
+    order = np.lexsort(keys[::-1])  # stable: equal ones stay in their order
+    sorted_keys = keys[:, order]
+    new = np.ones(order.size, bool)
+    new[1:] = (sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)
+    start = np.maximum.accumulate(np.where(new, np.arange(order.size), 0))
+    before = np.empty(order.size, np.int64)
+    before[order] = np.arange(order.size) - start
+    return before
+
+
+def _worth_a_matrix(ranks: int, sizes: int, repeats: int, cells: int) -> bool:
+    return ranks * ranks * sizes * repeats <= max(MATRIX_CELLS, SPARSE * cells)
+
+
+def _filled(cells: Cells, place: tuple[Ints, ...], shape: tuple[int, ...]) -> dict[str, Any]:
+    """`time_*` and `count` with the cells in their places."""
+    arrays: dict[str, Any] = {}
+    for name, seconds in cells.seconds.items():
+        arrays[f"time_{name}"] = np.full(shape, np.nan, np.float32)
+        arrays[f"time_{name}"][place] = seconds
+    arrays["count"] = np.zeros(shape, np.uint32)
+    arrays["count"][place] = np.clip(cells.count, 1, np.iinfo(np.uint32).max)
+    return arrays
+
+
+def _matrix(cells: Cells, at: Ints, repeat: Ints, sizes: Ints, ranks: int) -> dict[str, Any]:
+    repeats = int(repeat.max()) + 1
+    arrays = _filled(cells, (repeat, cells.src, cells.dst, at), (repeats, ranks, ranks, sizes.size))
+    arrays["round"] = np.full((repeats, ranks, ranks), -1, np.int32)
+    arrays["round"][repeat, cells.src, cells.dst] = cells.round
+    return arrays
+
+
+def _world(cells: Cells, at: Ints, repeat: Ints, sizes: Ints, ranks: int) -> dict[str, Any]:
+    """A column for each time that it was measured."""
+    rounds = int(repeat.max()) + 1
+    arrays = _filled(cells, (cells.src, repeat, at), (ranks, rounds, sizes.size))
+    arrays["dst"] = np.full((ranks, rounds), EVERYBODY, np.int32)
+    return arrays
+
+
+def _matchings(cells: Cells, repeat: Ints, ranks: int) -> Ints:
+    """(K,) rounds for few pairs among many ranks: each pair has the first in which both its ends are free."""
+    low, high = np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)
+    pairs, first, pair = np.unique(np.stack([low, high, repeat]), axis=1, return_index=True, return_inverse=True)
+    busy = [0] * ranks  # a bit for every round
+    column = np.empty(pairs.shape[1], np.int64)
+    for number in np.argsort(first, kind="stable"):  # in the order of the file
+        a, b = int(pairs[0, number]), int(pairs[1, number])
+        taken = busy[a] | busy[b]
+        free = ~taken & (taken + 1)
+        busy[a] |= free
+        busy[b] |= free
+        column[number] = free.bit_length() - 1
+    return np.asarray(column[pair.reshape(-1)])
+
+
+def _listed(cells: Cells, column: Ints, at: Ints, sizes: Ints, ranks: int) -> dict[str, Any]:
+    rounds = int(column.max()) + 1
+    arrays = _filled(cells, (cells.src, column, at), (ranks, rounds, sizes.size))
+    arrays["dst"] = np.full((ranks, rounds), -1, np.int32)
+    arrays["dst"][cells.src, column] = cells.dst
+    return arrays
+
+
+def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
+    """All but what the layout decides."""
+    kernel, facts = body.kernel, dict(body.facts)
+    forward = bool((cells.src < cells.dst).all())
+    directions = facts.pop("directions", "forward" if forward else "both")
+    options = " ".join(str(word) for key, value in facts.items() for word in (f"--{key.replace('_', '-')}", value))
+    return {
+        "kernel": kernel.name,
+        "quantity": kernel.quantity,
+        "payload": kernel.payload,
+        "pattern": body.pattern,
+        "transport": "mpi",
+        "memory": "host",
+        "order": body.order,
+        "options": f"{kernel.name} --pattern {body.pattern} {options}".strip(),
+        "directions": directions,
+        "seed": 0,
+        "windows": [1] * sizes.size,
+        "warmup": 0,
+        "stop": {"samples": None, "budget_s": None, "precision": None, "iterations": None},
+        "validate": False,
+        **_spread(facts, sizes.size),
+    }
+
+
+def _spread(facts: Mapping[str, Any], sizes: int) -> dict[str, Any]:
+    """The window that a file names is that of every size."""
+    own = {name: value for name, value in facts.items() if name != "window"}
+    return own | ({"windows": [int(facts["window"])] * sizes} if "window" in facts else {})

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fablint.errors import UsageError
 from fablint.model import Run
 from fablint.simulate import CHECK_ROWS, Fault, Noise, SimulatedRow, full_mesh, simulate
-from fablint.simulate.simulate import schedule
+from fablint.simulate.rounds import schedule
 
-SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0)
+SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)
 RUN_FORMAT = Path(__file__).parents[2] / "docs" / "reference" / "run-format.md"
 
 

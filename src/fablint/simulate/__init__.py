@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from fablint.simulate.fabric import Fabric, full_mesh
+from fablint.simulate.fabric import Fabric
+from fablint.simulate.fabrics import dragonfly, fat_tree, full_mesh, multi_rail, torus
 from fablint.simulate.faults import Fault
 from fablint.simulate.noise import Noise
-from fablint.simulate.simulate import CHECK_ROWS, SimulatedRow, simulate
+from fablint.simulate.rounds import stratified_rounds
+from fablint.simulate.rows import CHECK_ROWS, SimulatedRow
+from fablint.simulate.simulate import SimulatedFabric, simulate
 
-__all__ = ["CHECK_ROWS", "Fabric", "Fault", "Noise", "SimulatedRow", "full_mesh", "simulate"]
+__all__ = [
+    "CHECK_ROWS",
+    "Fabric",
+    "Fault",
+    "Noise",
+    "SimulatedFabric",
+    "SimulatedRow",
+    "dragonfly",
+    "fat_tree",
+    "full_mesh",
+    "multi_rail",
+    "simulate",
+    "stratified_rounds",
+    "torus",
+]

@@ -1,106 +1,141 @@
-"""Fabrics: hosts, switches, directed links with their speed, and the links that each pair of hosts uses."""
+"""A fabric: its topology, its directed links by number, and where each NIC hangs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fablint.errors import UsageError
-from fablint.model import Cable, Switch, Topology
+from fablint.model import Topology
+from fablint.routing import Routes, routes_of
 
-Links = npt.NDArray[np.int32]
-Hosts = npt.NDArray[np.int64]
+Index = npt.NDArray[np.int32]
 
 LINK_LATENCY_S = 0.3e-6  # a cable and the switch behind it
 LINK_BANDWIDTH = 25e9  # bytes/s: 200 Gbit/s
 
 
-class Routes(Protocol):
-    """Which directed links a message crosses. A fat tree or a dragonfly is another class of this shape."""
-
-    def __call__(self, src: Hosts, dst: Hosts) -> Links:
-        """Link indices of shape (*broadcast(src, dst), hops), -1 where the route is shorter than the longest one.
-
-        `src` and `dst` are host indices. A host reaches itself over no link at all.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Fabric:
-    """A healthy fabric. Directed links are named `h00>s0` (host to switch), `s0>s1`, `s0>h00`."""
+    """A healthy fabric.
+
+    Ports are the NICs: port h R + r is rail r of host h, of R rails. Directed links are numbered: first those between
+    switches as `fablint.routing` numbers them, then `HOST>SWITCH` of every port, then `SWITCH>HOST` of every port.
+    """
 
     topology: Topology
-    link_index: Mapping[str, int]
-    latency: npt.NDArray[np.float64]  # (links,) seconds that crossing the link adds
-    bandwidth: npt.NDArray[np.float64]  # (links,) bytes/s
-    routes: Routes
+    nics: tuple[str, ...] = ("nic0",)  # names of a host's NICs, one per rail
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:
         """Host names; their position is the host index."""
         return tuple(self.topology.host_switch)
 
+    @cached_property
+    def routes(self) -> Routes:
+        """The ways between switches."""
+        return routes_of(self.topology)
 
-@dataclass(frozen=True)
-class _MeshRoutes:
-    """Up to the switch, over the one direct cable, down to the host."""
+    @property
+    def rails(self) -> int:
+        return len(self.nics)
 
-    switch: Hosts  # (hosts,)
-    up: Links  # (hosts,) host -> switch
-    down: Links  # (hosts,) switch -> host
-    across: Links  # (switches, switches), -1 on the diagonal
+    @property
+    def ports(self) -> int:
+        return len(self.hosts) * self.rails
 
-    def __call__(self, src: Hosts, dst: Hosts) -> Links:
-        src, dst = np.broadcast_arrays(src, dst)
-        hops = (self.up[src], self.across[self.switch[src], self.switch[dst]], self.down[dst])
-        links = np.stack(hops, axis=-1)
-        links[src == dst] = -1
-        return links
+    @property
+    def switch_links(self) -> int:
+        """Directed links between switches: those with the lowest numbers."""
+        return len(self.routes.ends)
+
+    @property
+    def links(self) -> int:
+        """All directed links."""
+        return self.switch_links + 2 * self.ports
+
+    @cached_property
+    def port_switch(self) -> Index:
+        """(ports,) code of the switch at each NIC."""
+        code = self.switch_codes
+        topology = self.topology
+        if self.rails == 1:
+            return np.array([code[switch] for switch in topology.host_switch.values()], dtype=np.int32)
+        names = (topology.nic_switch[f"{host}/{nic}"] for host in self.hosts for nic in self.nics)
+        return np.array([code[name] for name in names], dtype=np.int32)
+
+    @cached_property
+    def switch_codes(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.topology.switches)}
+
+    @cached_property
+    def host_codes(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.hosts)}
+
+    @cached_property
+    def starts(self) -> Index:
+        """(links,) switch that each directed link leaves, -1 where it leaves a host."""
+        ends = self.routes.ends[:, 0] if self.switch_links else np.zeros(0, np.int32)
+        return np.concatenate([ends, np.full(self.ports, -1, np.int32), self.port_switch])
+
+    def ports_of(self, host: str, nic: str | None = None) -> list[int]:
+        """Ports of a host, or its one of that name; empty where there is none."""
+        if host not in self.host_codes:
+            return []
+        first = self.host_codes[host] * self.rails
+        return [first + rail for rail, name in enumerate(self.nics) if nic in (None, name)]
+
+    def up(self, port: int) -> int:
+        """The link that leaves a NIC."""
+        return self.switch_links + port
+
+    def down(self, port: int) -> int:
+        """The link that enters a NIC."""
+        return self.switch_links + self.ports + port
+
+    def link(self, start: str, end: str) -> int:
+        """Number of the directed link `start>end`, -1 where there is none."""
+        code = self.switch_codes
+        for port in self.ports_of(start):
+            if code.get(end) == self.port_switch[port]:
+                return self.up(port)
+        for port in self.ports_of(end):
+            if code.get(start) == self.port_switch[port]:
+                return self.down(port)
+        if start not in code or end not in code or not self.switch_links:
+            return -1
+        ends = self.routes.ends
+        found = np.flatnonzero((ends[:, 0] == code[start]) & (ends[:, 1] == code[end]))
+        return int(found[0]) if found.size else -1
+
+    def link_name(self, link: int) -> str:
+        """`s0>s1`, `h00>s0` or `s0>h00`."""
+        if link < self.switch_links:
+            a, b = self.routes.ends[link].tolist()
+            return f"{self.routes.switches[a]}>{self.routes.switches[b]}"
+        port = (link - self.switch_links) % self.ports
+        host, switch = self.hosts[port // self.rails], self.routes.switches[self.port_switch[port]]
+        return f"{host}>{switch}" if link < self.switch_links + self.ports else f"{switch}>{host}"
+
+    def cable_name(self, link: int) -> str:
+        """`s0=s1` as the topology names it, or `h00=s0`, of a directed link."""
+        if link < self.switch_links:
+            return self.routes.cable(link)
+        port = (link - self.switch_links) % self.ports
+        return self.link_name(self.up(port)).replace(">", "=")
 
 
-def full_mesh(switches: int = 8, hosts_per_switch: int = 8) -> Fabric:
-    """Every switch joined to every other by one cable, as inside a Slingshot group.
+def numbered(prefix: str, count: int, digits: int = 1) -> list[str]:
+    """`h00`, `h01`, ...: names of the same length."""
+    width = max(digits, len(str(count - 1)))
+    return [f"{prefix}{index:0{width}d}" for index in range(count)]
 
-    Hosts are `h00`, `h01`, ... in switch order, switches `s0`, `s1`, ..., all in group `g0`.
-    Raises UsageError when a number is below 1.
-    """
-    if switches < 1 or hosts_per_switch < 1:
-        raise UsageError(f"full_mesh: {switches} switches of {hosts_per_switch} hosts", "both must be at least 1")
-    hosts = switches * hosts_per_switch
-    digits = max(2, len(str(hosts - 1)))
-    host_names = [f"h{index:0{digits}d}" for index in range(hosts)]
-    switch_names = [f"s{index:0{len(str(switches - 1))}d}" for index in range(switches)]
-    switch_of = np.repeat(np.arange(switches), hosts_per_switch)
 
-    pairs = [(a, b) for a in range(switches) for b in range(switches) if a != b]
-    names = [f"{host}>{switch_names[s]}" for host, s in zip(host_names, switch_of, strict=True)]
-    names += [f"{switch_names[s]}>{host}" for host, s in zip(host_names, switch_of, strict=True)]
-    names += [f"{switch_names[a]}>{switch_names[b]}" for a, b in pairs]
-    across = np.full((switches, switches), -1, dtype=np.int32)
-    for index, (a, b) in enumerate(pairs):
-        across[a, b] = 2 * hosts + index
-
-    topology = Topology(
-        switches={name: Switch(name, "g0") for name in switch_names},
-        host_switch={host: switch_names[s] for host, s in zip(host_names, switch_of, strict=True)},
-        cables=tuple(Cable(switch_names[a], switch_names[b]) for a, b in pairs if a < b),
-        source=f"simulated full mesh of {switches} switches",
-    )
-    return Fabric(
-        topology=topology,
-        link_index={name: index for index, name in enumerate(names)},
-        latency=np.full(len(names), LINK_LATENCY_S),
-        bandwidth=np.full(len(names), LINK_BANDWIDTH),
-        routes=_MeshRoutes(
-            switch=switch_of,
-            up=np.arange(hosts, dtype=np.int32),
-            down=np.arange(hosts, 2 * hosts, dtype=np.int32),
-            across=across,
-        ),
-    )
+def checked(kind: str, **numbers: int) -> None:
+    """Raise UsageError when a number of a shape is below 1."""
+    for name, number in numbers.items():
+        if number < 1:
+            raise UsageError(f"{kind}: {number} {name.replace('_', ' ')}", "it must be at least 1")

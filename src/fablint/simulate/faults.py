@@ -1,56 +1,173 @@
-"""Faults: which directed links a sick part slows, and by how much."""
+"""Faults: which directed links a sick part slows, in which way, and by how much."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import Direction
-from fablint.simulate.fabric import Fabric
+from fablint.simulate.fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fabric, Index
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["slow", "latency", "duplex", "lossy", "flapping", "mis-cabled", "noise"]
+
+MOST_STATES = 64  # combinations of flapping parts that a row can hold
 
 
 @dataclass(frozen=True)
 class Fault:
     """One sick part.
 
-    `component`: `host` (its NIC, both directions or one), `link` (`s0>s1`), `cable` (`s0=s1`, both of its links)
-    or `switch` (whatever leaves it, so every route through it once or more).
+    `component`: `host` (all of its NICs, both directions or one), `nic` (`h00/hsn1`), `link` (`s0>s1`, `h00>s0`),
+    `cable` (`s0=s1`, `h00=s0`, both of its links) or `switch` (whatever leaves it, so every route through it once).
+    The other fields add up; what is left at its default does nothing.
     """
 
-    component: Literal["host", "link", "cable", "switch"]
+    component: Literal["host", "nic", "link", "cable", "switch"]
     name: str
-    direction: Direction = "both"  # of a host: `tx` slows what it sends
+    direction: Direction = "both"  # of a host, a NIC or a host's cable: `tx` slows what the host sends
     bandwidth_factor: float = 1.0  # 0.8: 20 % less
     added_latency_s: float = 0.0
+    duplex_factor: float = 1.0  # of the bandwidth while both ways are in use at once
+    retry_share: float = 0.0  # of the messages are sent again ...
+    retry_s: float = 0.0  # ... and come so much later
+    flapping: float = 1.0  # share of the rounds in which the part is sick
+    moved_to: str = ""  # the host hangs on this switch, whatever the topology says
+    scatter: float = 1.0  # its measurements scatter so much more; they are not slower
+
+    @property
+    def kind(self) -> Kind:
+        """What it is called."""
+        if self.moved_to:
+            return "mis-cabled"
+        if self.flapping < 1.0:
+            return "flapping"
+        if self.retry_share:
+            return "lossy"
+        if self.duplex_factor < 1.0:
+            return "duplex"
+        if self.bandwidth_factor < 1.0:
+            return "slow"
+        return "latency" if self.added_latency_s else "noise"
+
+    @property
+    def loss(self) -> float:
+        """The share of the bandwidth that is lost."""
+        return 1.0 - self.bandwidth_factor * self.duplex_factor
 
     def links(self, fabric: Fabric) -> list[int]:
-        """Indices of the directed links that are slow. UsageError when the fabric has no such part."""
-        names = [name for name in fabric.link_index if self._slows(*name.split(">"))]
-        parts = {"host": fabric.topology.host_switch, "switch": fabric.topology.switches}
-        if not names or self.name not in parts.get(self.component, (self.name,)):
-            raise UsageError(f"fault: the fabric has no {self.component} {self.name}")
-        return [fabric.link_index[name] for name in names]
+        """Numbers of the directed links that are slow. UsageError when the fabric has no such part."""
+        links = self._links(fabric)
+        if not links or (self.moved_to and self.moved_to not in fabric.switch_codes):
+            missing = f"switch {self.moved_to}" if links else f"{self.component} {self.name}"
+            raise UsageError(
+                f"fault: the fabric has no {missing}",
+                f"its hosts are {fabric.hosts[0]} to {fabric.hosts[-1]}, see truth.json and topology.yaml for others",
+            )
+        return links
 
-    def _slows(self, start: str, end: str) -> bool:
+    def _links(self, fabric: Fabric) -> list[int]:
         match self.component:
-            case "host":
-                sends, receives = self.direction in ("tx", "both"), self.direction in ("rx", "both")
-                return (sends and start == self.name) or (receives and end == self.name)
+            case "host" | "nic":
+                host, _, nic = self.name.partition("/")
+                if bool(nic) != (self.component == "nic"):
+                    return []
+                return self._of_ports(fabric, fabric.ports_of(host, nic or None))
             case "link":
-                return f"{start}>{end}" == self.name
+                start, _, end = self.name.partition(">")
+                return [link for link in [fabric.link(start, end)] if link >= 0]
             case "cable":
-                return self.name in (f"{start}={end}", f"{end}={start}")
+                return self._of_cable(fabric, *self.name.partition("=")[::2])
             case "switch":
-                return start == self.name
+                code = fabric.switch_codes.get(self.name, len(fabric.switch_codes))
+                return np.flatnonzero(fabric.starts == code).tolist()
+
+    def _of_cable(self, fabric: Fabric, a: str, b: str) -> list[int]:
+        port = next((port for one in (a, b) for port in fabric.ports_of(one)), None)
+        links = [fabric.link(a, b), fabric.link(b, a)]
+        if min(links) < 0:
+            return []
+        if port is None:
+            return links
+        return self._of_ports(fabric, [(max(links) - fabric.switch_links) % fabric.ports])
+
+    def _of_ports(self, fabric: Fabric, ports: Sequence[int]) -> list[int]:
+        sends, receives = self.direction in ("tx", "both"), self.direction in ("rx", "both")
+        return [fabric.up(port) for port in ports if sends] + [fabric.down(port) for port in ports if receives]
 
 
-def broken(fabric: Fabric, faults: Iterable[Fault]) -> Fabric:
-    """The same fabric with the faults in it."""
-    latency, bandwidth = fabric.latency.copy(), fabric.bandwidth.copy()
-    for fault in faults:
-        links = fault.links(fabric)
-        latency[links] += fault.added_latency_s
-        bandwidth[links] *= fault.bandwidth_factor
-    return replace(fabric, latency=latency, bandwidth=bandwidth)
+@dataclass(frozen=True)
+class Condition:
+    """A fabric with its faults, in all the states that flapping parts put it into.
+
+    Arrays over links have one place more, for "no link".
+    """
+
+    state: Index  # (rounds,)
+    latency: Floats  # (states, links + 1) seconds that crossing the link adds
+    per_byte: Floats  # (states, links + 1) seconds per byte
+    duplex: Floats  # (states, links + 1) times slower while both ways are in use
+    retry_share: Floats  # (states, links + 1)
+    retry_s: Floats  # (states, links + 1)
+    port_switch: Index  # (ports,) where each NIC really hangs
+    scatter: npt.NDArray[np.float32]  # (hosts,)
+
+    def odd(self) -> npt.NDArray[np.bool_]:
+        """(links + 1,) links that a fault has changed in some state."""
+        first_latency, first_rate = self.latency.min(axis=0), self.per_byte.min(axis=0)
+        changed = (first_latency > 1.05 * LINK_LATENCY_S) | (first_rate * LINK_BANDWIDTH > 1.05)
+        changed |= (self.latency > 1.05 * LINK_LATENCY_S).any(axis=0)
+        changed |= (self.per_byte * LINK_BANDWIDTH > 1.05).any(axis=0)
+        return np.asarray(changed | (self.duplex > 1).any(axis=0) | (self.retry_share > 0).any(axis=0))
+
+
+def condition_of(
+    fabric: Fabric, faults: Sequence[Fault], spread: npt.NDArray[np.float32], rounds: int, rng: np.random.Generator
+) -> Condition:
+    """What the faults make of the fabric.
+
+    Args:
+        fabric: healthy.
+        faults: of its parts.
+        spread: (links,) log-effects of the links' own, healthy variation.
+        rounds: of the row, in which flapping parts are sick now and then.
+        rng: says in which.
+
+    Raises:
+        UsageError: a fault is in a part that the fabric does not have, or too many parts flap.
+    """
+    active = np.array([fault.flapping >= 1 - rng.random(rounds) for fault in faults], dtype=bool)
+    active = active.reshape(len(faults), rounds)
+    states, state = np.unique(active, axis=1, return_inverse=True)
+    if states.shape[1] > MOST_STATES:
+        raise UsageError(
+            f"faults: {sum(fault.flapping < 1 for fault in faults)} flapping parts have too many states",
+            "let fewer flap, or measure fewer rounds",
+        )
+    shape = (states.shape[1], fabric.links + 1)
+    own = np.append(np.exp(spread.astype(np.float64)), 0.0)
+    latency, per_byte = np.broadcast_to(own * LINK_LATENCY_S, shape), np.broadcast_to(own / LINK_BANDWIDTH, shape)
+    latency, per_byte = latency.copy(), per_byte.copy()
+    duplex, share, retry_s = np.ones(shape), np.zeros(shape), np.zeros(shape)
+    port_switch, scatter = fabric.port_switch.copy(), np.ones(len(fabric.hosts), dtype=np.float32)
+    for fault, on in zip(faults, states, strict=True):
+        links = np.array(fault.links(fabric))
+        place = np.ix_(np.flatnonzero(on), links)
+        latency[place] += fault.added_latency_s
+        per_byte[place] /= fault.bandwidth_factor
+        duplex[place] /= fault.duplex_factor
+        share[place] += fault.retry_share
+        retry_s[place] = np.maximum(retry_s[place], fault.retry_s)
+        ports = np.unique((links - fabric.switch_links) % max(1, fabric.ports))
+        if fault.moved_to:
+            port_switch[ports] = fabric.switch_codes[fault.moved_to]
+        if fault.scatter != 1.0:
+            scatter[ports // fabric.rails] = fault.scatter
+    return Condition(
+        np.asarray(state, dtype=np.int32).ravel(), latency, per_byte, duplex, share, retry_s, port_switch, scatter
+    )

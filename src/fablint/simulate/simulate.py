@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.simulate.fabric import Fabric, Hosts
-from fablint.simulate.faults import Fault, broken
+from fablint.simulate.fabric import LINK_LATENCY_S, Fabric, Index
+from fablint.simulate.faults import Condition, Fault, Floats, condition_of
+from fablint.simulate.messages import (
+    AT_ONCE,
+    KERNELS,
+    MESSAGES,
+    STATISTICS,
+    Events,
+    Times,
+    buckets_of,
+    events_of,
+    histogram,
+    meet,
+    shortest_hops,
+    statistic,
+    times,
+)
 from fablint.simulate.noise import Noise
-from fablint.version import __version__
+from fablint.simulate.paths import Cells, Nature, Ways, cells_of, costs
+from fablint.simulate.rounds import Pairs, Partners, all_rounds, partners_of
+from fablint.simulate.rows import CHECK_ROWS, SimulatedRow, root_attributes, row_attributes, seconds_of, started
+from fablint.simulate.table import matrix_arrays, tabulable
 
-Times = npt.NDArray[np.float32]
-
-SOFTWARE_S = 0.5e-6  # what a message costs before and after the network
-MEMORY_BANDWIDTH = 10e9  # bytes/s between two ranks of one host
-ROUND_S = 1e-3  # how long a round is said to take
-ROW_BLOCK = 256  # ranks simulated at a time; part of what a seed means
-
-
-@dataclass(frozen=True)
-class SimulatedRow:
-    """An all-pairs row: each ordered pair measured once at each size."""
-
-    kernel: Literal["latency", "bandwidth"]
-    sizes: tuple[int, ...]
-
-
-CHECK_ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,)))
+BLOCK = 1 << 19  # cells simulated at a time; part of what a seed means
+SAMPLED = 1 << 15  # pairs whose messages are drawn at a time; also
 
 
 def simulate(
@@ -42,171 +46,330 @@ def simulate(
     faults: Sequence[Fault] = (),
     noise: Noise | None = None,
     seed: int = 1,
-    ranks_per_host: int = 1,
+    ranks_per_host: int | None = None,
 ) -> Run:
-    """A run on `fabric` with `faults` in it: same arguments, same numbers.
+    """A run of all pairs on `fabric` with `faults` in it: same arguments, same numbers.
 
-    Times follow the slowest-link model for streams (`size / min bandwidth`) and the sum of the links for latency;
-    transfers do not disturb each other. Every cell is measured. Raises UsageError for a fault in a part that the
+    Every cell is measured, and transfers do not disturb each other. Raises UsageError for a fault in a part that the
     fabric does not have, and for less than two ranks.
     """
-    noise = noise or Noise()
-    ranks = len(fabric.hosts) * ranks_per_host
-    if ranks < 2:
-        raise UsageError(f"simulate: {ranks} rank", "a pair needs two")
-    sick = broken(fabric, faults)
-    host = np.repeat(np.arange(len(fabric.hosts)), ranks_per_host)
-    seeds = np.random.SeedSequence(seed).spawn(len(rows))
-    made = tuple(
-        Row(
-            row.kernel,
-            _row_attributes(row, ranks, seed),
-            _arrays(sick, row, host, noise, np.random.default_rng(stream)),
-        )
-        for row, stream in zip(rows, seeds, strict=True)
-    )
-    names: dict[str, int] = {}
-    renamed = []
-    for row in made:
-        names[row.name] = names.get(row.name, 0) + 1
-        count = names[row.name]
-        renamed.append(row if count == 1 else replace(row, name=f"{row.name}-{count}"))
-    truth = {
-        "topology": fabric.topology.source,
-        "faults": [asdict(fault) for fault in faults],
-        "noise": asdict(noise),
-        "seed": seed,
-    }
-    return Run(None, _root_attributes(fabric, renamed, host, truth), tuple(renamed))
+    return SimulatedFabric(
+        fabric, tuple(faults), noise or Noise(), seed=seed, ranks_per_host=ranks_per_host or fabric.rails
+    ).measure(None, rows)
 
 
-def _arrays(fabric: Fabric, row: SimulatedRow, host: Hosts, noise: Noise, rng: np.random.Generator) -> dict[str, Any]:
-    """The arrays of a matrix row, docs/reference/run-format.md."""
-    n, sizes = host.size, np.array(row.sizes, dtype=np.int64)
-    sender, receiver = noise.hosts(rng, len(fabric.hosts))[host], noise.hosts(rng, len(fabric.hosts))[host]
-    if row.kernel == "latency":  # a round trip: both ends send and receive
-        sender = receiver = (sender + receiver) * np.float32(0.5)
-    time = np.empty((1, n, n, sizes.size), dtype=np.float32)
-    for first in range(0, n, ROW_BLOCK):
-        block = slice(first, min(first + ROW_BLOCK, n))
-        scatter = noise.pairs(rng, (block.stop - first, n))
-        scatter += sender[block, None] + receiver[None, :]
-        np.exp(scatter, out=scatter)
-        clean = _clean_times(fabric, row.kernel, host[block, None], host[None, :], sizes)
-        time[0, block] = clean * scatter[:, :, None]
-    ranks = np.arange(n)
-    time[0, ranks, ranks] = np.nan
-    rounds = schedule(n)
-    return {
-        "time_median": time,
-        "count": np.where(np.isnan(time), 0, 100).astype(np.uint32),
-        "started": np.where(rounds < 0, np.nan, rounds * ROUND_S)[None],
-        "round": rounds[None],
-        "size": sizes,
-    }
+@dataclass(frozen=True)
+class SimulatedFabric:
+    """A fabric that can be measured again and again: its faults and its parts' own variation stay the same.
 
-
-def _clean_times(fabric: Fabric, kernel: str, src: Hosts, dst: Hosts, sizes: npt.NDArray[np.int64]) -> Times:
-    """Seconds per message of each pair and size, (src, dst, size), without noise."""
-    delay, seconds_per_byte = _path(fabric, src, dst)
-    if kernel == "bandwidth":
-        return (seconds_per_byte[..., None] * sizes).astype(np.float32)
-    there = delay[..., None] + seconds_per_byte[..., None] * sizes
-    delay, seconds_per_byte = _path(fabric, dst, src)
-    back = delay[..., None] + seconds_per_byte[..., None] * sizes
-    return ((there + back) / 2).astype(np.float32)
-
-
-def _path(fabric: Fabric, src: Hosts, dst: Hosts) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Delay (s) and time per byte (s) of each pair: the sum and the maximum over its links."""
-    links = fabric.routes(src, dst)
-    latency = np.append(fabric.latency, 0.0)  # index -1: no link
-    per_byte = np.append(1 / fabric.bandwidth, 0.0)
-    delay = np.full(links.shape[:-1], SOFTWARE_S)
-    slowest = np.where(links[..., 0] < 0, 1 / MEMORY_BANDWIDTH, 0.0)
-    for hop in range(links.shape[-1]):
-        delay += latency[links[..., hop]]
-        np.maximum(slowest, per_byte[links[..., hop]], out=slowest)
-    return delay, slowest
-
-
-def schedule(n: int) -> npt.NDArray[np.int32]:
-    """(n, n) round in which each pair meets, -1 on the diagonal: the circle method for round-robin tournaments.
-
-    An even n takes n - 1 rounds, an odd n takes n with one rank idle in each.
+    With `contention` the pairs of a parallel round that share a directed link share its bandwidth: streams follow the
+    link with the longest time per byte, the flows on it counted. Raises UsageError for less than two ranks.
     """
-    players = n + n % 2
-    cycle = players - 1
-    index = np.arange(players, dtype=np.int32)
-    rounds = (index[:, None] + index[None, :]) % cycle
-    rounds[-1, :] = rounds[:, -1] = 2 * index % cycle  # the fixed player meets k in the round where k would meet itself
-    np.fill_diagonal(rounds, -1)
-    return rounds[:n, :n].astype(np.int32)
+
+    fabric: Fabric
+    faults: tuple[Fault, ...] = ()
+    noise: Noise = field(default_factory=Noise)
+    seed: int = 1
+    ranks_per_host: int = 1
+    contention: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ranks < 2:
+            raise UsageError(f"simulate: {self.ranks} rank", "a pair needs two")
+        for fault in self.faults:
+            fault.links(self.fabric)
+
+    @property
+    def ranks(self) -> int:
+        return len(self.fabric.hosts) * self.ranks_per_host
+
+    def measure(self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow] = CHECK_ROWS) -> Run:
+        """A run of these rounds, each pair in both directions; None: of all pairs, as a matrix.
+
+        Raises UsageError for rounds whose pairs are not disjoint, and for rows that the simulator does not know.
+        """
+        made = self._rows(rounds, rows, serial=0, begin=0.0)
+        return Run(None, self._root(made), made)
+
+    def extended(self, run: Run, rounds: Sequence[Pairs], rows: Sequence[SimulatedRow] | None = None) -> Run:
+        """`run` with the same fabric measured further, in rows of their own: `bandwidth-2` after `bandwidth`.
+
+        `rows` are those of the run where none are given.
+        """
+        rows = _rows_of(run) if rows is None else rows
+        begin = sum(float(row.attributes["wall_s"]) for row in run.rows)
+        made = (*run.rows, *self._rows(rounds, rows, serial=len(run.rows), begin=begin))
+        made = _named(made)
+        return replace(run, attributes=self._root(made), rows=made)
+
+    # ------------------------------------------------------------------------------------------------ rows
+
+    def _root(self, rows: Sequence[Row]) -> dict[str, Any]:
+        truth = {
+            "topology": self.fabric.topology.source,
+            "faults": [asdict(fault) for fault in self.faults],
+            "noise": self.noise.facts(),
+            "seed": self.seed,
+            "contention": self.contention,
+        }
+        return root_attributes(self.fabric, [row.name for row in rows], self.ranks_per_host, truth)
+
+    def _rows(
+        self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow], *, serial: int, begin: float
+    ) -> tuple[Row, ...]:
+        for row in rows:
+            _check(row)
+        full = rounds is None
+        if full and self._tabulable(rows):
+            jobs = [self._job(row, serial + index, self.ranks - 1 + self.ranks % 2) for index, row in enumerate(rows)]
+            measured = [self._matrix(job) for job in jobs]
+        else:
+            partner = partners_of(all_rounds(self.ranks) if rounds is None else rounds, self.ranks)
+            jobs = [self._job(row, serial + index, partner.shape[1]) for index, row in enumerate(rows)]
+            measured = self._measured(jobs, partner, full=full)
+        made = []
+        for job, (arrays, pairs) in zip(jobs, measured, strict=True):
+            attributes = row_attributes(job.row, "matrix" if full else "list", pairs, self.seed)
+            arrays["started"] += begin
+            begin += seconds_of(job.row, pairs)
+            made.append(Row(job.row.kernel, attributes, arrays))
+        return _named(made)
+
+    def _tabulable(self, rows: Sequence[SimulatedRow]) -> bool:
+        retries = any(fault.retry_share for fault in self.faults)
+        return (
+            all(row.simple and row.order == "parallel" for row in rows)
+            and not retries
+            and not self.contention
+            and tabulable(self.nature)
+        )
+
+    def _job(self, row: SimulatedRow, serial: int, rounds: int) -> _Job:
+        fabric, kernel = self.fabric, KERNELS.index(row.kernel)
+        # What a part is by itself does not change from row to row of a kernel.
+        sender, receiver = (
+            self.noise.hosts(self._rng(0, kernel, side), fabric.ports)[self._port_of_rank] for side in (0, 1)
+        )
+        if row.kernel != "bandwidth":  # both ends send and receive
+            sender = receiver = (sender + receiver) * np.float32(0.5)
+        spread = self.noise.links(self._rng(1), fabric.links)
+        return _Job(
+            row, serial, sender, receiver, condition_of(fabric, self.faults, spread, rounds, self._rng(2, serial))
+        )
+
+    def _rng(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    @cached_property
+    def _port_of_rank(self) -> Index:
+        rank = np.arange(self.ranks)
+        local = rank % self.ranks_per_host
+        return (rank // self.ranks_per_host * self.fabric.rails + local % self.fabric.rails).astype(np.int32)
+
+    @cached_property
+    def nature(self) -> Nature:
+        """The ways that messages really take."""
+        port_switch = self.fabric.port_switch.copy()
+        for fault in self.faults:
+            if fault.moved_to:
+                ports = (np.array(fault.links(self.fabric)) - self.fabric.switch_links) % self.fabric.ports
+                port_switch[ports] = self.fabric.switch_codes[fault.moved_to]
+        return Nature(self.fabric, self._port_of_rank, port_switch, self.seed)
+
+    # ------------------------------------------------------------------------------------------------ cells
+
+    def _matrix(self, job: _Job) -> tuple[dict[str, Any], Index]:
+        """A full matrix of medians, the quick way."""
+        rng, n = self._rng(3, job.serial), self.ranks
+        scatter = partial(self._scatter, job, rng)
+        pairs = np.full(n - 1 + n % 2, n // 2, dtype=np.int32)
+        return matrix_arrays(self.nature, job.condition, job.row, n, scatter), pairs
+
+    def _measured(self, jobs: Sequence[_Job], partner: Partners, *, full: bool) -> list[tuple[dict[str, Any], Index]]:
+        """The arrays of the rows, cell by cell, and the pairs of each round."""
+        pairs = (partner >= 0).sum(axis=0).astype(np.int32) // 2
+        before = np.cumsum(pairs) - pairs
+        stores = [_Store(job.row, partner, full=full, slowest=32.0 if self.contention else 3.0) for job in jobs]
+        for number, cells in enumerate(cells_of(partner, BLOCK)):
+            ways = self.nature.ways(cells)
+            half = cells.src.size // 2
+            in_round = np.arange(half) - np.searchsorted(cells.round[:half], cells.round[:half])
+            turn = np.tile(before[cells.round[:half]] + in_round, 2)
+            for job, store in zip(jobs, stores, strict=True):
+                when = started(job.row, cells.src, cells.dst, cells.round, turn)
+                store.put("started", cells, when)
+                self._measure_block(job, store, cells, ways, self._rng(3, job.serial, number))
+        return [(store.finished(), pairs) for store in stores]
+
+    def _measure_block(self, job: _Job, store: _Store, cells: Cells, ways: Ways, rng: np.random.Generator) -> None:
+        row, nature = job.row, self.nature
+        at_once = row.kernel in AT_ONCE
+        if self.contention and row.order == "parallel" and row.kernel != "latency":
+            ways = replace(ways, loads=_loads(ways.links, cells, self.fabric.links, at_once=at_once))
+        delay, per_byte = costs(ways, job.condition, cells, both_ways=at_once)
+        if nature.adaptive:
+            delay = delay + shortest_hops(nature, cells) * LINK_LATENCY_S
+            if ways.loads is not None:
+                per_byte = np.maximum(per_byte, _crowd(nature, job.condition, cells, at_once=at_once))
+        events = events_of(nature, job.condition, cells, ways, row.kernel)
+        scatter = self._scatter(job, rng, cells.src, cells.dst)
+        if at_once:  # both ends time the same
+            scatter[scatter.size // 2 :] = scatter[: scatter.size // 2]
+        if row.simple:
+            for index, size in enumerate(row.sizes):
+                clean = times(row.kernel, size, delay, per_byte, cells.reverse)
+                store.put("time_median", cells, clean * np.exp(scatter), index)
+        for some, place in _sampled(row, events, cells.src.size // 2):
+            chosen = cells.only(some)
+            both = np.concatenate([some, some + cells.src.size // 2])
+            met = meet(rng, events.only(place), delay[both], per_byte[both])
+            for index, size in enumerate(row.sizes):
+                messages = times(row.kernel, size, *met, chosen.reverse).astype(np.float32)
+                own = rng.standard_normal(messages.shape, dtype=np.float32)
+                own *= np.float32(self.noise.message_scale)
+                own += scatter[both, None]
+                messages *= np.exp(own, out=own)
+                store.put_messages(chosen, messages, index)
+
+    def _scatter(self, job: _Job, rng: np.random.Generator, src: Index, dst: Index) -> Times:
+        """Log-factors of the cells (src, dst), which broadcast against each other."""
+        shape = np.broadcast_shapes(src.shape, dst.shape)
+        scatter = self.noise.pairs(rng, shape)
+        if (job.condition.scatter != 1).any():
+            host = self._port_of_rank // self.fabric.rails
+            wide = np.maximum(job.condition.scatter[host[src]], job.condition.scatter[host[dst]]) - 1
+            scatter += wide * np.float32(self.noise.scale) * rng.standard_normal(shape, dtype=np.float32)
+        scatter += job.sender[src] + job.receiver[dst]
+        return scatter
 
 
-def _row_attributes(row: SimulatedRow, ranks: int, seed: int) -> dict[str, Any]:
-    rounds = ranks - 1 + ranks % 2
-    sizes = ",".join(str(size) for size in row.sizes)
-    return {
-        "kernel": row.kernel,
-        "pattern": "all-pairs",
-        "transport": "null",
-        "memory": "host",
-        "order": "parallel",
-        "options": f"{row.kernel} --pattern all-pairs --sizes {sizes} --samples 100 --seed {seed} --transport null",
-        "layout": "matrix",
-        "state": "complete",
-        "rounds": rounds,
-        "cells_per_round": 2 * (ranks // 2),
-        "repeats": 1,
-        "seed": seed,
-        "quantity": row.kernel,
-        "payload": "src" if row.kernel == "bandwidth" else "both",
-        "directions": "both",
-        "windows": [64 if row.kernel == "bandwidth" else 1] * len(row.sizes),
-        "warmup": 0,
-        "warmups": [0] * len(row.sizes),
-        "stop": {"samples": 100, "budget_s": None, "precision": None, "iterations": None},
-        "validate": False,
-        "measuring_s": rounds * ROUND_S,
-        "wall_s": rounds * ROUND_S,
+@dataclass(frozen=True)
+class _Job:
+    """A row to measure, on the fabric as it is then."""
+
+    row: SimulatedRow
+    serial: int  # rows of the run before it
+    sender: Times  # (ranks,) log-effects
+    receiver: Times
+    condition: Condition
+
+
+class _Store:
+    """The arrays of a row while they are filled."""
+
+    def __init__(self, row: SimulatedRow, partner: Partners, *, full: bool, slowest: float) -> None:
+        n, rounds = partner.shape
+        self._row, self._full = row, full
+        shape = (1, n, n) if full else (n, rounds)
+        sized = (*shape, len(row.sizes))
+        self._arrays: dict[str, Any] = {
+            f"time_{name}": np.full(sized, np.nan, dtype=np.float32) for name in row.statistics
+        }
+        self._arrays["count"] = np.zeros(sized, dtype=np.uint32)
+        self._arrays["started"] = np.full(shape, np.nan)
+        self._arrays["size"] = np.array(row.sizes, dtype=np.int64)
+        if full:
+            self._arrays["round"] = np.full(shape, -1, dtype=np.int32)
+        else:
+            self._arrays["dst"] = partner
+        if row.histogram:
+            self._arrays["bucket"] = buckets_of(row.kernel, row.sizes, slowest)
+            self._arrays["histogram"] = np.zeros((*sized, self._arrays["bucket"].size), dtype=np.uint32)
+
+    def _at(self, cells: Cells) -> tuple[Any, ...]:
+        return (0, cells.src, cells.dst) if self._full else (cells.src, cells.round)
+
+    def put(self, name: str, cells: Cells, values: npt.NDArray[Any], *size: int) -> None:
+        at = self._at(cells)
+        self._arrays[name][(*at, *size)] = values
+        if name == "started":
+            self._arrays["count"][at] = MESSAGES
+            if self._full:
+                self._arrays["round"][at] = cells.round
+
+    def put_messages(self, cells: Cells, messages: Times, size: int) -> None:
+        for name in self._row.statistics:
+            self.put(f"time_{name}", cells, statistic(name, messages), size)
+        if self._row.histogram:
+            self.put("histogram", cells, histogram(messages, self._arrays["bucket"]), size)
+
+    def finished(self) -> dict[str, Any]:
+        return self._arrays
+
+
+def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[npt.NDArray[np.int64], Index]]:
+    """Pairs whose single messages have to be drawn, some at a time, and the place of each cell among them."""
+    chosen = np.unique(events.cell % max(1, pairs)).astype(np.int64) if row.simple else np.arange(pairs)
+    for first in range(0, chosen.size, SAMPLED):
+        some = chosen[first : first + SAMPLED]
+        place = np.full(2 * pairs, -1, dtype=np.int32)
+        place[some] = np.arange(some.size)
+        place[some + pairs] = np.arange(some.size, 2 * some.size)
+        yield some, place
+
+
+def _loads(links: Index, cells: Cells, count: int, *, at_once: bool) -> Floats:
+    """(k, H) flows on each link of each cell's way at the same time: in both directions where they run at once."""
+    phase = cells.round.astype(np.int64) if at_once else 2 * cells.round.astype(np.int64) + (cells.src < cells.dst)
+    phase -= phase.min(initial=0)
+    key = phase[:, None] * (count + 1) + links
+    flows = np.bincount(key.ravel())
+    return np.asarray(np.where(links < count, flows[key], 1).astype(np.float64))
+
+
+def _crowd(nature: Nature, condition: Condition, cells: Cells, *, at_once: bool) -> Floats:
+    """(k,) time per byte that the links between switches leave to each cell, adaptive routing.
+
+    A link is as crowded as the messages that cross it on shortest ways make it; those on detours are spread evenly.
+    """
+    cell, link, share = nature.exposure(cells)
+    phase = cells.round.astype(np.int64) if at_once else 2 * cells.round.astype(np.int64) + (cells.src < cells.dst)
+    phase -= phase.min(initial=0)
+    links, phases = nature.fabric.switch_links, int(phase.max(initial=0)) + 1
+    load = np.bincount(phase[cell] * links + link, weights=share, minlength=phases * links)
+    if nature.detour_share:
+        out, back, row = nature.detours
+        src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
+        hops = np.where(src != dst, out.sum(axis=1)[src] + back.sum(axis=1)[dst], 0.0)
+        spread = np.bincount(phase, weights=hops, minlength=phases) * nature.detour_share / max(1, links)
+        load += np.repeat(spread, links)
+    state = condition.state[cells.round[cell]].astype(np.int64)
+    time = condition.per_byte.ravel()[state * condition.per_byte.shape[1] + link] * load[phase[cell] * links + link]
+    worst = np.zeros(cells.src.size)
+    np.maximum.at(worst, cell, time)
+    return worst
+
+
+def _check(row: SimulatedRow) -> None:
+    if row.kernel not in KERNELS:
+        raise UsageError(f"simulate: kernel '{row.kernel}'", f"choose from {', '.join(KERNELS)}")
+    if not row.sizes or min(row.sizes) < 0:
+        raise UsageError(f"simulate: sizes {row.sizes}", "give sizes in bytes, 0 or more")
+    for name in row.statistics:
+        if name not in STATISTICS:
+            raise UsageError(f"simulate: statistic '{name}'", f"choose from {', '.join(STATISTICS)}")
+
+
+def _named(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Each its own name: the kernel's, and a number behind it from the second on."""
+    counts: dict[str, int] = {}
+    named = []
+    for row in rows:
+        counts[row.kernel] = count = counts.get(row.kernel, 0) + 1
+        named.append(replace(row, name=row.kernel if count == 1 else f"{row.kernel}-{count}"))
+    return tuple(named)
+
+
+def _rows_of(run: Run) -> list[SimulatedRow]:
+    """One row for each kernel and list of sizes that the run has."""
+    found: Mapping[Any, SimulatedRow] = {
+        (row.kernel, row.sizes): SimulatedRow(
+            row.kernel,  # type: ignore[arg-type]
+            row.sizes,
+            row.attributes["order"],
+            "histogram" in row.arrays,
+            row.statistics,
+        )
+        for row in reversed(run.rows)
     }
-
-
-def _root_attributes(fabric: Fabric, rows: Sequence[Row], host: Hosts, truth: dict[str, Any]) -> dict[str, Any]:
-    ranks = host.size
-    per_host = ranks // len(fabric.hosts)
-    return {
-        "format": 1,
-        "state": "complete",
-        "creator": f"fablint {__version__}",
-        "command": ["fablint", "simulate"],
-        "started": "1970-01-01T00:00:00Z",
-        "started_epoch_s": 0.0,
-        "rows": [row.name for row in rows],
-        "ranks": ranks,
-        "hosts": list(fabric.hosts),
-        "rank_host": host.tolist(),
-        "rank_cores": [str(rank % per_host) for rank in range(ranks)],
-        "rank_numa": [0] * ranks,
-        "rank_nic": ["nic0"] * ranks,
-        "rank_pid": [rank + 1 for rank in range(ranks)],
-        "nics": {
-            name: [{"name": "nic0", "kind": "simulated", "state": "up", "speed_mbps": 200000, "mtu": 9000, "numa": 0}]
-            for name in fabric.hosts
-        },
-        "counters": {"before": {}, "after": {}},
-        "mpi": {"library": "none (simulated)", "standard": "0.0"},
-        "environment": {},
-        "instrument": {
-            "clock": "simulated",
-            "resolution_s": 1e-9,
-            "overhead_s": 0.0,
-            "empty_kernel_s": 0.0,
-            "barrier_skew_s": 0.0,
-            "clock_sync_s": 0.0,
-            "oversubscribed": False,
-        },
-        "shared_files": True,
-        "simulated": truth,
-    }
+    return list(found.values())[::-1]

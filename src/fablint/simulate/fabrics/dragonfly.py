@@ -1,0 +1,43 @@
+"""Dragonfly: groups of routers, each group joined to every other by one cable."""
+
+from __future__ import annotations
+
+from fablint.errors import UsageError
+from fablint.model import Cable, Routing, Switch, Topology
+from fablint.simulate.fabric import Fabric, checked, numbered
+
+
+def dragonfly(
+    groups: int = 33, routers: int = 16, hosts_per_router: int = 8, minimal_share: float | None = 0.5
+) -> Fabric:
+    """`groups` groups of `routers` routers, all joined inside a group; 33, 16 and 8 make 4,224 hosts.
+
+    Routers are `g00r00`, `g00r01`, ... in groups `g00`, `g01`, ... The cables of a group to the others are dealt to
+    its routers in turn (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+
+    `minimal_share`: of the messages, with adaptive routing; the others pass through a group chosen at random. None:
+    all take a shortest way. Raises UsageError when a number is below 1 or the share is not in 0..1.
+    """
+    checked("dragonfly", groups=groups, routers=routers, hosts_per_router=hosts_per_router)
+    if minimal_share is not None and not 0 <= minimal_share <= 1:
+        raise UsageError(f"dragonfly: a minimal share of {minimal_share}", "give a number between 0 and 1")
+    group_names, router_digits = numbered("g", groups), len(str(routers - 1))
+    names = [[f"{group}r{router:0{router_digits}d}" for router in range(routers)] for group in group_names]
+    cables = [Cable(a, b) for row in names for index, a in enumerate(row) for b in row[index + 1 :]]
+
+    def gateway(group: int, other: int) -> str:
+        place = (other - group - 1) % groups  # 0 .. groups - 2
+        return names[group][place * routers // (groups - 1)]
+
+    cables += [Cable(gateway(a, b), gateway(b, a)) for a in range(groups) for b in range(a + 1, groups)]
+    flat = [name for row in names for name in row]
+    hosts = numbered("h", len(flat) * hosts_per_router, 2)
+    routing = Routing() if minimal_share is None else Routing("adaptive", minimal_share)
+    topology = Topology(
+        switches={name: Switch(name, group) for group, row in zip(group_names, names, strict=True) for name in row},
+        host_switch={host: flat[index // hosts_per_router] for index, host in enumerate(hosts)},
+        cables=tuple(cables),
+        source=f"simulated dragonfly of {groups} groups of {routers} routers",
+        routing=routing,
+    )
+    return Fabric(topology)

@@ -425,3 +425,4 @@ class Diagnosis:
     topology: Topology | None = None
     settings: Mapping[str, float] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()  # undecided parts
+    retests: tuple[Question, ...] = ()  # parts that findings accuse

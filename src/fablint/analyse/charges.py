@@ -33,7 +33,7 @@ def _finding(charges: list[Charge], places: Places) -> Finding:
     telling = [conviction for judged, conviction in charges if judged.one_way]
     sides = {side for conviction in telling for side in conviction.sides}
     direction: Direction | None = None if not telling else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
-    component, name = _part(main, direction)
+    component, name = main.part(direction)
     state = _state(charges, places)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     rivals = _common_rivals(charges)
@@ -61,16 +61,6 @@ def _common_rivals(charges: list[Charge]) -> tuple[str, ...]:
     for _, conviction in charges[1:]:
         common = [name for name in common if name in conviction.rivals.names]
     return tuple(common)
-
-
-def _part(conviction: Conviction, direction: Direction | None) -> tuple[Component, str]:
-    """Component and name for the verdict. A cable that is slow one way is a directed link."""
-    if conviction.kind == "rank":
-        return "host", conviction.name
-    if conviction.kind == "cable" and direction in ("tx", "rx"):
-        ends = conviction.name.split("=")
-        return "link", ">".join(ends if direction == "tx" else reversed(ends))
-    return conviction.kind, conviction.name
 
 
 def _state(charges: list[Charge], places: Places) -> State:
@@ -113,18 +103,49 @@ def _next_step(state: State, component: Component, name: str) -> str:
     return NEXT_STEP[component].format(name=name)
 
 
-def suspected(views: Sequence[Judged], places: Places, known: Codes) -> list[Finding]:
-    """Hosts and routes to be retested. `known` are hosts with a finding already."""
+def suspected(views: Sequence[Judged], places: Places, known: Sequence[Finding]) -> list[Finding]:
+    """Parts and routes to be retested. `known` are the findings that there are already."""
     if len(places.hosts) == 1:
         return []
-    findings = []
-    reported = set(known.tolist())
+    findings: list[Finding] = []
+    names = {finding.name for finding in known}
+    reported = set(named_hosts(known, places).tolist())
     for view in views:
+        for case in view.suspicions:
+            component, name = case.part()
+            if name in names or (case.kind in ("host", "nic", "rank") and reported & set(places.host[case.ranks])):
+                continue
+            names.add(name)
+            findings.append(_suspect_part(view, case, component, name))
+            reported |= set(named_hosts(findings[-1:], places).tolist())
         for host, loss in view.slow_hosts:
             if host not in reported:
                 reported.add(host)
                 findings.append(_suspect_host(view, host, loss, places))
     return findings + _suspect_routes(views, places, reported)
+
+
+def named_hosts(findings: Sequence[Finding], places: Places) -> Codes:
+    """Hosts that findings are about."""
+    codes = {name: code for code, name in enumerate(places.hosts)}
+    names = [finding.name.split("/")[0].rpartition(":")[0] or finding.name.split("/")[0] for finding in findings]
+    return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
+
+
+def _suspect_part(view: Judged, case: Conviction, component: Component, name: str) -> Finding:
+    lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
+    return Finding(
+        state=State.SUSPECT,
+        component=component,
+        name=name,
+        quantity=view.quantity,
+        effect=middle,
+        interval=(min(lower, upper), max(lower, upper)),
+        log10_odds=round(case.log_e / math.log(10), 1),
+        evidence=f"{conviction_text(view, case)}; too little to convict one of so many parts",
+        alternatives=case.rivals.names,
+        next_step=_next_step(State.SUSPECT, component, name),
+    )
 
 
 def _suspect_host(view: Judged, host: int, loss: float, places: Places) -> Finding:

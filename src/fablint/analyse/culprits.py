@@ -21,6 +21,7 @@ from fablint.analyse.places import Codes
 from fablint.analyse.quantiles import FEWEST_VALUES, interval_ranks
 from fablint.analyse.rivals import Rivals, rivals_of
 from fablint.analyse.settings import Settings
+from fablint.model import Component, Direction
 
 SHARED_BY = 0.6  # of a switch's hosts or a link's users must be slow, else it is not the switch or the link
 USERS = 3  # from which that can be said
@@ -49,9 +50,13 @@ class Conviction:
     cells: Cells  # its pairs
     rivals: Rivals  # other parts that explain the same pairs
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What identifies the part across views."""
+    def part(self, direction: Direction | None = None) -> tuple[Component, str]:
+        """Component and name for the verdict. A cable that is slow one way is a directed link."""
+        if self.kind == "rank":
+            return "host", self.name
+        if self.kind == "cable" and len(self.sides) == 1 and direction != "both":
+            ends = self.name.split("=")
+            return "link", ">".join(ends if self.sides == (0,) else reversed(ends))
         return self.kind, self.name
 
 

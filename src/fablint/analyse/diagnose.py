@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 import numpy as np
 
-from fablint.analyse.charges import convicted, suspected
+from fablint.analyse.charges import convicted, named_hosts, suspected
 from fablint.analyse.clean import (
     Mask,
     clean_parts,
@@ -19,12 +19,12 @@ from fablint.analyse.clean import (
 )
 from fablint.analyse.flows import Usable, usable_rows
 from fablint.analyse.parts import FEWEST_PEERS
-from fablint.analyse.places import Codes, Places, locate
+from fablint.analyse.places import Places, locate
 from fablint.analyse.reported import damaged, lost
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, judge
 from fablint.analyse.words import counted, fold
-from fablint.model import Coverage, Diagnosis, Finding, Run, State, Topology, Verdict, VerdictWord
+from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
 from fablint.routing import Routes, routes_of
 
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
@@ -44,7 +44,7 @@ def diagnose(run: Run, topology: Topology | None = None, settings: Settings | No
     judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
     clearing = [view for view in judged if view.clears]
     findings = [*damaged(run), *lost(run), *convicted(judged, places)]
-    findings += suspected(judged, places, _named(findings, places))
+    findings += suspected(judged, places, findings)
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
     findings += _not_accused(clearing, places, routes, findings, settings)
@@ -55,14 +55,17 @@ def diagnose(run: Run, topology: Topology | None = None, settings: Settings | No
         fits=tuple(view.fit for view in judged),
         topology=topology,
         settings=asdict(settings),
+        questions=_once(question for view in judged for question in view.questions),
+        retests=_once(question for view in judged for question in view.retests),
     )
 
 
-def _named(findings: Sequence[Finding], places: Places) -> Codes:
-    """Hosts that a finding is about already."""
-    codes = {name: code for code, name in enumerate(places.hosts)}
-    names = [finding.name.split("/")[0].rpartition(":")[0] or finding.name.split("/")[0] for finding in findings]
-    return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
+def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
+    """One question per part: those of the first view that asks."""
+    found: dict[tuple[str, str], Question] = {}
+    for question in questions:
+        found.setdefault((question.component, question.name), question)
+    return tuple(found.values())
 
 
 def _circumstances(places: Places) -> list[Finding]:
@@ -99,7 +102,7 @@ def _not_accused(
     if not judged or len(places.hosts) == 1:
         return []
     judgeable = _judgeable_links(judged, routes)
-    hosts = ~np.isin(np.arange(len(places.hosts)), _named(findings, places)) & ~places.crowded
+    hosts = ~np.isin(np.arange(len(places.hosts)), named_hosts(findings, places)) & ~places.crowded
     switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
     links = judgeable.copy()
     for view in judged:

@@ -117,7 +117,8 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     """The loss beyond the tolerance that the evidence is tuned to: the smallest that the pairs of a host can show.
 
     A pair with noise of standard deviation s bets about d^2 / (2 s^2) nats on a shift d. With m pairs per host, a
-    shift of s sqrt(4 L / m) gathers twice the L nats that convict; what is smaller drowns, and betting on it wins nothing.
+    shift of s sqrt(4 L / m) gathers twice the L nats that convict; what is smaller drowns, and a bet on it
+    wins nothing.
     """
     each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
     pairs = float(np.median(each[each > 0])) if each.any() else 1.0

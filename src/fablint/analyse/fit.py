@@ -113,7 +113,7 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
 def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
     """The same model where the explained cells (n, m) are set aside: what the others allow each part to lose.
 
-    Changes the residuals in place. Only bounds, effects of ends and of segments are fitted again; healthy stays healthy.
+    Changes the residuals in place. Only ends and segments are fitted again; what is healthy stays.
     """
     pairs = effects.residual
     pairs.value[explained] = np.nan

@@ -19,9 +19,10 @@ from fablint.analyse.pairs import Pairs
 from fablint.analyse.parts import Family, Kind, families
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES, Floats
+from fablint.analyse.questions import open_questions, retests
 from fablint.analyse.settings import Settings
 from fablint.analyse.ways import Ways, ways_of
-from fablint.model import SCOPES, Fit
+from fablint.model import SCOPES, Fit, Question
 from fablint.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
@@ -41,6 +42,8 @@ class Judged:
     fit: Fit
     convictions: list[Conviction]
     suspicions: list[Conviction]  # parts that the evidence is against, but not enough to convict
+    questions: list[Question]  # what would decide about the open parts
+    retests: list[Question]  # what would test again those who are accused
     slow_pairs: list[SlowPair]
     slow_hosts: list[tuple[int, float]]  # host code, log-effect
     compared: frozenset[Kind]  # kinds of parts that had peers to be compared with
@@ -80,6 +83,8 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     crossed = _crossed(evidence, ways)
     convictions: list[Conviction] = []
     suspicions: list[Conviction] = []
+    questions: list[Question] = []
+    again: list[Question] = []
     pairs_left: list[SlowPair] = []
     fitted, partners = _as_fit(flows, effects), _host_partners(pairs, places, settings, scarcer=not together)
     doubted = slow_hosts(effects, places, None)
@@ -88,6 +93,8 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         pairs_left = slow_pairs(evidence, effects, settings, views=views)
         suspicions = _suspicions(evidence, effects, parts, sides, tests)
         doubted = slow_hosts(effects, places, evidence)
+        again = retests([*convictions, *suspicions], evidence)
+        questions = open_questions(suspicions, evidence, effects, parts, sides)
         if convictions:
             effects = without(effects, evidence.gain == 0)
     return Judged(
@@ -99,6 +106,8 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         fit=fitted,
         convictions=convictions,
         suspicions=suspicions,
+        questions=questions,
+        retests=again,
         slow_pairs=pairs_left,
         slow_hosts=doubted,
         compared=frozenset(family.component for family in parts),

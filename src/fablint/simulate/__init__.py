@@ -5,23 +5,33 @@ from __future__ import annotations
 from fablint.simulate.fabric import Fabric
 from fablint.simulate.fabrics import dragonfly, fat_tree, full_mesh, multi_rail, torus
 from fablint.simulate.faults import Fault
+from fablint.simulate.lottery import random_faults
 from fablint.simulate.noise import Noise
 from fablint.simulate.rounds import stratified_rounds
 from fablint.simulate.rows import CHECK_ROWS, SimulatedRow
+from fablint.simulate.score import Score, score
 from fablint.simulate.simulate import SimulatedFabric, simulate
+from fablint.simulate.truth import TrueFault, read_truth, truth_of, write_truth
 
 __all__ = [
     "CHECK_ROWS",
     "Fabric",
     "Fault",
     "Noise",
+    "Score",
     "SimulatedFabric",
     "SimulatedRow",
+    "TrueFault",
     "dragonfly",
     "fat_tree",
     "full_mesh",
     "multi_rail",
+    "random_faults",
+    "read_truth",
+    "score",
     "simulate",
     "stratified_rounds",
     "torus",
+    "truth_of",
+    "write_truth",
 ]

@@ -120,6 +120,10 @@ class Fabric:
         host, switch = self.hosts[port // self.rails], self.routes.switches[self.port_switch[port]]
         return f"{host}>{switch}" if link < self.switch_links + self.ports else f"{switch}>{host}"
 
+    def nic_name(self, port: int) -> str:
+        """`h00/hsn1`."""
+        return f"{self.hosts[port // self.rails]}/{self.nics[port % self.rails]}"
+
     def cable_name(self, link: int) -> str:
         """`s0=s1` as the topology names it, or `h00=s0`, of a directed link."""
         if link < self.switch_links:

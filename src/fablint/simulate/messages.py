@@ -91,20 +91,20 @@ def _adaptive(nature: Nature, condition: Condition, cells: Cells, *, duplex: boo
     if nature.detour_share:
         out, back, row = nature.detours
         src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
-        chance = (out[:, links][src] + back[:, links][dst]) * np.float32(nature.detour_share)
-        chance[src == dst] = 0
-        more, column = np.nonzero(chance > RAREST)
+        detour = (out[:, links][src] + back[:, links][dst]) * np.float32(nature.detour_share)
+        detour[src == dst] = 0
+        more, column = np.nonzero(detour > RAREST)
         cell = np.concatenate([cell, more.astype(np.int32)])
         link = np.concatenate([link, links[column].astype(np.int32)])
-        share = np.concatenate([share, chance[more, column]])
+        share = np.concatenate([share, detour[more, column]])
     place = condition.state[cells.round[cell]].astype(np.int64) * condition.latency.shape[1] + link
     per_byte = condition.per_byte.ravel()[place] * (condition.duplex.ravel()[place] if duplex else 1.0)
     added = np.maximum(condition.latency.ravel()[place] - LINK_LATENCY_S, 0.0)
-    chance = share.astype(np.float64)
+    chance: Floats = share.astype(np.float64)
     again = condition.retry_share.ravel()[place]
     lossy = again > 0
     retried = Events(
-        cell[lossy], chance[lossy] * again[lossy], np.zeros(lossy.sum()), condition.retry_s.ravel()[place][lossy]
+        cell[lossy], (chance * again)[lossy], np.zeros(lossy.sum()), condition.retry_s.ravel()[place][lossy]
     )
     return [Events(cell, chance, per_byte, added), retried]
 

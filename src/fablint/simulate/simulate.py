@@ -34,6 +34,7 @@ from fablint.simulate.paths import Cells, Nature, Ways, cells_of, costs
 from fablint.simulate.rounds import Pairs, Partners, all_rounds, partners_of
 from fablint.simulate.rows import CHECK_ROWS, SimulatedRow, root_attributes, row_attributes, seconds_of, started
 from fablint.simulate.table import matrix_arrays, tabulable
+from fablint.simulate.truth import TrueFault, truth_of
 
 BLOCK = 1 << 19  # cells simulated at a time; part of what a seed means
 SAMPLED = 1 << 15  # pairs whose messages are drawn at a time; also
@@ -101,6 +102,10 @@ class SimulatedFabric:
         made = (*run.rows, *self._rows(rounds, rows, serial=len(run.rows), begin=begin))
         made = _named(made)
         return replace(run, attributes=self._root(made), rows=made)
+
+    def truth(self, run: Run) -> tuple[TrueFault, ...]:
+        """What is sick, and what a run of this fabric could show of it."""
+        return truth_of(self.fabric, self.nature, self.faults, run)
 
     # ------------------------------------------------------------------------------------------------ rows
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "errors.hpp"
 
@@ -56,6 +57,12 @@ void write_beside(const fs::path& file, Produce produce) {
 }
 
 }  // namespace
+
+std::string read_file(const fs::path& file) {
+    std::ifstream stream(file);
+    if (!stream) throw usage_error("cannot read " + file.string() + ": no such file, or no permission");
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
 
 void replace_file(const fs::path& file, const std::string& bytes) {
     write_beside(file, [&](int descriptor) { write_fully(descriptor, file, bytes.data(), bytes.size(), 0); });

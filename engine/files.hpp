@@ -17,6 +17,12 @@ void replace_file(const std::filesystem::path& file, const std::string& bytes);
 // damaged from outside; a reader takes none of its cells, and neither do we.)
 void create_filled(const std::filesystem::path& file, const std::string& element, std::size_t count);
 
+// Of a run directory: holds the rounds files that its rows name as rounds/NAME.txt.
+inline constexpr const char* rounds_folder = "rounds";
+
+// The content of a file; throws a usage error where it cannot be read.
+std::string read_file(const std::filesystem::path& file);
+
 void make_folder(const std::filesystem::path& folder);
 
 // A file whose bytes are overwritten in place.

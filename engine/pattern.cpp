@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <map>
 #include <sstream>
 
 #include "errors.hpp"
@@ -130,12 +129,17 @@ class ExplicitRounds : public Pattern {
     std::int64_t rounds() const override { return static_cast<std::int64_t>(rounds_.size()); }
     int slots(std::int64_t round) const override { return static_cast<int>(at(round).size() / 2); }
     Seat seat(std::int64_t round, int rank) const override {
-        const auto found = at(round).find(rank);
-        return found == at(round).end() ? Seat{} : found->second;
+        const auto found = std::lower_bound(at(round).begin(), at(round).end(), rank, before);
+        return found == at(round).end() || found->rank != rank ? Seat{} : paired(found->partner, found->slot);
     }
 
   private:
-    using Round = std::map<int, Seat>;
+    struct Member {
+        int rank, partner, slot;
+    };
+    using Round = std::vector<Member>;  // by rank: every rank holds the rounds of all
+
+    static bool before(const Member& member, int rank) { return member.rank < rank; }
 
     const Round& at(std::int64_t round) const { return rounds_[static_cast<std::size_t>(round)]; }
 
@@ -143,8 +147,16 @@ class ExplicitRounds : public Pattern {
         std::replace(line.begin(), line.end(), ',', ' ');
         std::istringstream words(line);
         Round round;
-        for (std::string word; words >> word;) add_pair(round, word, name_ + ":" + std::to_string(number) + ": ");
-        if (!round.empty()) rounds_.push_back(std::move(round));
+        const std::string where = name_ + ":" + std::to_string(number) + ": ";
+        for (std::string word; words >> word;) add_pair(round, word, where);
+        if (round.empty()) return;
+        std::sort(round.begin(), round.end(), [](const Member& a, const Member& b) { return a.rank < b.rank; });
+        for (std::size_t i = 1; i < round.size(); ++i)
+            if (round[i - 1].rank == round[i].rank)
+                throw usage_error(where + "rank " + std::to_string(round[i].rank) +
+                                  " appears twice: a rank has one partner per round");
+        round.shrink_to_fit();
+        rounds_.push_back(std::move(round));
     }
 
     void add_pair(Round& round, const std::string& word, const std::string& where) const {
@@ -153,17 +165,13 @@ class ExplicitRounds : public Pattern {
         const bool dash = end != word.c_str() && *end == '-' && std::isdigit(static_cast<unsigned char>(end[1])) != 0;
         const long b = dash ? std::strtol(end + 1, &end, 10) : -1;
         if (!dash || *end != '\0' || a < 0) throw usage_error(where + "'" + word + "' is no pair: write it as 0-1");
-        for (const long rank : {a, b}) {
+        for (const long rank : {a, b})
             if (rank >= ranks_)
                 throw usage_error(where + "rank " + std::to_string(rank) + " does not exist: this run has " +
                                   std::to_string(ranks_) + " ranks");
-            if (a == b || round.count(static_cast<int>(rank)) != 0)
-                throw usage_error(where + "rank " + std::to_string(rank) +
-                                  " appears twice: a rank has one partner per round");
-        }
         const int slot = static_cast<int>(round.size() / 2);
-        round[static_cast<int>(a)] = paired(static_cast<int>(b), slot);
-        round[static_cast<int>(b)] = paired(static_cast<int>(a), slot);
+        round.push_back({static_cast<int>(a), static_cast<int>(b), slot});
+        round.push_back({static_cast<int>(b), static_cast<int>(a), slot});
     }
 
     int ranks_;

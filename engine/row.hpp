@@ -63,6 +63,7 @@ struct RowOptions {
     int warmup_for(std::size_t bytes) const { return warmup.at(bytes); }
     std::optional<std::int64_t> iterations_for(std::size_t bytes) const;
     bool wants_round(std::int64_t round) const;
+    bool wants_nothing() const;
     // The plan line with the defaults written out.
     std::string text() const;
 };

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
 
 #include "facts.hpp"
+#include "files.hpp"
 #include "instrument.hpp"
 #include "root.hpp"
 #include "runner.hpp"
@@ -23,13 +23,8 @@ namespace {
 // Rank 0 reads, all get the text: other hosts need not see the file.
 std::string read_for_all(Team& team, const std::string& name) {
     std::string text;
-    team.on_rank_0([&] {
-        std::ifstream file;
-        if (name != "-") file.open(name);
-        std::istream& stream = name == "-" ? std::cin : file;
-        if (!stream) throw usage_error("cannot read " + name + ": no such file, or no permission");
-        text.assign(std::istreambuf_iterator<char>(stream), {});
-    });
+    team.on_rank_0(
+        [&] { text = name == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_file(name); });
     return team.broadcast(text);
 }
 
@@ -64,12 +59,21 @@ double longest_round(const std::vector<RowOptions>& rows) {
     return longest;
 }
 
+// Where a rounds file is: a run has its own, so that it can be moved and resumed from anywhere.
+std::string rounds_file_of(const RowOptions& row, const std::string& run) {
+    const std::filesystem::path own = std::filesystem::path(run) / row.rounds_file;
+    return !run.empty() && std::filesystem::exists(own) ? own.string() : row.rounds_file;
+}
+
 // The content of every row's rounds file, empty where it has none. All rows are checked against the ranks before
 // anything is measured, by making their runners.
-std::vector<std::string> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows) {
+std::vector<std::string> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows,
+                                     const Options& options) {
     std::vector<std::string> texts;
     for (const RowOptions& row : rows) {
-        texts.push_back(row.rounds_file.empty() ? "" : read_for_all(context.team, row.rounds_file));
+        texts.emplace_back();
+        if (options.resume && row.wants_nothing()) continue;
+        if (!row.rounds_file.empty()) texts.back() = read_for_all(context.team, rounds_file_of(row, options.output));
         const Runner refuses_what_is_wrong(context, row, texts.back());
     }
     return texts;
@@ -95,11 +99,13 @@ RowOptions retest_row(const RowOptions& row, const std::string& rounds) {
     return again;
 }
 
+// With `resume` a row of which nothing is wanted is complete, and left as it is.
 Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
-              const std::vector<std::string>& rounds_texts) {
+              const std::vector<std::string>& rounds_texts, bool resume) {
     Exit status = Exit::done;
     const std::optional<Error> failure = attempt([&] {
         for (std::size_t i = 0; i < rows.size() && status != Exit::incomplete; ++i) {
+            if (resume && rows[i].wants_nothing()) continue;
             const RowOutcome outcome = Runner(context, rows[i], rounds_texts[i]).run();
             if (context.team.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
             status = worse(status, outcome);
@@ -142,7 +148,7 @@ Exit measure(Team& team, const Options& options, const std::vector<std::string>&
     const double origin = team.maximum(team.rank() == 0 ? team.now() - (now_s - epoch_s) : -1e300);
     RunContext context{team,   wall_clock(),  instrument, nullptr, options.counters ? &facts : nullptr,
                        origin, !options.quiet};
-    const std::vector<std::string> rounds_texts = read_rounds(context, rows);
+    const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
     Root root(team, facts, instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;
     if (!options.output.empty()) {
@@ -151,7 +157,7 @@ Exit measure(Team& team, const Options& options, const std::vector<std::string>&
         context.store = store.get();
     }
     auto watchdog = watch(team, options.watchdog_s, longest_round(rows), store.get());
-    const Exit status = run_rows(context, root, rows, rounds_texts);
+    const Exit status = run_rows(context, root, rows, rounds_texts, options.resume);
     watchdog.reset();
     if (!store) return status;
     facts.read_counters_after();

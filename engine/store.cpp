@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "files.hpp"
@@ -19,6 +21,13 @@ namespace fs = std::filesystem;
 template <typename T>
 std::string bytes_of(T value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// A folder with `rounds` in it and nothing else: who planned the run put its rounds files there.
+bool holds_only_rounds(const fs::path& directory) {
+    std::error_code reason;
+    const fs::directory_iterator entries(directory, reason);
+    return !reason && std::distance(begin(entries), end(entries)) == 1 && fs::is_directory(directory / rounds_folder);
 }
 
 }  // namespace
@@ -117,14 +126,30 @@ void Store::create(bool resume) {
     const bool is_run = access((directory_ / "zarr.json").c_str(), F_OK) == 0;
     if (resume) {
         if (!is_run) throw usage_error(directory_.string() + " is no run directory: there is nothing to resume");
+        refuse_other_places();
         archive_root_ = true;
         return;
     }
+    if (holds_only_rounds(directory_)) return;
     if (access(directory_.c_str(), F_OK) == 0)
         throw usage_error(directory_.string() + " exists: choose another -o, or go on with it by fablint resume");
     if (mkdir(directory_.c_str(), 0777) != 0)
         throw usage_error("cannot create " + directory_.string() + ": " + std::strerror(errno) +
                           ": choose an -o in an existing folder that you may write to");
+}
+
+// What was measured belongs to the hosts on which the ranks were. JSON is not read here, but what the engine wrote is
+// there as it would write it again, but for white space.
+void Store::refuse_other_places() const {
+    std::string known = read_file(directory_ / "zarr.json");
+    known.erase(std::remove_if(known.begin(), known.end(), [](char c) { return c == ' ' || c == '\n'; }), known.end());
+    const JsonObject places =
+        JsonObject().add("hosts", Json::list(team_.hosts())).add("rank_host", Json::list(team_.rank_host()));
+    const std::string text = places.json().text();
+    if (known.find(text.substr(1, text.size() - 2)) == std::string::npos)
+        throw usage_error(directory_.string() +
+                          " was begun with other ranks, or on other hosts: resume it where it was begun, with the "
+                          "hosts in the same order");
 }
 
 // Rank 0 leaves a file, the others look for it.

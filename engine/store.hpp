@@ -36,7 +36,8 @@ class RowArrays {
 // where the hosts share no file system. Cells are collected in memory and written, or sent to their owner, by flush().
 class Store {
   public:
-    // Collective. Creates the directory (with `resume`: opens it) and finds out whether all ranks see it.
+    // Collective. Creates the directory (with `resume`: opens it) and finds out whether all ranks see it. A directory
+    // that holds nothing but rounds files is taken.
     Store(Team& team, const std::string& directory, bool resume, bool private_files);
 
     bool shared_files() const { return shared_; }
@@ -57,6 +58,7 @@ class Store {
 
   private:
     void create(bool resume);
+    void refuse_other_places() const;
     bool seen_by_all();
     int owner_of(int row) const;
     void write_cells(const std::vector<char>& bytes);

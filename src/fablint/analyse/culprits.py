@@ -15,15 +15,16 @@ import numpy.typing as npt
 
 from fablint.analyse.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.fit import Effects
-from fablint.analyse.pairs import Cells
+from fablint.analyse.pairs import Cells, Values
 from fablint.analyse.parts import Endpoints, Family, Kind
 from fablint.analyse.places import Codes
 from fablint.analyse.quantiles import FEWEST_VALUES, interval_ranks
-from fablint.analyse.rivals import Rivals, rivals_of
+from fablint.analyse.rivals import Rival, Rivals, rival, rivals_of
 from fablint.analyse.settings import Settings
 from fablint.model import Component, Direction
 
 SHARED_BY = 0.6  # of a switch's hosts or a link's users must be slow, else it is not the switch or the link
+FEW_ENDS = 64  # of a link
 USERS = 3  # from which that can be said
 
 
@@ -49,6 +50,7 @@ class Conviction:
     log_e: float  # evidence, nats
     cells: Cells  # its pairs
     rivals: Rivals  # other parts that explain the same pairs
+    own: tuple[Rival, ...]  # itself as its rivals see it: the sides of a host or of a cable, else empty
 
     def part(self, direction: Direction | None = None) -> tuple[Component, str]:
         """Component and name for the verdict. A cable that is slow one way is a directed link."""
@@ -166,6 +168,7 @@ def _examine(
         score / UNITS_PER_NAT,
         cells,
         rivals_of(family, part, sides, cells, evidence, parts),
+        tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
     )
 
 
@@ -181,15 +184,39 @@ def _loss(family: Family, part: int, sides: Sequence[int], cells: Cells, effects
     host, link = effects.host_tolerance, effects.link_tolerance
     to = effects.residual.destination(cells)
     loss = effects.residual.value[cells].astype(np.float64)
-    sent, received = np.clip(effects.sent, -host, host)[cells[0]], np.clip(effects.received, -host, host)[to]
     if not isinstance(family, Endpoints):
-        return np.asarray(loss - sent - received)
+        return np.asarray(loss - _elsewhere(effects, cells, 0) - _elsewhere(effects, cells, 1))
+    sent, received = np.clip(effects.sent, -host, host)[cells[0]], np.clip(effects.received, -host, host)[to]
     own_sent = (family.code[cells[0]] == part) & (0 in sides)
     own_received = (family.code[to] == part) & (1 in sides)
     loss -= np.where(own_sent, 0.0, sent) + np.where(own_received, 0.0, received)
     if effects.ways.count:
         loss -= effects.way(link)[effects.ways.of_cells(effects.residual, cells)]
     return loss
+
+
+def _elsewhere(effects: Effects, cells: Cells, side: int) -> Values:
+    """(k,) the tolerated effect of each cell's sender (side 0) or receiver.
+
+    Where a link serves few ends, most of what these send or receive crosses it, and what is the link's would be taken
+    for theirs: their effect is then that of their other pairs.
+    """
+    pairs, most = effects.residual, effects.host_tolerance
+    ends = cells[0] if side == 0 else pairs.destination(cells)
+    known, partner = (effects.sent, effects.received) if side == 0 else (effects.received, effects.sent)
+    effect = known.copy()
+    few = np.unique(ends)
+    if few.size <= FEW_ENDS:
+        width = pairs.value.shape[1]
+        crossing = cells[0] * width + cells[1]
+        for end in few:
+            other = pairs.cells_from(np.array([end])) if side == 0 else pairs.cells_to(np.array([end]))
+            off = ~np.isin(other[0] * width + other[1], crossing) & ~np.isnan(pairs.value[other])
+            beyond = (other[0][off], other[1][off])
+            across = pairs.destination(beyond) if side == 0 else beyond[0]
+            left = pairs.value[beyond] - np.clip(partner, -most, most)[across]
+            effect[end] = float(np.median(left)) if left.size else 0.0
+    return np.clip(effect, -most, most)[ends]
 
 
 def _own(family: Family, side: int, cells: Cells, evidence: Evidence) -> bool:

@@ -19,6 +19,7 @@ from fablint.analyse.fit import Effects
 from fablint.analyse.parts import Cables, Family, crossing_cells
 from fablint.analyse.places import Codes
 from fablint.analyse.quantiles import FEWEST_VALUES
+from fablint.analyse.rivals import Rival
 from fablint.model import Question
 
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
@@ -30,7 +31,12 @@ RankPairs = npt.NDArray[np.int64]
 
 
 def open_questions(
-    suspects: Sequence[Conviction], evidence: Evidence, effects: Effects, parts: Sequence[Family], sides: Sides
+    convicted: Sequence[Conviction],
+    suspects: Sequence[Conviction],
+    evidence: Evidence,
+    effects: Effects,
+    parts: Sequence[Family],
+    sides: Sides,
 ) -> list[Question]:
     """Questions of one view, those with the most evidence first. `evidence` is used up on the way."""
     asked = Bar(SPEAKS, fewest=1, surely=False, most=MOST_QUESTIONS)
@@ -38,6 +44,7 @@ def open_questions(
     hidden = _hidden_links(evidence, parts)
     cases = [*suspects, *convict(evidence, effects, parts, asked, sides=sides)]
     found = [question_about(case, evidence, clean) for case in cases]
+    found += [splitting(case, evidence, clean) for case in convicted if case.rivals.names]
     return [question for question in [*found, *_about_links(hidden, evidence, clean)] if question.open]
 
 
@@ -53,6 +60,32 @@ def question_about(case: Conviction, evidence: Evidence, clean: Codes) -> Questi
     between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.places.switches)
     pairs = _across(case.cells, evidence, clean) if between else _with_others(case, evidence, clean)
     return Question(component, name, pairs)
+
+
+def splitting(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
+    """Pairs whose messages cross some of a class of parts and not the others."""
+    rng = np.random.default_rng(_seed(case.cells[0]))
+    places, to = evidence.places, evidence.pairs.destination(case.cells)
+    members = (*case.own, *case.rivals.all)
+    ends = [
+        np.unique(np.concatenate([ranks, np.flatnonzero(np.isin(places.switch, np.unique(places.switch[ranks])))]))
+        for ranks in (case.cells[0], to)
+    ]
+    # One end where the class is, the other anywhere.
+    src = np.concatenate([rng.choice(ends[0], TRIES), rng.choice(clean, TRIES)])
+    dst = np.concatenate([rng.choice(clean, TRIES), rng.choice(np.concatenate([to, ends[1]]), TRIES)])
+    pairs = np.unique(np.stack([src, dst], axis=1)[places.host[src] != places.host[dst]], axis=0)
+    crossed = np.stack([_touches(member, pairs, evidence) for member in members], axis=1)
+    split = crossed.any(axis=1) & ~crossed.all(axis=1)
+    component, name = case.part()
+    return Question(component, name, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
+
+
+def _touches(member: Rival, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
+    """(k,) which pairs' messages cross the part."""
+    if member.component == "host":
+        return np.asarray(evidence.places.host[pairs[:, member.side]] == member.number)
+    return _cross(pairs, np.array([member.number]), evidence)
 
 
 def _clean(evidence: Evidence) -> Codes:

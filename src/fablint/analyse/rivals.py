@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -22,15 +23,31 @@ SHARED = 0.8  # of the culprit's evidence that a rival has to explain as well
 
 
 @dataclass(frozen=True)
-class Rivals:
-    """Names of parts as the verdict words them: `host h03 (rx)`, `link s3>s5`."""
+class Rival:
+    """One side of a part: which of its family, as the verdict words it (`host h03 (rx)`, `link s3>s5`)."""
 
-    same: tuple[str, ...] = ()  # crossed by exactly the same measured pairs
-    near: tuple[str, ...] = ()  # not told apart by the evidence
+    component: Literal["host", "link"]
+    number: int  # host code, or link
+    side: int  # of a host: 0 sends, 1 receives
+    name: str
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Sides of other parts."""
+
+    same: tuple[Rival, ...] = ()  # crossed by exactly the same measured pairs
+    near: tuple[Rival, ...] = ()  # not told apart by the evidence
+
+    @property
+    def all(self) -> tuple[Rival, ...]:
+        """Both kinds."""
+        return (*self.same, *self.near)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.same, *self.near)
+        """Their names."""
+        return tuple(rival.name for rival in self.all)
 
 
 def rivals_of(
@@ -42,8 +59,8 @@ def rivals_of(
     inside = _tally(cells, evidence, evidence.gain[cells].astype(np.int64))
     count = _tally(cells, evidence, np.ones(cells[0].size, dtype=np.int64))
     score = int(evidence.gain[cells].sum(dtype=np.int64))
-    same: list[str] = []
-    near: list[str] = []
+    same: list[Rival] = []
+    near: list[Rival] = []
     for other in parts:
         if other.component not in (("cable",) if isinstance(family, Endpoints) else ("host", "cable")):
             continue  # two hosts that carry the same messages are a pair, and no pair convicts
@@ -55,15 +72,16 @@ def rivals_of(
                 explains[part] = False
             for number in np.flatnonzero(explains):
                 equal = counts[side][number] == cells[0].size == lives[side][number]
-                (same if equal else near).append(_name(other, int(number), side))
+                (same if equal else near).append(rival(other, int(number), side))
     return Rivals(tuple(dict.fromkeys(same)), tuple(dict.fromkeys(near)))
 
 
-def _name(family: Family, part: int, side: int) -> str:
+def rival(family: Family, part: int, side: int) -> Rival:
+    """A side of a part as a rival; of hosts and cables only."""
     if isinstance(family, Cables):
         a, b = family.name(part).split("=")
-        return f"link {a}>{b}" if side == 0 else f"link {b}>{a}"
-    return f"{family.component} {family.name(part)} ({'tx' if side == 0 else 'rx'})"
+        return Rival("link", 2 * part + side, side, f"link {a}>{b}" if side == 0 else f"link {b}>{a}")
+    return Rival("host", part, side, f"host {family.name(part)} ({'tx' if side == 0 else 'rx'})")
 
 
 def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:

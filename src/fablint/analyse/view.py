@@ -94,7 +94,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         suspicions = _suspicions(evidence, effects, parts, sides, tests)
         doubted = slow_hosts(effects, places, evidence)
         again = retests([*convictions, *suspicions], evidence)
-        questions = open_questions(suspicions, evidence, effects, parts, sides)
+        questions = open_questions(convictions, suspicions, evidence, effects, parts, sides)
         if convictions:
             effects = without(effects, evidence.gain == 0)
     return Judged(

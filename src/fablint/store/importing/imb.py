@@ -193,7 +193,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
         size, repetitions = table.value(row, "#bytes"), table.value(row, "#repetitions")
         times = _times(table, benchmark, row)
         if size is None or not 0 <= size < 1 << 62 or "mean" not in times:
-            left.append(LeftOut(row.line, " ".join(f"{value:g}" for value in row.values), "no figure above 0"))
+            left.append(LeftOut(row.line, " ".join(f"{value:g}" for value in row.values), "no figure of a message"))
             continue
         pair = _pair(table, row)
         if pair is None:
@@ -229,6 +229,8 @@ def _pair(table: ImbTable, row: ImbRow) -> tuple[int, int] | None:
 def _times(table: ImbTable, benchmark: _Benchmark, row: ImbRow) -> dict[str, float]:
     """Seconds per message. A time says it to 10 ns; a rate says more where messages are long."""
     size = table.value(row, "#bytes") or 0.0
+    if benchmark.kernel.quantity == "bandwidth" and size == 0:
+        return {}  # a stream of nothing has no bandwidth
     time, rate = table.value(row, "t[usec]", "t_avg[usec]"), table.value(row, "Mbytes/sec")
     messages = table.value(row, "Msg/sec")
     pairs = max(1, table.processes // 2) if not table.multi else 1

@@ -33,6 +33,8 @@ MARK = marked(
 )
 SION = MAGIC
 
+MOST_RANKS = 1 << 21  # more than any run had
+
 _RETEST = "latency-retest"
 
 
@@ -102,7 +104,7 @@ def _ranks(log: LinktestLog) -> int:
     named = [rank for pair in log.pairs for rank in (pair.src, pair.dst)]
     named += [rank for pair in log.slowest for rank in (pair.src, pair.dst)]
     count = max([int(said) if re.fullmatch(INTEGER, said) else 2, *(rank + 1 for rank in (*named, *log.hosts))])
-    if count > 1 << 24:
+    if count > MOST_RANKS:
         raise UsageError(f"rank {count - 1} is more than LinkTest can have", "the log is damaged")
     return count
 

@@ -24,6 +24,9 @@ from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, num
 
 MARK = marked(rb"START mpiGraph v|(?:Send|Recv)\t\S+:[0-9]+\t")
 
+SMALL = 1 << 20  # cells of a matrix that is made whatever the text lacks
+FEWEST = 4  # a larger one has at most so many cells for each letter of the text: a 24th of it must be there
+
 _MIB = 2.0**20
 _FACT = re.compile(rf"(MsgSize|Times|Window|Procs)\t({INTEGER})$")
 _START = re.compile(r"START mpiGraph v(\S+)")
@@ -61,6 +64,10 @@ def parse_mpigraph(text: str) -> MpigraphText:
             if found.names and names != found.names:
                 raise UsageError(f"line {number}: the ranks are not those of the first matrix", "the file is damaged")
             found.names = names
+            if len(names) ** 2 > max(SMALL, FEWEST * len(text)):
+                raise UsageError(
+                    f"line {number}: the matrix of {len(names)} ranks ends near its beginning", "run it again"
+                )
             tables[word] = np.full((len(names), len(names)), np.nan)
         elif not (word and _row(tables[word], found.names, line)) and not _fact(found, line) and line.strip():
             found.foreign.append(Foreign(number, line))

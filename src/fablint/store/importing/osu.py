@@ -106,6 +106,8 @@ def _without_cut_line(text: str) -> tuple[str, Foreign | None]:
     The rows of a table are as long as the line of its column names, or longer where a figure is wider than its column.
     """
     head, _, last = text.rpartition("\n")
+    if _HOSTS.match(last.strip()):
+        return head, Foreign(head.count("\n") + 2 if head else 1, last)
     if not last or not _ROW.match(last):
         return text, None
     rows: list[int] = []

@@ -155,9 +155,15 @@ class _Reader:
             for host in launch.hosts:
                 self._seat(Seat(host))
         if hosts or any(table.launch is None for table in found.tables):
-            most = max((_pairs(table) or 1 for table in found.tables), default=1)
-            for seat in ranks_named(max(len(hosts), 2 * most), hosts):
+            for seat in ranks_named(self._ranks(), hosts):
                 self._seat(seat)
+
+    def _ranks(self) -> int:
+        """How many ranks the tables speak of; as many as the user names where one does not say."""
+        most = 2 * max((_pairs(table) or 1 for table in self.found.tables), default=1)
+        tests = [(_test(table)[0], table) for table in self.found.tables]
+        open_ended = any(test and (test.collective or (test.many and _pairs(table) is None)) for test, table in tests)
+        return max(most, len(self.hosts)) if open_ended else most
 
     def _seat(self, seat: Seat) -> int:
         return self.seats.setdefault(seat, len(self.seats))
@@ -191,6 +197,8 @@ class _Reader:
 
     def _unfit(self, table: OsuTable, test: _Test | None) -> str:
         """Why the table cannot be imported; empty where it can."""
+        if not table.rows:
+            return "no figures"
         if test is None:
             return "not a test whose figures are times of messages"
         names = _LATENCIES if test.kernel.quantity == "latency" else _RATES

@@ -32,6 +32,7 @@ MARK = re.compile(
 
 # Column -> seconds per message of a figure and a size. A time is half a round trip, MB/s are 10^6 bytes/s.
 FIGURES = ("time", "time_us", "bandwidth")
+CUT = "without a line end it may be cut off"
 _WHERE = ("src", "dst", "size")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHOWN = 80  # characters of a line in a message
@@ -57,6 +58,7 @@ def parse_csv(text: str) -> CsvPairs:
         UsageError: the first line does not name the columns.
     """
     reader = csv.reader(io.StringIO(text), skipinitialspace=True)
+    cut, last = not text.endswith("\n"), text.count("\n") + 1
     found: CsvPairs | None = None
     places: list[int] = []
     while True:
@@ -68,7 +70,9 @@ def parse_csv(text: str) -> CsvPairs:
             words = ["?"]
         if not any(words) or words[0].startswith("#"):
             continue
-        if found is None:
+        if cut and reader.line_num >= last and found is not None:  # a figure without its last digits is another one
+            found.left_out.append(LeftOut(reader.line_num, ",".join(words)[:_SHOWN], CUT))
+        elif found is None:
             found, places = _header(words)
         elif why := _take(found, words, places):
             found.left_out.append(LeftOut(reader.line_num, ",".join(words)[:_SHOWN], why))
@@ -138,6 +142,7 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
         seats=tuple(_seat(name) for name in found.names),
         bodies=(Body(kernel.name, kernel, cells, [planned]),),
         left_out=tuple(found.left_out),
+        missing="the last line is cut off" if any(one.why == CUT for one in found.left_out) else "",
     )
 
 

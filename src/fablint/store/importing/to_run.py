@@ -18,8 +18,9 @@ from fablint.model import Row, Run
 from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat
 from fablint.version import __version__
 
-MATRIX_CELLS = 1 << 22  # a matrix of up to so many cells is written whatever it lacks: 16 MiB a statistic
-SPARSE = 8  # beyond that, one that would hold more than this many cells for each that was measured is a list
+SMALL = 1 << 22  # cells of an array that is made whatever it lacks: 16 MiB a statistic
+SPARSE = 8  # a larger one that would hold more than this many cells for each measured one becomes a list of matchings
+LARGEST = 1 << 30  # cells of such a list: 4 GiB a statistic
 
 
 def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[str] = ()) -> Run:
@@ -126,9 +127,9 @@ def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
     if body.pattern == "world":
         arrays, layout, planned = _world(cells, at, repeat, sizes, ranks), "list", [1] * repeats
         repeats = 1
-    elif body.pattern != "all-pairs":
+    elif body.pattern != "all-pairs" and _worth(ranks * len(planned) * sizes.size, cells):
         arrays, layout, repeats = _listed(cells, cells.round, at, sizes, ranks), "list", 1
-    elif _worth_a_matrix(ranks, sizes.size, repeats, len(cells)):
+    elif body.pattern == "all-pairs" and _worth(ranks * ranks * sizes.size * repeats, cells):
         arrays, layout = _matrix(cells, at, repeat, sizes, ranks), "matrix"
     else:
         arrays, layout, repeats = _listed(cells, _matchings(cells, repeat, ranks), at, sizes, ranks), "list", 1
@@ -179,8 +180,9 @@ def _times_before(keys: Ints) -> Ints:
     return before
 
 
-def _worth_a_matrix(ranks: int, sizes: int, repeats: int, cells: int) -> bool:
-    return ranks * ranks * sizes * repeats <= max(MATRIX_CELLS, SPARSE * cells)
+def _worth(room: int, cells: Cells) -> bool:
+    """Is an array of so much room filled well enough, or small anyway?"""
+    return room <= max(SMALL, SPARSE * len(cells))
 
 
 def _filled(cells: Cells, place: tuple[Ints, ...], shape: tuple[int, ...]) -> dict[str, Any]:
@@ -228,6 +230,8 @@ def _matchings(cells: Cells, repeat: Ints, ranks: int) -> Ints:
 
 def _listed(cells: Cells, column: Ints, at: Ints, sizes: Ints, ranks: int) -> dict[str, Any]:
     rounds = int(column.max()) + 1
+    if ranks * rounds * sizes.size > LARGEST:
+        raise UsageError(f"some of {ranks} ranks have {rounds} pairs, others few", "import them in smaller parts")
     arrays = _filled(cells, (cells.src, column, at), (ranks, rounds, sizes.size))
     arrays["dst"] = np.full((ranks, rounds), -1, np.int32)
     arrays["dst"][cells.src, column] = cells.dst

@@ -331,7 +331,7 @@ def _crowd(nature: Nature, condition: Condition, cells: Cells, *, at_once: bool)
     phase = cells.round.astype(np.int64) if at_once else 2 * cells.round.astype(np.int64) + (cells.src < cells.dst)
     phase -= phase.min(initial=0)
     links, phases = nature.fabric.switch_links, int(phase.max(initial=0)) + 1
-    load = np.bincount(phase[cell] * links + link, weights=share, minlength=phases * links)
+    load = np.bincount(phase[cell] * links + link, weights=share, minlength=phases * links).astype(np.float64)
     if nature.detour_share:
         out, back, row = nature.detours
         src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))

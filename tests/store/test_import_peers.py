@@ -165,7 +165,7 @@ def test_sion_files_of_other_kinds_are_refused(place, value, words):
 
 def test_imb_benchmarks_are_rows_of_a_pair():
     run = run_of("imb", "imb-mpi1-2021.11-pingpong-uniband-openmpi4.1.4-np2.txt", ["n1", "n2"])
-    rows = {row.attributes["benchmark"]: row for row in run.rows}
+    rows = {row.attributes["variant"]: row for row in run.rows}
 
     def seconds(name, size):
         return float(np.asarray(rows[name].arrays["time_mean"])[0, 0, rows[name].sizes.index(size)])
@@ -240,7 +240,7 @@ def test_osu_releases_are_not_mixed(tmp_path):
     path = tmp_path / "mixed.txt"
     path.write_text(text + text.replace("v7.4", "v5.7"))
     run = import_run([path])
-    assert [row.attributes["osu_version"] for row in run.rows] == ["7.4", "5.7"]
+    assert [row.attributes["variant"] for row in run.rows] == ["7.4", "5.7"]
     assert run.attributes["imported"]["tool"] == "osu 5.7 7.4"
 
 

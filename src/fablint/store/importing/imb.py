@@ -201,7 +201,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
         else:
             entries.append((*pair, int(size), times["mean"]))
             counts.append(int(min(max(repetitions or 1, 1), 1 << 31)))
-    facts: dict[str, Any] = {"benchmark": table.name} | ({"mode": table.mode} if table.mode else {})
+    facts: dict[str, Any] = {"variant": " ".join(filter(None, [table.name, table.mode]))}
     bodies = []
     if entries:
         cells = cells_of(entries, count=counts)

@@ -103,7 +103,7 @@ def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
     seats = _seats(found, hosts)
     kernel = _KERNELS.get(found.test, _OTHER)
     share = len(seats) if kernel.name in _OF_ALL_RANKS else 1
-    facts = {"transport": "nccl", "memory": "device", "test": found.test or "unknown"}
+    facts = {"transport": "nccl", "memory": "device", "variant": found.test or "unknown"}
     bodies: list[Body] = []
     for name, times in (
         (kernel.name, [(row, row.out_of_place) for row in found.rows]),

@@ -262,10 +262,11 @@ def _pairs(table: OsuTable) -> int | None:
 
 
 def _facts(table: OsuTable) -> dict[str, Any]:
-    """What tables must have in common to be one row."""
-    facts: dict[str, Any] = {"osu_version": table.version} if table.version else {}
+    """What tables must have in common to be one row: releases measure the same test in different ways."""
     found = table.facts
-    facts |= {"datatype": found["Datatype"]} if found.get("Datatype", "MPI_CHAR") != "MPI_CHAR" else {}
+    datatype = found.get("Datatype", "MPI_CHAR")
+    words = [table.version, datatype if datatype != "MPI_CHAR" else ""]
+    facts: dict[str, Any] = {"variant": " ".join(filter(None, words))} if any(words) else {}
     facts |= {"win": _WIN.get(found["Window creation"], "")} if "Window creation" in found else {}
     facts |= {"sync": _SYNC.get(found["Synchronization"], "")} if "Synchronization" in found else {}
     window = found.get("window size", "")

@@ -24,6 +24,7 @@ from fablint.analyse.settings import Settings
 from fablint.model import Component, Direction
 
 SHARED_BY = 0.6  # of a switch's hosts or a link's users must be slow, else it is not the switch or the link
+EACH_SIDE = 0.25  # of the evidence that convicts both sides together
 FEW_ENDS = 64  # of a link
 USERS = 3  # from which that can be said
 
@@ -50,7 +51,8 @@ class Conviction:
     log_e: float  # evidence, nats
     cells: Cells  # its pairs
     rivals: Rivals  # other parts that explain the same pairs
-    own: tuple[Rival, ...]  # itself as its rivals see it: the sides of a host or of a cable, else empty
+    own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
+    late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
 
     def part(self, direction: Direction | None = None) -> tuple[Component, str]:
         """Component and name for the verdict. A cable that is slow one way is a directed link."""
@@ -113,6 +115,10 @@ def _strongest(
             yes_first = yes_second = yes_first & yes_second
         elif sides is Sides.TOGETHER:
             yes_first = yes_second = first + second - inner >= threshold
+    if sides is Sides.EACH:
+        # Where neither side has pairs enough to be convicted by itself, a part that is slow in both ways may be.
+        both = (first + second - inner >= threshold) & (np.minimum(first, second) >= EACH_SIDE * threshold)
+        yes_first, yes_second = yes_first | both, yes_second | both
     score = np.where(yes_first, first, 0) + np.where(yes_second, second, 0)
     score -= np.where(yes_first & yes_second, inner, 0)
     score[refused] = 0

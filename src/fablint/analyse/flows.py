@@ -37,6 +37,8 @@ class Flows:
     concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (m,) of a list: its rounds
     rounds: Codes | None = None  # (n, n) of a matrix: the round of each pair, where these were measured at once
 
+    histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
+
     @property
     def star(self) -> bool:
         """Is it evidence against its leaves, and no proof that anybody is fine?"""
@@ -67,7 +69,28 @@ class Usable:
             observations = _known_to_both(observations)
         if row.payload == "dst":
             observations = replace(observations, sent=observations.received)
-        return Flows(observations, row, one_way, forward, concurrent=self._concurrent(), rounds=_rounds_of(row))
+        return Flows(
+            observations,
+            row,
+            one_way,
+            forward,
+            concurrent=self._concurrent(),
+            rounds=_rounds_of(row),
+            histograms=self._histograms(size),
+        )
+
+    def _histograms(self, size: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None:
+        """Counts per cell and bucket, and the buckets' lower edges in seconds; None where a row has none."""
+        rows = (self.row, *self.more)
+        if not all("histogram" in row.arrays for row in rows) or self.row.payload == "dst":
+            return None
+        edges = np.asarray(self.row.arrays["bucket"][:], dtype=np.float64)
+        if any(not np.array_equal(row.arrays["bucket"][:], edges) for row in rows):
+            return None
+        index = self.row.sizes.index(size)
+        if self.row.layout == "matrix":
+            return np.asarray(self.row.arrays["histogram"][:, :, :, index]).sum(axis=0, dtype=np.uint32), edges
+        return np.concatenate([np.asarray(row.arrays["histogram"][:, :, index]) for row in rows], axis=1), edges
 
     def _concurrent(self) -> npt.NDArray[np.bool_]:
         """(m,) which columns of a list hold pairs that were measured at once."""

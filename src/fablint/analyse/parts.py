@@ -191,7 +191,7 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
             continue  # nothing went through it
         found.append(kind)
         seen.append(kind.code)
-    if ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None:
+    if ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None and ways.routes.certain:
         found.append(Cables("cable", ways, pairs, mutual))
         leaves = set(places.switches)
         spines = [code for code, name in enumerate(ways.routes.switches) if name not in leaves]

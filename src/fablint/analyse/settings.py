@@ -14,5 +14,5 @@ class Settings:
     spread_factor: float = 5.0  # the tolerance is at least this many robust standard deviations of the parts themselves
     most_tolerance: float = 0.2  # where the parts differ so much that more must be tolerated, none of them is judged
     alpha: float = 0.01  # chance of one false FAULT in a whole healthy run
-    route_rate: float = 0.01  # share of false ones among suspect routes
+    route_rate: float = 0.025  # share of false ones among suspect routes
     min_partners: int = 3  # fewer measured partners: NOT JUDGED

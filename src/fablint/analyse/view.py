@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fablint.analyse.classes import SMALLEST_SHARED, Classes, loads
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
+from fablint.analyse.exposure import LateLink, late_links
 from fablint.analyse.fit import Effects, fit, without
 from fablint.analyse.flows import Flows
 from fablint.analyse.leads import SlowPair, slow_hosts, slow_pairs
@@ -20,12 +21,15 @@ from fablint.analyse.parts import Family, Kind, families
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.questions import open_questions, retests
+from fablint.analyse.rivals import Rival, Rivals
 from fablint.analyse.settings import Settings
 from fablint.analyse.ways import Ways, ways_of
 from fablint.model import SCOPES, Fit, Question
 from fablint.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
+HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
+UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
 MOST_SUSPICIONS = 100
 STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
 
@@ -78,7 +82,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     ]
     together = flows.forward and mutual
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
-    tests = 2 * sum(len(family) for family in parts) * views
+    tests = HYPOTHESES * sum(len(family) for family in parts) * views
     evidence = gather(effects, settings, tests=tests)
     crossed = _crossed(evidence, ways)
     convictions: list[Conviction] = []
@@ -90,13 +94,19 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     doubted = slow_hosts(effects, places, None)
     if evidence:
         convictions = convict(evidence, effects, parts, Bar(threshold_of(tests, settings)), sides=sides)
+        if convictions:
+            effects = without(effects, evidence.gain == 0)
+        if routes is not None and routes.routing.kind in UNCERTAIN:
+            late = late_links(routes, places, effects, flows.histograms, settings)
+            crossed = late.exposed
+            convictions += [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.found]
+            for case in late.found:
+                evidence.remove(case.cells)
         pairs_left = slow_pairs(evidence, effects, settings, views=views)
         suspicions = _suspicions(evidence, effects, parts, sides, tests)
         doubted = slow_hosts(effects, places, evidence)
         again = retests([*convictions, *suspicions], evidence)
         questions = open_questions(convictions, suspicions, evidence, effects, parts, sides)
-        if convictions:
-            effects = without(effects, evidence.gain == 0)
     return Judged(
         row=observations.row,
         quantity=flows.row.quantity,
@@ -119,6 +129,28 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
         links_possible=np.maximum(ways.possible[: ways.known_links], crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
+    )
+
+
+def _as_conviction(case: LateLink, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
+    """A link that makes messages late: one direction of a cable, or both where that cannot be told."""
+    sides = (0, 1) if mutual else (case.link % 2,)
+    ends = np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)]))
+    name = routes.cable(case.link)
+    own = tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in (case.link, case.link ^ 1))
+    return Conviction(
+        "cable",
+        name,
+        ends,
+        sides,
+        case.loss,
+        case.pairs,
+        case.slow,
+        case.log_e,
+        case.cells,
+        Rivals(),
+        own[: len(sides)],
+        case.late,
     )
 
 

@@ -48,10 +48,14 @@ def view_text(view: Judged) -> str:
 def conviction_text(view: Judged, conviction: Conviction) -> str:
     """What one view saw of a culprit."""
     lower, middle, upper = (relative(loss, view.quantity) for loss in conviction.loss)
-    text = (
-        f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs slow, {middle:+.1%}"
-        f" [{min(lower, upper):+.1%}, {max(lower, upper):+.1%}], odds 1e{int(conviction.log_e / math.log(10))} to 1"
-    )
+    interval = f"{middle:+.1%} [{min(lower, upper):+.1%}, {max(lower, upper):+.1%}]"
+    odds = f"odds 1e{int(conviction.log_e / math.log(10))} to 1"
+    text = f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs slow, {interval}, {odds}"
+    if conviction.late is not None:
+        return (
+            f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs that may cross it have late messages,"
+            f" about {conviction.late:.0%} of those that do, {interval}, {odds}"
+        )
     return text if view.one_way else f"{text}; a round trip cannot tell the direction"
 
 

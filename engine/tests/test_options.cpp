@@ -172,6 +172,8 @@ TEST_CASE("wrong options are refused in one line that says what to do") {
     CHECK(refusal({"latency", "--budget", "nan"}) == "--budget nan: give a number above 0");
     CHECK(refusal({"latency", "--name", "../x"}) ==
           "--name ../x: letters, digits, - and _ only, since it names a folder");
+    CHECK(refusal({"latency", "--name", "rounds"}) ==
+          "--name rounds: the run directory keeps that name for itself, choose another");
     CHECK(refusal({"latency", "--name", "launch-1"}) ==
           "--name launch-1: the run directory keeps that name for itself, choose another");
     CHECK(refusal({"latency", "--plan", "p"}) ==

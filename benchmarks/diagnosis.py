@@ -172,8 +172,8 @@ def line(case: Case, outcomes: Sequence[Outcome]) -> str:
     total = sum((outcome.score for outcome in outcomes), Score())
     parts = total.exact + total.in_class + total.missed
     return (
-        f"{case.fabric:<16} {case.name:<22} {case.noise:<10} {len(outcomes):>5} {parts:>6} {percent(total.exact, parts):>7} "
-        f"{percent(total.in_class, parts):>7} {percent(total.missed, parts):>7} "
+        f"{case.fabric:<16} {case.name:<22} {case.noise:<10} {len(outcomes):>5} {parts:>6} "
+        f"{percent(total.exact, parts):>7} {percent(total.in_class, parts):>7} {percent(total.missed, parts):>7} "
         f"{total.wrong:>4} ({percent(total.wrong, parts):>6}) "
         f"{percent(total.direction_right, total.direction_decidable):>9} "
         f"{max(outcome.rounds for outcome in outcomes):>6} {sum(outcome.open for outcome in outcomes):>5} "

@@ -18,6 +18,7 @@ from fablint.cli.importing import import_verb
 from fablint.cli.measuring import check, measure, plan, resume
 from fablint.cli.reading import analyse, export, report, show
 from fablint.cli.setup import doctor, engine
+from fablint.cli.simulating import simulate
 from fablint.errors import FablintError, IncompleteError, InternalError, UsageError
 
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
@@ -54,7 +55,22 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _verb in (check, measure, bench, resume, plan, import_verb, analyse, report, show, export, engine, doctor, demo):
+for _verb in (
+    check,
+    measure,
+    bench,
+    resume,
+    plan,
+    import_verb,
+    analyse,
+    report,
+    show,
+    export,
+    engine,
+    doctor,
+    simulate,
+    demo,
+):
     cli.add_command(_verb)
 
 

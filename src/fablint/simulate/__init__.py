@@ -7,7 +7,6 @@ from fablint.simulate.fabrics import dragonfly, fat_tree, full_mesh, multi_rail,
 from fablint.simulate.faults import Fault
 from fablint.simulate.lottery import random_faults
 from fablint.simulate.noise import Noise
-from fablint.simulate.rounds import stratified_rounds
 from fablint.simulate.rows import CHECK_ROWS, SimulatedRow
 from fablint.simulate.score import Score, score
 from fablint.simulate.simulate import SimulatedFabric, simulate
@@ -30,7 +29,6 @@ __all__ = [
     "read_truth",
     "score",
     "simulate",
-    "stratified_rounds",
     "torus",
     "truth_of",
     "write_truth",

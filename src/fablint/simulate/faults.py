@@ -64,11 +64,8 @@ class Fault:
         """Numbers of the directed links that are slow. UsageError when the fabric has no such part."""
         links = self._links(fabric)
         if not links or (self.moved_to and self.moved_to not in fabric.switch_codes):
-            missing = f"switch {self.moved_to}" if links else f"{self.component} {self.name}"
-            raise UsageError(
-                f"fault: the fabric has no {missing}",
-                f"its hosts are {fabric.hosts[0]} to {fabric.hosts[-1]}, see truth.json and topology.yaml for others",
-            )
+            missing = ("switch", self.moved_to) if links else (self.component, self.name)
+            raise UsageError(f"fault: the fabric has no {missing[0]} {missing[1]}", _example(fabric, missing[0]))
         return links
 
     def _links(self, fabric: Fabric) -> list[int]:
@@ -99,6 +96,19 @@ class Fault:
     def _of_ports(self, fabric: Fabric, ports: Sequence[int]) -> list[int]:
         sends, receives = self.direction in ("tx", "both"), self.direction in ("rx", "both")
         return [fabric.up(port) for port in ports if sends] + [fabric.down(port) for port in ports if receives]
+
+
+def _example(fabric: Fabric, component: str) -> str:
+    """What such a part is called here."""
+    link = 0 if fabric.switch_links else fabric.up(0)
+    names = {
+        "host": f"its hosts are {fabric.hosts[0]} to {fabric.hosts[-1]}",
+        "nic": f"its NICs are called as {fabric.nic_name(0)}",
+        "link": f"its links are called as {fabric.link_name(link)}",
+        "cable": f"its cables are called as {fabric.cable_name(link)}",
+        "switch": f"its switches are {fabric.routes.switches[0]} to {fabric.routes.switches[-1]}",
+    }
+    return names[component]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from fablint.errors import UsageError
 from fablint.simulate.crossings import Crossings, Mask
 from fablint.simulate.fabric import Fabric
 from fablint.simulate.faults import Fault
-from fablint.simulate.paths import Nature
-from fablint.simulate.rounds import Pairs, partners_of, stratified_rounds
+from fablint.simulate.paths import Nature, ports_of_ranks
+from fablint.simulate.rounds import Pairs, matched, opponent, partners_of
 
 SHARES = {"host": 0.35, "link": 0.35, "cable": 0.15, "lossy": 0.1, "switch": 0.05}
 MOST = 0.5  # of the bandwidth that a fault takes
 FEWEST = 6  # measurements that a part shows itself in
+SAMPLE = 64  # rounds that stand for all
 TRIES = 50  # draws for each fault wanted
 
 
@@ -26,20 +27,27 @@ def random_faults(
     least: float = 0.10,
     *,
     rounds: Sequence[Pairs] | None = None,
+    ranks_per_host: int = 1,
+    beside: Sequence[Fault] = (),
 ) -> list[Fault]:
     """`k` faults of mixed kinds in parts of their own, each a loss of bandwidth of `least` to a half.
 
-    A part is drawn only if it shows itself: at least six measurements of `rounds` (one rank per host; stratified
-    rounds where none are given) cross it and no other sick part that is as slow or slower, and no other sick part is
-    crossed by the very same ones. A link may thus belong to a slow switch, or lead to a slow host, as long as something
-    goes another way. At most one fault sits at a host. Raises UsageError when that many do not fit.
+    A part is drawn only if it shows itself: at least six measurements of `rounds` (of a sample of all pairs where none
+    are given) cross it and no other sick part that is as slow or slower, and no other sick part is crossed by the very
+    same ones. A link may thus belong to a slow switch, or lead to a slow host, as long as something goes another way.
+    At most one fault sits at a host. Faults that are there already, `beside`, count as well.
+    Raises UsageError when that many do not fit.
     """
-    table = partners_of(stratified_rounds(fabric) if rounds is None else rounds, len(fabric.hosts))
-    port_of_rank = (np.arange(len(fabric.hosts)) * fabric.rails).astype(np.int32)
-    crossings = Crossings.of(Nature(fabric, port_of_rank, fabric.port_switch, seed=1), table)
-    drawn: list[tuple[Fault, Mask]] = []
+    if not k:
+        return []
+    ranks = len(fabric.hosts) * ranks_per_host
+    table = partners_of(_sample(ranks) if rounds is None else rounds, ranks)
+    nature = Nature(fabric, ports_of_ranks(fabric, ranks_per_host), fabric.port_switch, seed=1)
+    crossings = Crossings.of(nature, table)
+    drawn: list[tuple[Fault, Mask]] = [(fault, crossings.of_links(fault.links(fabric))) for fault in beside]
+    wanted = len(drawn) + k
     for _ in range(TRIES * k):
-        if len(drawn) == k:
+        if len(drawn) == wanted:
             break
         fault = _draw(fabric, rng, max(least, 0.0))
         if fault is None or any(fault.name == other.name for other, _ in drawn):
@@ -47,11 +55,22 @@ def random_faults(
         more = [*drawn, (fault, crossings.of_links(fault.links(fabric)))]
         if _all_show(more, new=len(drawn)):
             drawn = more
-    if len(drawn) < k:
+    if len(drawn) < wanted:
         raise UsageError(
-            f"random faults: only {len(drawn)} of {k} fit without one hiding another", "ask for fewer, or measure more"
+            f"random faults: only {len(drawn) - len(beside)} of {k} fit without one hiding another",
+            "ask for fewer, or measure more",
         )
-    return [fault for fault, _ in drawn]
+    return [fault for fault, _ in drawn[len(beside) :]]
+
+
+def _sample(ranks: int) -> list[Pairs]:
+    """Some rounds of a schedule of all pairs."""
+    last = max(1, ranks - 1 + ranks % 2)
+    index = np.arange(ranks)
+    return [
+        matched(opponent(index, ranks, number))
+        for number in np.unique(np.linspace(0, last - 1, SAMPLE).astype(int)).tolist()
+    ]
 
 
 def _draw(fabric: Fabric, rng: np.random.Generator, least: float) -> Fault | None:

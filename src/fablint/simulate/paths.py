@@ -157,6 +157,12 @@ class Nature:
         return tables[0], tables[1], row
 
 
+def ports_of_ranks(fabric: Fabric, ranks_per_host: int) -> Index:
+    """(ranks,) the NIC of each rank: those of a host take its NICs in turn."""
+    rank = np.arange(len(fabric.hosts) * ranks_per_host)
+    return (rank // ranks_per_host * fabric.rails + rank % ranks_per_host % fabric.rails).astype(np.int32)
+
+
 def mixed(a: Index, b: Index, seed: int) -> Index:
     """(k,) numbers that look random and are always the same for the same (a, b, seed): splitmix64."""
     value = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)

@@ -30,7 +30,7 @@ from fablint.simulate.messages import (
     times,
 )
 from fablint.simulate.noise import Noise
-from fablint.simulate.paths import Cells, Nature, Ways, cells_of, costs
+from fablint.simulate.paths import Cells, Nature, Ways, cells_of, costs, ports_of_ranks
 from fablint.simulate.rounds import Pairs, Partners, all_rounds, partners_of
 from fablint.simulate.rows import CHECK_ROWS, SimulatedRow, root_attributes, row_attributes, seconds_of, started
 from fablint.simulate.table import matrix_arrays, tabulable
@@ -167,9 +167,7 @@ class SimulatedFabric:
 
     @cached_property
     def _port_of_rank(self) -> Index:
-        rank = np.arange(self.ranks)
-        local = rank % self.ranks_per_host
-        return (rank // self.ranks_per_host * self.fabric.rails + local % self.fabric.rails).astype(np.int32)
+        return ports_of_ranks(self.fabric, self.ranks_per_host)
 
     @cached_property
     def nature(self) -> Nature:

@@ -6,6 +6,8 @@ from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
 from fablint.simulate.fabric import Fabric, checked, numbered
 
+MOST_CABLES = 64  # between groups, of a router
+
 
 def dragonfly(
     groups: int = 33, routers: int = 16, hosts_per_router: int = 8, minimal_share: float | None = 0.5
@@ -16,11 +18,16 @@ def dragonfly(
     its routers in turn (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
 
     `minimal_share`: of the messages, with adaptive routing; the others pass through a group chosen at random. None:
-    all take a shortest way. Raises UsageError when a number is below 1 or the share is not in 0..1.
+    all take a shortest way. Raises UsageError when a number is below 1 or the share is not above 0 and at most 1.
     """
     checked("dragonfly", groups=groups, routers=routers, hosts_per_router=hosts_per_router)
-    if minimal_share is not None and not 0 <= minimal_share <= 1:
-        raise UsageError(f"dragonfly: a minimal share of {minimal_share}", "give a number between 0 and 1")
+    if minimal_share is not None and not 0 < minimal_share <= 1:
+        raise UsageError(f"dragonfly: a minimal share of {minimal_share}", "give a number above 0, 1 at most")
+    if groups - 1 > routers * MOST_CABLES:
+        raise UsageError(
+            f"dragonfly: {groups} groups need more than {MOST_CABLES} cables between groups at each router",
+            "give more routers or fewer groups",
+        )
     group_names, router_digits = numbered("g", groups), len(str(routers - 1))
     names = [[f"{group}r{router:0{router_digits}d}" for router in range(routers)] for group in group_names]
     cables = [Cable(a, b) for row in names for index, a in enumerate(row) for b in row[index + 1 :]]

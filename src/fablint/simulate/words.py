@@ -1,0 +1,79 @@
+"""Faults as people write them: `host:h0012:tx:-20%`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, get_args
+
+from fablint.errors import UsageError
+from fablint.model import Direction
+from fablint.simulate.faults import Fault
+
+COMPONENTS = ("host", "nic", "link", "cable", "switch")
+RETRY_S = 10e-6
+FORM = "PART:NAME[:tx|:rx]:WHAT[,WHAT], as in host:h12:tx:-20% or link:s0>s1:+2us,flap30%"
+
+_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
+_RANDOM = re.compile(r"random:(\d+)")
+
+# What is written: what it makes of a fault.
+_WHAT: tuple[tuple[re.Pattern[str], Callable[..., dict[str, Any]]], ...] = (
+    (re.compile(rf"-{_NUMBER}%"), lambda loss: {"bandwidth_factor": 1 - float(loss) / 100}),
+    (re.compile(rf"\+{_NUMBER}(ns|us|ms)"), lambda more, unit: {"added_latency_s": float(more) * _UNITS[unit]}),
+    (re.compile(rf"duplex-{_NUMBER}%"), lambda loss: {"duplex_factor": 1 - float(loss) / 100}),
+    (re.compile(rf"retry{_NUMBER}%"), lambda share: {"retry_share": float(share) / 100, "retry_s": RETRY_S}),
+    (re.compile(rf"flap{_NUMBER}%"), lambda share: {"flapping": float(share) / 100}),
+    (re.compile(rf"noisy{_NUMBER}"), lambda times: {"scatter": float(times)}),
+    (re.compile(r"on=(.+)"), lambda switch: {"moved_to": switch}),
+)
+
+
+def random_count(text: str) -> int | None:
+    """The number in `random:5`; None where it is something else."""
+    found = _RANDOM.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+def parse_fault(text: str) -> Fault:
+    """The fault that a text describes.
+
+    WHAT is `-20%` (less bandwidth), `+2us` (more latency), `duplex-20%` (less while both ways are in use), `retry2%`
+    (that many messages come 10 us later), `flap30%` (sick in that many of the rounds, with another WHAT),
+    `noisy3` (scatters three times as much), `on=SWITCH` (the host hangs on another switch). Raises UsageError.
+    """
+    words = text.split(":")
+    component, what = words[0], words[-1]
+    direction = words[2] if len(words) == 4 else "both"
+    if component not in COMPONENTS or not 3 <= len(words) <= 4 or not words[1] or direction not in get_args(Direction):
+        raise UsageError(f"fault '{text}'", f"write {FORM}, or random:5")
+    fields: dict[str, Any] = {}
+    for word in what.split(","):
+        fields |= _fields(text, word)
+    if direction != "both" and component not in ("host", "nic"):
+        raise UsageError(f"fault '{text}': a {component} has no {direction} side", "give a host, a NIC or a link a>b")
+    if "flapping" in fields and len(fields) == 1:
+        raise UsageError(f"fault '{text}': what is it that comes and goes?", "write -20%,flap30%")
+    if "moved_to" in fields and component != "host":
+        raise UsageError(f"fault '{text}': a {component} cannot hang on another switch", "give a host")
+    return Fault(component, words[1], direction, **fields)  # type: ignore[arg-type]
+
+
+def _fields(text: str, word: str) -> dict[str, Any]:
+    for pattern, fields in _WHAT:
+        if found := pattern.fullmatch(word):
+            made = fields(*found.groups())
+            _check(text, word, made)
+            return made
+    raise UsageError(f"fault '{text}': '{word}'", "write -20%, +2us, duplex-20%, retry2%, flap30%, noisy3 or on=SWITCH")
+
+
+def _check(text: str, word: str, made: dict[str, Any]) -> None:
+    for name, value in made.items():
+        low = name in ("bandwidth_factor", "duplex_factor") and not 0 < value <= 1
+        high = name in ("retry_share", "flapping") and not 0 < value <= 1
+        if low or high:
+            raise UsageError(f"fault '{text}': '{word}'", "a percentage lies between 0 and 100")
+        if name == "scatter" and value < 1:
+            raise UsageError(f"fault '{text}': '{word}'", "give how many times more it scatters, 1 or above")

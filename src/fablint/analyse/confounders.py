@@ -1,0 +1,373 @@
+"""What makes pairs slow without a part being at fault: who was first, how ranks were started and bound, and when.
+
+None of this accuses a part, and nothing here clears one. A finding is CONFOUNDED, of the configuration, where what was
+seen has such a reason as well; the rest are notes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm, rankdata
+
+from fablint.analyse.places import Codes, Places, unfold_cores
+from fablint.analyse.quantiles import Floats
+from fablint.analyse.settings import Settings
+from fablint.analyse.words import counted, fold, relative, size_text
+from fablint.model import Finding, Run, State
+
+Mask = npt.NDArray[np.bool_]
+Quantity = Literal["latency", "bandwidth"]
+
+# First hosts differ from others in healthy runs as all hosts do, and one allocation has one first host. Where each pair
+# was a launch of its own, the first host also started all of them, and one chance in a hundred is reason enough to say
+# that the two cannot be told apart. Where all pairs were one launch, several allocations must agree, beyond doubt.
+LIKELY, SURE = 0.01, 1e-6
+FEWEST_PAIRS = 6  # with and without first hosts, in an allocation that is compared
+FEWEST_ALLOCATIONS = 2
+MOST_WINDOWS = 32  # into which a row's time is cut
+FEWEST_CELLS = 30  # in a window
+FEWEST_HOSTS = 6  # slow ones in a window, from which it is the time and not the hosts
+MOST_OF = 0.6  # of a window's hosts
+MOSTLY = 0.7  # of a part's measurements inside a stretch of time are slow, and as many outside are not
+ALMOST_ALL = 0.95  # from which a part was slow all the time
+FEWEST_OUTSIDE = 3  # measurements that were not slow, without which nothing began or ended
+SHUFFLES = 500
+SHORT = 0.5  # of the time: what is slow for longer than that is the norm
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The measured pairs of one view."""
+
+    row: str
+    quantity: Quantity
+    size: int
+    src: Codes  # (k,) ranks
+    dst: Codes
+    excess: Floats  # (k,) log time less its class, whatever parts add still in it
+    started: Floats  # (k,) s since the run's start, NaN where unknown
+
+    @property
+    def name(self) -> str:
+        return f"{self.row} {size_text(self.size)}"
+
+
+@dataclass(frozen=True)
+class Period:
+    """Some time in which pairs of many hosts were slow."""
+
+    begin: float  # s since the run's start
+    end: float
+    excess: float  # log-effect
+    hosts: int  # that were slow in it
+
+
+def confounded(run: Run, places: Places, views: Sequence[Cells], settings: Settings) -> tuple[list[Finding], list[str]]:
+    """Findings and notes on everything that this module knows of."""
+    findings = [*first_hosts(run, places, views), *shared_cores(run, places)]
+    findings += [finding for view in views for finding in slow_times(view, places, settings)][:1]
+    notes = []
+    if _launched_by_pair(run):
+        notes.append(
+            "each pair was a launch of its own: its sizes are one observation, and what differs from start to start"
+            " (placement, power state, connection) is not told from a slow route"
+        )
+    return findings, notes
+
+
+def _launched_by_pair(run: Run) -> bool:
+    imported = run.attributes.get("imported") or {}
+    return isinstance(imported, Mapping) and imported.get("launch") == "pair"
+
+
+# ------------------------------------------------------------------------------------------------ who was first
+
+
+def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Finding]:
+    """Are pairs with the first host of an allocation slower than the others of that allocation?"""
+    by_pair = _launched_by_pair(run)
+    allocations = _allocations(run, places)
+    if not views or not (by_pair or len(allocations) >= FEWEST_ALLOCATIONS):
+        return []
+    tests = [(_first_against_others(view, places, allocations), view) for view in views]
+    known = [(chance, shift, view) for (chance, shift), view in tests if np.isfinite(chance)]
+    if not known:
+        return []
+    chances = np.sort([chance for chance, _, _ in known])
+    together = float((chances * chances.size / np.arange(1, chances.size + 1)).min())  # Simes 1986: sizes are related
+    if together > (LIKELY if by_pair else SURE):
+        return []
+    chance, shift, view = min(known, key=lambda test: test[0])
+    slow = sum(1 for _, shift, _ in known if shift > 0)
+    first = fold([places.hosts[hosts[0]] for hosts in allocations])
+    return [
+        Finding(
+            state=State.CONFOUNDED,
+            component="config",
+            name="first host of the allocation",
+            quantity=view.quantity,
+            effect=relative(shift, view.quantity),
+            log10_odds=-float(np.log10(max(together, 1e-300))),
+            evidence=(
+                f"{view.name}: pairs with {first} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
+                f" {slow} of {counted(len(known), 'size')}, p = {together:.1g} for all together"
+            ),
+            alternatives=(f"host {first}", "the batch host that starts all the others", "whoever is measured first"),
+            next_step=f"measure again with another host first: is it {first} or the place that is slow?",
+        )
+    ]
+
+
+def _allocations(run: Run, places: Places) -> list[list[int]]:
+    """Host codes of each allocation in order; one of all hosts, rank 0's first, where the run does not say."""
+    code = {name: index for index, name in enumerate(places.hosts)}
+    said = run.attributes.get("allocations") or [[places.hosts[host] for host in dict.fromkeys(places.host.tolist())]]
+    known = [[code[host] for host in hosts if host in code] for hosts in said]
+    return [hosts for hosts in known if len(hosts) > 1]
+
+
+def _first_against_others(view: Cells, places: Places, allocations: list[list[int]]) -> tuple[float, float]:
+    """Chance of a rank sum as high by accident, and the shift; by the rank sums of Mann and Whitney per allocation."""
+    a, b = places.host[view.src], places.host[view.dst]
+    surplus = variance = 0.0
+    shifts = []
+    for hosts in allocations:
+        inside = np.isin(a, hosts) & np.isin(b, hosts) & (a != b) & np.isfinite(view.excess)
+        value, first = _per_pair(a[inside], b[inside], view.excess[inside], hosts[0])
+        with_it, others = int(first.sum()), int((~first).sum())
+        if min(with_it, others) < FEWEST_PAIRS:
+            continue
+        rank = rankdata(value)
+        ties = np.unique(rank, return_counts=True)[1].astype(np.float64)
+        n = with_it + others
+        surplus += rank[first].sum() - with_it * (n + 1) / 2
+        variance += with_it * others / 12 * (n + 1 - float((ties**3 - ties).sum()) / (n * (n - 1)))
+        shifts.append(float(np.median(value[first]) - np.median(value[~first])))
+    if variance <= 0:
+        return np.nan, 0.0
+    return float(norm.sf(surplus / np.sqrt(variance))), float(np.median(shifts))
+
+
+def _per_pair(a: Codes, b: Codes, excess: Floats, first: int) -> tuple[Floats, Mask]:
+    """One value per two hosts, and whether one of them is the first."""
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+    key = low * (high.max(initial=0) + 1) + high
+    inverse = np.unique(key, return_inverse=True)[1]
+    value = np.bincount(inverse, weights=excess) / np.bincount(inverse)
+    has_first = np.bincount(inverse, weights=(low == first) | (high == first)) > 0
+    return value, has_first
+
+
+# ------------------------------------------------------------------------------------------------ how it was bound
+
+
+def shared_cores(run: Run, places: Places) -> list[Finding]:
+    """Hosts on which ranks are bound to the same CPUs although others are free."""
+    ranks: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for host, cores in zip(places.host.tolist(), run.attributes.get("rank_cores") or (), strict=False):
+        if cores and not places.crowded[host]:
+            ranks[host][cores] += 1
+    sharing = [host for host, sets in ranks.items() if _overfull(sets)]
+    if not sharing:
+        return []
+    names = fold([places.hosts[host] for host in sharing])
+    return [
+        Finding(
+            state=State.CONFOUNDED,
+            component="config",
+            name="ranks on the same CPU",
+            evidence=f"on {names} more ranks are bound to some CPUs than there are of these: they wait for each other",
+            next_step="bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again",
+        )
+    ]
+
+
+def _overfull(ranks: Mapping[str, int]) -> bool:
+    """Is there a set of CPUs to which more ranks are bound than it has CPUs?"""
+    cores = {folded: unfold_cores(folded) for folded in ranks}
+    return any(sum(count for other, count in ranks.items() if cores[other] <= own) > len(own) for own in cores.values())
+
+
+# ------------------------------------------------------------------------------------------------ when
+
+
+def slow_times(view: Cells, places: Places, settings: Settings) -> list[Finding]:
+    """A period in which pairs of many hosts were slow, or a drift from the beginning to the end."""
+    periods = slow_periods(view, places, settings)
+    windows = _windows(view)
+    first_to_last = _drift(view, windows)
+    if periods:
+        said = "; ".join(
+            f"from {period.begin:.3g} s to {period.end:.3g} s pairs of {period.hosts} hosts took"
+            f" {np.expm1(period.excess):+.0%}"
+            for period in periods
+        )
+        excess = max(period.excess for period in periods)
+    elif abs(first_to_last) > settings.tolerance:
+        said = f"what was measured last took {np.expm1(first_to_last):+.0%} compared with what was measured first"
+        excess = abs(first_to_last)
+    else:
+        return []
+    return [
+        Finding(
+            state=State.CONFOUNDED,
+            component="config",
+            name="time of measurement",
+            quantity=view.quantity,
+            effect=relative(excess, view.quantity),
+            evidence=f"{view.name}: {said}, whoever they were",
+            alternatives=("other jobs on the fabric", "clock frequency or temperature of all hosts"),
+            next_step="see what else used the fabric then, and measure again",
+        )
+    ]
+
+
+def slow_periods(view: Cells, places: Places, settings: Settings) -> list[Period]:
+    """Times in which most hosts were slow: cells that began in them say nothing about their parts."""
+    windows = _windows(view)
+    if len(windows) < 4:
+        return []
+    middles = np.array([np.median(view.excess[window]) for window in windows])
+    usual = float(np.median(middles))
+    slow = np.flatnonzero(middles > usual + settings.tolerance)
+    if not slow.size or slow.size > SHORT * len(windows):
+        return []
+    periods = []
+    for stretch in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1):
+        cells = np.concatenate([windows[window] for window in stretch])
+        hosts = _slow_hosts(view, places, cells, usual + settings.tolerance)
+        if hosts is not None:
+            began = view.started[cells]
+            excess = float(np.median(view.excess[cells])) - usual
+            periods.append(Period(float(began.min()), float(began.max()), excess, hosts))
+    return periods
+
+
+def _windows(view: Cells) -> list[Codes]:
+    """Cells in order of time, in windows of equally many; a round is not divided."""
+    known = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
+    known = known[np.argsort(view.started[known], kind="stable")]
+    count = min(MOST_WINDOWS, known.size // FEWEST_CELLS)
+    if count < 1:
+        return []
+    began = view.started[known]
+    bounds = np.unique(np.searchsorted(began, began[(np.arange(1, count) * known.size) // count]))
+    return [window for window in np.split(known, bounds) if window.size >= FEWEST_CELLS]
+
+
+def _slow_hosts(view: Cells, places: Places, cells: Codes, limit: float) -> int | None:
+    """How many hosts were slow in these cells; None if it were few of them, or one that all the others met."""
+    a, b = places.host[view.src[cells]], places.host[view.dst[cells]]
+    slow = view.excess[cells] > limit
+    count = np.bincount(np.concatenate([a, b]), minlength=len(places.hosts))
+    # Without the host that is in most of the slow cells: it may be the slow one, and the others its victims.
+    busiest = int(np.bincount(np.concatenate([a[slow], b[slow]]), minlength=count.size).argmax())
+    rest = (a != busiest) & (b != busiest)
+    if rest.sum() < FEWEST_CELLS or slow[rest].mean() < MOST_OF:
+        return None
+    slow_with = np.bincount(np.concatenate([a[slow & rest], b[slow & rest]]), minlength=count.size)
+    with_rest = np.bincount(np.concatenate([a[rest], b[rest]]), minlength=count.size)
+    slow_hosts = int((slow_with > with_rest / 2).sum())
+    met = int((with_rest > 0).sum())
+    return slow_hosts if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * met) and met > len(places.hosts) / 2 else None
+
+
+def _drift(view: Cells, windows: list[Codes]) -> float:
+    """Log-effect from the first window to the last, where the windows go one way; else 0."""
+    if len(windows) < 8:
+        return 0.0
+    middles = np.array([np.median(view.excess[window]) for window in windows])
+    order = np.arange(middles.size)
+    # Rank correlation (Spearman): by chance beyond 0.95 with eight windows less than once in a thousand times.
+    if abs(np.corrcoef(order, rankdata(middles))[0, 1]) < 0.95:
+        return 0.0
+    i, j = np.triu_indices(middles.size, 1)
+    slope = float(np.median((middles[j] - middles[i]) / (j - i)))  # Theil and Sen
+    return slope * (middles.size - 1)
+
+
+# ------------------------------------------------------------------------------------------------ since when
+
+
+@dataclass(frozen=True)
+class When:
+    """During which part of the measurement a part was slow."""
+
+    kind: Literal["always", "since", "until", "between", "now and then"]
+    begin: float  # s since the run's start, of the first and the last slow measurement
+    end: float
+    slow: int
+    measured: int
+
+    @property
+    def text(self) -> str:
+        """As a finding quotes it."""
+        share = f"{self.slow} of {counted(self.measured, 'measurement')}"
+        return {
+            "always": "slow all the time",
+            "since": f"slow since {self.begin:.3g} s after the start",
+            "until": f"slow until {self.end:.3g} s after the start",
+            "between": f"slow between {self.begin:.3g} s and {self.end:.3g} s after the start",
+            "now and then": f"slow now and then ({share})",
+        }[self.kind]
+
+
+def when(started: npt.ArrayLike, slow: npt.ArrayLike) -> When | None:
+    """When a convicted part was slow; None where too few of its measurements have a time.
+
+    The stretch of time with the largest surplus of slow measurements is compared with those of 500 random orders of
+    the same measurements: a permutation test at 1 in 500.
+
+    Args:
+        started: (k,) s, when each of its pairs was measured; NaN where unknown.
+        slow: (k,) bool, was the pair slower than tolerated?
+    """
+    time, flag = np.asarray(started, dtype=np.float64), np.asarray(slow, dtype=bool)
+    known = np.isfinite(time)
+    order = np.argsort(time[known], kind="stable")
+    time, flag = time[known][order], flag[known][order]
+    if flag.size < FEWEST_PAIRS or not flag.any():
+        return None
+    first, last = np.flatnonzero(flag)[[0, -1]]
+    counts = int(flag.sum()), flag.size
+    begin, end = _stretch(flag)
+    inside, outside = flag[begin:end], np.concatenate([flag[:begin], flag[end:]])
+    apart = inside.size > 0 and outside.size >= FEWEST_OUTSIDE
+    apart = apart and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
+    if flag.mean() < ALMOST_ALL and apart and _ordered(flag):
+        kind: Literal["since", "until", "between"] = (
+            "until" if begin == 0 else "since" if end == flag.size else "between"
+        )
+        return When(kind, float(time[begin]), float(time[end - 1]), *counts)
+    lasting = flag.mean() >= MOSTLY
+    return When("always" if lasting else "now and then", float(time[first]), float(time[last]), *counts)
+
+
+def _surplus(flags: Mask) -> Floats:
+    """(rows, k + 1) running sums of what is more slow than on average."""
+    excess = flags - flags.mean(axis=1, keepdims=True)
+    return np.concatenate([np.zeros((len(flags), 1)), np.cumsum(excess, axis=1)], axis=1)
+
+
+def _stretch(flag: Mask) -> tuple[int, int]:
+    """Begin and end of the stretch with the largest surplus of slow ones."""
+    total = _surplus(flag[None])[0]
+    lowest = np.minimum.accumulate(total)
+    end = int(np.argmax(total - lowest))
+    return int(np.argmin(total[: end + 1])), end
+
+
+def _ordered(flag: Mask) -> bool:
+    """Do the slow ones stand together more than by chance?"""
+    shuffled = np.random.default_rng(flag.size).permuted(np.tile(flag, (SHUFFLES, 1)), axis=1)
+    rise = [
+        (total - np.minimum.accumulate(total, axis=1)).max(axis=1)
+        for total in (_surplus(flag[None]), _surplus(shuffled))
+    ]
+    return bool((rise[1] >= rise[0] - 1e-9).sum() == 0)

@@ -20,6 +20,7 @@ from fablint.model import SCOPES
 Loads = npt.NDArray[np.uint8]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
+FEWEST_FREE = 6  # pairs of a host that shared no link, from which the others are not needed
 STEPS = np.array([2, 3, 4, 5, 7, 9, 13, 17, 25, 33])  # flows on the busiest link from which a pair is in the next class
 
 
@@ -29,6 +30,18 @@ class Classes:
 
     places: Places
     load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
+
+    def telling(self, pairs: Pairs) -> npt.NDArray[np.bool_] | None:
+        """(n, m) cells that tell how fast their ends are; None: all.
+
+        A stream that shares a link with others is as fast as its part of that link, and no end that can do as much is
+        seen to be slow by it. Where too few others were measured, all have to do.
+        """
+        if self.load is None:
+            return None
+        free = self.load == 0
+        each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
+        return free if np.median(each) >= FEWEST_FREE else None
 
     @property
     def count(self) -> int:
@@ -52,8 +65,8 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
     `concurrent` says of each column of a list whether its pairs were measured at once; `rounds` (n, n) gives the round
     of each cell of a matrix whose rounds were. The two directions of a pair take turns, all lower ranks first.
     """
-    if ways.routes is None or not ways.known_links or ways.segments.shape[1] == 0:
-        return None
+    if ways.routes is None or not ways.known_links or not ways.routes.certain:
+        return _alone(pairs, concurrent)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
     if pairs.partner is not None:
         for column in np.flatnonzero(concurrent):
@@ -69,6 +82,13 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
         at, to = np.divmod(order[first:last], pairs.ranks)
         _share(load, (at, to), at < to, ways, pairs)
     return load if load.any() else None
+
+
+def _alone(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
+    """Where nobody knows who shares a link: pairs that were measured alone are not compared with the others."""
+    if pairs.partner is None or concurrent.all() or not concurrent.any():
+        return None
+    return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
 
 
 def _share(load: Loads, cells: Cells, first: npt.NDArray[np.bool_], ways: Ways, pairs: Pairs) -> None:

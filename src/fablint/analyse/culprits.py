@@ -94,7 +94,7 @@ def convict(
         refused[part] = True
         if conviction:
             found.append(conviction)
-            evidence.remove(conviction.cells)
+            evidence.remove(_open(family, part, guilty, evidence))
             rejected = [np.zeros(len(family), dtype=bool) for family in parts]  # what it hid may now stand by itself
     return found
 
@@ -128,6 +128,15 @@ def _strongest(
     return part, int(score[part]), tuple(side for side, yes in ((0, yes_first[part]), (1, yes_second[part])) if yes)
 
 
+def _telling(family: Family, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
+    """Of the part's open cells those that tell how fast it is."""
+    cells = _open(family, part, sides, evidence)
+    if not isinstance(family, Endpoints):
+        return cells
+    told = evidence.of_ends(cells)
+    return cells[0][told], cells[1][told]
+
+
 def _open(family: Family, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
     """The part's cells that were measured and are not explained yet, each once."""
     width = evidence.gain.shape[1]
@@ -152,9 +161,9 @@ def _examine(
     """Is the loss real (its interval beyond the tolerance), and is it this part's own?"""
     tolerance = effects.host_tolerance if isinstance(family, Endpoints) else effects.link_tolerance
     for side in sides:
-        if not _own(family, side, _open(family, part, (side,), evidence), evidence):
+        if not _own(family, side, _telling(family, part, (side,), evidence), evidence):
             return None
-    cells = _open(family, part, sides, evidence)
+    cells = _telling(family, part, sides, evidence)
     if cells[0].size < bar.fewest:
         return None
     loss = np.sort(_loss(family, part, sides, cells, effects))
@@ -218,6 +227,8 @@ def _elsewhere(effects: Effects, cells: Cells, side: int) -> Values:
         for end in few:
             other = pairs.cells_from(np.array([end])) if side == 0 else pairs.cells_to(np.array([end]))
             off = ~np.isin(other[0] * width + other[1], crossing) & ~np.isnan(pairs.value[other])
+            if effects.telling is not None:
+                off &= effects.telling[other]
             beyond = (other[0][off], other[1][off])
             across = pairs.destination(beyond) if side == 0 else beyond[0]
             left = pairs.value[beyond] - np.clip(partner, -most, most)[across]

@@ -29,6 +29,7 @@ LEVELS = 256
 
 Gains = npt.NDArray[np.int8]
 Sums = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Evidence:
     ways: Ways
     mutual: bool
     gain: Gains  # (n, m)
+    telling: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
     total: Tally  # gains
     live: Tally  # pairs that speak
 
@@ -60,15 +62,19 @@ class Evidence:
             self._subtract(tally, cells, gone)
         self.gain[cells] = 0
 
+    def of_ends(self, cells: Cells) -> Mask:
+        """(k,) which of the cells tell how fast their ends are."""
+        return np.ones(cells[0].size, dtype=bool) if self.telling is None else self.telling[cells]
+
     def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
-        to = self.pairs.destination(cells)
+        tally.segment[:] -= self.on_segments(cells, gone)
+        to, gone = self.pairs.destination(cells), np.where(self.of_ends(cells), gone, 0)
         np.subtract.at(tally.sent, cells[0], gone)
         np.subtract.at(tally.received, to, gone)
         if self.places.switches:
             a, b = self.places.switch[cells[0]], self.places.switch[to]
             known = (a >= 0) & (b >= 0)
             np.subtract.at(tally.between, (a[known], b[known]), gone[known])
-        tally.segment[:] -= self.on_segments(cells, gone)
 
     def on_segments(self, cells: Cells, values: Sums) -> Sums:
         """(segments,) sum of values over the cells that cross each segment."""
@@ -109,8 +115,8 @@ def gather(effects: Effects, settings: Settings, *, tests: int) -> Evidence | No
         found[np.isnan(left)] = 0
         gain[rows] = found
     places, ways = effects.classes.places, effects.ways
-    tallies = [_tally(pairs, places, ways, values, mutual=effects.mutual) for values in (gain, gain != 0)]
-    return Evidence(pairs, places, ways, effects.mutual, gain, *tallies)
+    total, live = (_tally(effects, values) for values in (gain, gain != 0))
+    return Evidence(pairs, places, ways, effects.mutual, gain, effects.telling, total, live)
 
 
 def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
@@ -159,68 +165,56 @@ def _grid(pool: Values) -> tuple[float, float]:
     return float(low) - step, step
 
 
-def _tally(pairs: Pairs, places: Places, ways: Ways, values: Gains | npt.NDArray[np.bool_], *, mutual: bool) -> Tally:
-    """Sums of (n, m) values."""
+def _tally(effects: Effects, values: Gains | Mask) -> Tally:
+    """Sums of (n, m) values: of the cells that tell of ends per end, of all per segment."""
+    pairs, places, ways = effects.residual, effects.classes.places, effects.ways
+    told = values if effects.telling is None else np.where(effects.telling, values, 0)
     n, size = pairs.ranks, max(1, len(places.switches))
     sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for rows in pairs.blocks():
-        block = values[rows]
+        block = told[rows]
         sent[rows] = block.sum(axis=1, dtype=np.int64)
         if pairs.partner is None:
             received += block.sum(axis=0, dtype=np.int64)
         else:
             received += np.bincount(pairs.partners(rows).ravel(), weights=block.ravel(), minlength=n).astype(np.int64)
     between = np.zeros((size, size), np.int64)
-    way = np.zeros(ways.segments.shape[0], np.int64)
     if not places.switches:
         return Tally(sent, received, between, np.zeros(0, np.int64))
+    way = np.zeros(ways.segments.shape[0], np.int64)
     if pairs.partner is None:
-        _add_matrix(pairs, places, ways, values, between, way, mutual=mutual)
+        _add_matrix(effects, values, told, between, way)
     else:
-        _add_list(pairs, places, ways, values, between, way, mutual=mutual)
+        _add_list(effects, values, told, between, way)
     return Tally(sent, received, between, ways.totals(way))
 
 
-def _add_matrix(
-    pairs: Pairs,
-    places: Places,
-    ways: Ways,
-    values: Gains | npt.NDArray[np.bool_],
-    between: Sums,
-    way: Sums,
-    *,
-    mutual: bool,
-) -> None:
+def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
     """Add a matrix up per pair of switches and per way, switch by switch."""
+    places, everybody = effects.classes.places, np.arange(effects.residual.ranks)
+    known = places.switch >= 0
     for switch in range(len(places.switches)):
         members = np.nonzero(places.switch == switch)[0]
-        at = ways.between(members[:1], np.arange(pairs.ranks))
+        at = effects.ways.between(members[:1], everybody)
         to_each = values[members].sum(axis=0, dtype=np.int64)
-        known = places.switch >= 0
-        between[switch] = np.bincount(places.switch[known], weights=to_each[known], minlength=between.shape[0])
+        here = to_each if told is values else told[members].sum(axis=0, dtype=np.int64)
+        between[switch] = np.bincount(places.switch[known], weights=here[known], minlength=between.shape[0])
         np.add.at(way, at, to_each)
-        if mutual:  # what was measured from the other end crossed these ways as well
+        if effects.mutual:  # what was measured from the other end crossed these ways as well
             np.add.at(way, at, values[:, members].sum(axis=1, dtype=np.int64))
 
 
-def _add_list(
-    pairs: Pairs,
-    places: Places,
-    ways: Ways,
-    values: Gains | npt.NDArray[np.bool_],
-    between: Sums,
-    way: Sums,
-    *,
-    mutual: bool,
-) -> None:
+def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
     """Add a list of rounds up per pair of switches and per way."""
+    places, pairs, ways = effects.classes.places, effects.residual, effects.ways
     row, column = np.nonzero(values)
-    weight = values[row, column].astype(np.float64)
     to = pairs.destination((row, column))
     a, b = places.switch[row].astype(np.int64), places.switch[to]
     known, size = (a >= 0) & (b >= 0), between.shape[0]
+    weight = told[row, column].astype(np.float64)
     found = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
     between += found.reshape(size, size).astype(np.int64)
-    taken = [ways.of_cells(pairs, (row, column))] + ([ways.between(to, row)] if mutual else [])
+    weight = values[row, column].astype(np.float64)
+    taken = [ways.of_cells(pairs, (row, column))] + ([ways.between(to, row)] if effects.mutual else [])
     for at in taken:
         way += np.bincount(at, weights=weight, minlength=way.size).astype(np.int64)

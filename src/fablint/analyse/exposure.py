@@ -25,7 +25,8 @@ from fablint.analyse.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.settings import Settings
 from fablint.routing import Index, Routes, Shares, codes_of
 
-LATE = 0.985  # quantile of healthy messages from which one is late
+LATE = 0.985  # quantile of all messages from which one is rare,
+FAR = 2.0  # distances of the quartiles beyond the upper one from which it is far from the bulk
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
 LARGEST = 6.0  # nats that one pair can bet
 EXPOSED = 0.05  # probability from which a pair tells something about a link
@@ -80,10 +81,12 @@ def late_links(
     known = share >= EXPOSED if histograms is not None else share > 0
     entry, link, chance = entry[known], link[known], share[known].astype(np.float64)
     exposed = np.bincount(link, minlength=len(routes.ends))
+    rejected = exposed < FEWEST_VALUES
+    if effects.mutual:
+        exposed[1::2] = exposed[0::2]
     background, spread = _background(effects, tails)
     bar = float(np.log(len(SHARES_LATE) * max(len(routes.ends), 1) / settings.alpha))
     found: list[LateLink] = []
-    rejected = exposed < FEWEST_VALUES
     while len(found) < MOST_LINKS:
         scores, gains = _scores(tails, background, spread, entry, link, chance, len(routes.ends))
         scores[:, rejected] = -np.inf
@@ -101,7 +104,7 @@ def late_links(
 
 
 def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -> Tails:
-    """Messages per cell that take longer than LATE of all do, relative to what the pair's class and ends make usual."""
+    """Messages per cell that are late, relative to what the pair's class and ends make usual."""
     pairs = effects.residual
     row, column = np.nonzero(~np.isnan(pairs.value))
     cells = (row, column)
@@ -110,7 +113,7 @@ def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -
     ends = np.clip(effects.sent, -most, most)[row] + np.clip(effects.received, -most, most)[to]
     if histograms is None:
         left = (pairs.value[cells] - ends).astype(np.float64)
-        bound = float(np.quantile(left, LATE)) if left.size else 0.0
+        bound = _late_from(np.sort(left), np.arange(1, left.size + 1), effects.link_tolerance)
         beyond_it = left > bound
         excess = np.where(beyond_it, left, np.nan)
         return Tails(cells, np.ones(row.size), beyond_it.astype(np.float64), excess)
@@ -120,7 +123,7 @@ def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -
     for code, value in effects.class_log_time.items():
         known[code] = value
     usual = known[effects.classes.of_cells(pairs, cells)] + ends
-    bound = _late_from(counts, centre, usual, cells)
+    bound = _late_from(*_sampled(counts, centre, usual, cells), effects.link_tolerance)
     late, messages, excess = np.zeros(row.size), np.zeros(row.size), np.full(row.size, np.nan)
     for first in range(0, row.size, 1 << 15):
         some = slice(first, first + (1 << 15))
@@ -135,17 +138,24 @@ def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -
     return Tails(cells, messages, late, excess)
 
 
-def _late_from(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> float:
-    """Log of relative time beyond which a message is late: a quantile over a sample of all cells."""
-    step = max(1, usual.size // 4096)
-    at = slice(None, None, step)
+def _late_from(values: Floats, below: npt.NDArray[np.floating | np.integer], tolerance: float) -> float:
+    """Log of relative time beyond which a message is late: beyond what is tolerated, and rare or far from the bulk.
+
+    `values` are sorted, `below` counts the messages up to each.
+    """
+    if not values.size or below[-1] == 0:
+        return tolerance
+    lower, upper, rare = (float(values[np.searchsorted(below, share * below[-1])]) for share in (0.25, 0.75, LATE))
+    return max(tolerance, min(rare, upper + FAR * (upper - lower)))
+
+
+def _sampled(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
+    """Relative log times of a sample of all messages, sorted, and how many there are up to each."""
+    at = slice(None, None, max(1, usual.size // 4096))
     block = counts[cells[0][at], cells[1][at]].astype(np.float64)
     beyond = (centre[None, :] - usual[at, None]).ravel()
     order = np.argsort(beyond)
-    total = block.ravel()[order].cumsum()
-    if not total.size or total[-1] == 0:
-        return 0.0
-    return float(beyond[order][np.searchsorted(total, LATE * total[-1])])
+    return beyond[order], block.ravel()[order].cumsum()
 
 
 def _exposures(routes: Routes, places: Places, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:

@@ -41,6 +41,7 @@ class Effects:
     classes: Classes
     ways: Ways
     mutual: bool  # does a cell cross the way back as well?
+    telling: npt.NDArray[np.bool_] | None  # (n, m) cells that tell how fast their ends are; None: all
     sent_bounds: Floats  # (3, n)
     received_bounds: Floats  # (3, n)
     segment: Values  # (segments + 1,) log-effect; 0 where too few pairs tell, and in the last, which -1 finds
@@ -79,13 +80,16 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
     """
     offsets = _class_offsets(pairs, classes, None)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
-    sent, received = _polish(pairs)
+    telling = classes.telling(pairs)
+    ends = _of_ends(pairs, telling)
+    sent, received = _polish(ends)
     effects = Effects(
         class_log_time=offsets,
         residual=pairs,
         classes=classes,
         ways=ways,
         mutual=mutual,
+        telling=telling,
         sent_bounds=sent,
         received_bounds=received,
         segment=np.zeros(ways.count + 1, dtype=np.float32),
@@ -117,8 +121,9 @@ def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
     """
     pairs = effects.residual
     pairs.value[explained] = np.nan
-    sent = _medians(pairs, pairs.sent, effects.received_bounds[1])
-    received = _medians(pairs, pairs.received, sent[1])
+    ends = _of_ends(pairs, effects.telling)
+    sent = _medians(ends, ends.sent, effects.received_bounds[1])
+    received = _medians(ends, ends.received, sent[1])
     effects = replace(effects, sent_bounds=sent, received_bounds=received)
     _, segment, upper = _segments(effects)
     return replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
@@ -181,6 +186,11 @@ def _recentred(effects: Effects) -> Effects:
     _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
     classes = {code: offset + shift.get(code, 0.0) for code, offset in effects.class_log_time.items()}
     return replace(effects, class_log_time=classes)
+
+
+def _of_ends(pairs: Pairs, telling: npt.NDArray[np.bool_] | None) -> Pairs:
+    """The pairs that tell how fast their ends are."""
+    return pairs if telling is None else replace(pairs, value=np.where(telling, pairs.value, np.float32(np.nan)))
 
 
 def _polish(pairs: Pairs) -> tuple[Floats, Floats]:

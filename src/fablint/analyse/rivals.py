@@ -86,10 +86,10 @@ def rival(family: Family, part: int, side: int) -> Rival:
 
 def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:
     """Values of a few cells, tallied as those of all."""
-    to = evidence.pairs.destination(cells)
+    to, told = evidence.pairs.destination(cells), np.where(evidence.of_ends(cells), values, 0)
     n, size = evidence.pairs.ranks, evidence.total.between.shape[0]
 
     def add(codes: Codes, length: int) -> Sums:
-        return np.bincount(codes, weights=values, minlength=length).astype(np.int64)
+        return np.bincount(codes, weights=told, minlength=length).astype(np.int64)
 
     return Tally(add(cells[0], n), add(to, n), np.zeros((size, size), np.int64), evidence.on_segments(cells, values))

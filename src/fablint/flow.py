@@ -44,15 +44,6 @@ class Measured:
 # ------------------------------------------------------------------------------------------------ plan
 
 
-def local_plan(system: System, ranks: int, budget_s: float | None = None) -> Plan:
-    """What `check --local` measures with `ranks` ranks on this machine."""
-    from fablint.plan import check_plan
-
-    if ranks < 2:
-        raise UsageError(f"{ranks} rank has nobody to talk to" if ranks == 1 else f"{ranks} ranks", "give two or more")
-    return check_plan(ranks, hosts=1, oversubscribed=ranks > len(system.affinity()), budget_s=budget_s)
-
-
 def read_plan(text: str, ranks: int, source: str) -> Plan:
     """A plan of the user's; rounds files are read from where the user is."""
     from fablint.plan import parse_plan
@@ -180,14 +171,26 @@ def resume(around: Surroundings, path: Path) -> Measured | None:
     from fablint.store import missing_rounds, read_run
 
     run = read_run(path)
+    refuse_unmeasured(run, path)
+
+    def read_rounds(name: str) -> str:
+        """A run has rounds files of its own."""
+        return _read_text(str(path / name) if (path / name).exists() else name)
+
+    plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
+    return measure(around, plan, path, going_on(run)) if plan.rows else None
+
+
+def going_on(run: Run) -> list[str]:
+    """The engine's options to go on with a run: `started` cells go on counting from the first launch."""
+    return ["--resume", "--epoch", repr(run.attributes["started_epoch_s"])]
+
+
+def refuse_unmeasured(run: Run, path: Path) -> None:
+    """Raise UsageError where there is no fabric behind a run."""
     for how in ("simulated", "imported"):
         if how in run.attributes:
             raise UsageError(f"{path} was {how}", "there is no fabric to go on measuring")
-    plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, _read_text)
-    if not plan.rows:
-        return None
-    # `started` cells go on counting from the first launch.
-    return measure(around, plan, path, ["--resume", "--epoch", repr(run.attributes["started_epoch_s"])])
 
 
 def export(path: Path, to: str, output: Path) -> None:
@@ -248,24 +251,6 @@ def page_of(path: Path) -> Path:
 
 
 # ------------------------------------------------------------------------------------------------ whole jobs
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A run, what it means, and where the page is that says so."""
-
-    run: Run
-    diagnosis: Diagnosis
-    page: Path
-    error: str = ""
-
-
-def check(around: Surroundings, plan: Plan, output: Path, topology: Topology | None = None) -> Checked:
-    """Measure, judge, report. An incomplete run is judged as well: the verdict says how much of it there is."""
-    measured = measure(around, plan, output)
-    diagnosis = diagnose(measured.run, topology)
-    write_report(measured.run, diagnosis, page_of(output))
-    return Checked(measured.run, diagnosis, page_of(output), measured.error)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def test_a_run_that_exists_is_not_touched(fablint, tmp_path):
 def test_inside_an_allocation_it_says_what_it_cannot_do_yet(fablint):
     done = fablint("check", SLURM_JOB_ID="7")
     assert done.returncode == 2
-    assert "this is an allocation (SLURM_JOB_ID), but check cannot launch across its hosts yet" in done.stderr
+    assert "this is an allocation (SLURM_JOB_ID), but check does not read its hosts yet" in done.stderr
 
 
 @pytest.mark.parametrize(

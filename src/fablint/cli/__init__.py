@@ -12,10 +12,11 @@ import click
 
 from fablint import __version__
 from fablint.cli.bench import bench
+from fablint.cli.checking import check, plan, retest
 from fablint.cli.common import INTERRUPTED, Session, common_options
 from fablint.cli.demo import demo
 from fablint.cli.importing import import_verb
-from fablint.cli.measuring import check, measure, plan, resume
+from fablint.cli.measuring import measure, resume
 from fablint.cli.reading import analyse, export, report, show
 from fablint.cli.setup import doctor, engine
 from fablint.cli.simulating import simulate
@@ -60,6 +61,7 @@ for _verb in (
     measure,
     bench,
     resume,
+    retest,
     plan,
     import_verb,
     analyse,

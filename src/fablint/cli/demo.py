@@ -12,7 +12,8 @@ from fablint.cli.common import Session, mpicxx_option, verb
 from fablint.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.flow import Checked, Surroundings
+    from fablint.checks import Checked
+    from fablint.flow import Surroundings
 
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
 RANKS = 8
@@ -78,10 +79,10 @@ def _show(session: Session, checked: Checked) -> None:
 
 
 def _local(around: Surroundings) -> Checked:
-    from fablint import flow
+    from fablint import checks
 
     try:
-        return flow.check(around, flow.local_plan(around.system, RANKS), LOCAL)
+        return checks.check(around, checks.asked_local(around.system, RANKS), LOCAL)
     finally:
         if LOCAL.is_dir():
             (LOCAL / _MARK).touch()
@@ -90,6 +91,7 @@ def _local(around: Surroundings) -> Checked:
 def _fabric() -> Checked:
     """Simulate, write, and then do with the run what is done with any other."""
     from fablint import flow
+    from fablint.checks import Checked
     from fablint.discover import write_topology
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
@@ -102,7 +104,7 @@ def _fabric() -> Checked:
     run = flow.read(FABRIC)
     diagnosis = flow.diagnose(run, flow.load_topology(topology))
     flow.write_report(run, diagnosis, flow.page_of(FABRIC))
-    return flow.Checked(run, diagnosis, flow.page_of(FABRIC))
+    return Checked(run, diagnosis, flow.page_of(FABRIC))
 
 
 def _culprit(checked: Checked) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from fablint.errors import UsageError
@@ -30,7 +31,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
             raise UsageError(f"'{text}': {host} is a number and no host", "put the name before it, as client{1,5,7}")
         if not _HOST.fullmatch(host):
             raise UsageError(f"'{text}': '{host}' is no host", "write them as client[1-3,10]")
-    twice = next((host for host in hosts if hosts.count(host) > 1), None)
+    twice = next((host for host, count in Counter(hosts).items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"'{text}': {twice} appears twice", "give every host once")
     return tuple(hosts)

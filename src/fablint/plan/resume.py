@@ -43,6 +43,12 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
     return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else ())
 
 
+def grown_plan(run: Run, added: Plan) -> Plan:
+    """The rows of a run as they are, and those of `added`."""
+    kept = tuple(_rest(run, row, ()) for row in run.rows)
+    return Plan(run.ranks, (*kept, *added.rows), added.slots)
+
+
 def _whole(run: Run, name: str, line: str | None, read_file: ReadFile | None) -> PlanRow:
     if line is None:
         raise UsageError(

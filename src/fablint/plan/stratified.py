@@ -177,7 +177,7 @@ class _Way:
         else:
             order = np.arange(members)
         if members % 2:
-            one, other = _tournament(self.labels, turn)
+            one, other = tournament(self.labels, turn)
             found.append((self.table[:, one, order[-1]], self.table[:, other, order[-1]]))
         pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in found])
         return pairs[(pairs >= 0).all(axis=1)]
@@ -192,7 +192,7 @@ class _Neighbours:
 
     def round(self, turn: int, random: np.random.Generator) -> Pairs:
         _, hosts, ranks = self.table.shape
-        one, other = _tournament(self.labels, turn)
+        one, other = tournament(self.labels, turn)
         a = self.table[:, one]
         b = np.roll(self.table[:, other], -(turn // max(1, hosts - 1)) % ranks, axis=2)
         pairs = np.stack([a.ravel(), b.ravel()], axis=1)
@@ -207,7 +207,7 @@ class _Drawn:
         return np.zeros((0, 2), dtype=np.int32)
 
 
-def _tournament(labels: Codes, turn: int) -> tuple[Codes, Codes]:
+def tournament(labels: Codes, turn: int) -> tuple[Codes, Codes]:
     """Pairs of one round of the circle method: every two meet once in as many rounds as there are players, less one."""
     players = labels.size
     circle = players - 1 + players % 2

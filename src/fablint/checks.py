@@ -1,0 +1,150 @@
+"""Whole jobs that measure, judge and measure again: check and retest."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint import flow
+from fablint.errors import FablintError, IncompleteError, UsageError
+from fablint.model import Diagnosis, Question, Run, Slots, Topology
+
+if TYPE_CHECKING:
+    from fablint.plan.retest import Fate
+    from fablint.plan.stages import Asked, Stage
+    from fablint.system import System
+
+_SHOWN = 8  # undecided parts that are named
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run, what it means, and where the page is that says so."""
+
+    run: Run
+    diagnosis: Diagnosis
+    page: Path
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Retested:
+    """What became of the findings of a run; `checked` is the run that says so."""
+
+    checked: Checked
+    fates: Sequence[Fate]
+
+
+def asked_local(system: System, ranks: int) -> Asked:
+    """What `check --local` measures with `ranks` ranks on this machine."""
+    from fablint.plan.stages import Asked
+
+    if ranks < 2:
+        raise UsageError(f"{ranks} rank has nobody to talk to" if ranks == 1 else f"{ranks} ranks", "give two or more")
+    return Asked(ranks, oversubscribed=ranks > len(system.affinity()))
+
+
+def asked_hosts(slots: Sequence[Slots]) -> Asked:
+    """What a check of several hosts measures. Raises UsageError where nobody has a partner."""
+    from fablint.plan.stages import Asked
+
+    ranks = sum(slot.ranks for slot in slots)
+    if ranks < 2:
+        raise UsageError(f"{slots[0].host} alone has nobody to talk to", "name two or more hosts")
+    return Asked(ranks, tuple(slots))
+
+
+def check(around: flow.Surroundings, asked: Asked, output: Path) -> Checked:
+    """Measure, judge, ask again what is open, report. An incomplete run is judged as well: the verdict says so."""
+    from fablint.plan.stages import investigate
+
+    errors: list[str] = []
+
+    def measure(stage: Stage, run: Run | None) -> tuple[Run, bool]:
+        measured = measure_stage(around, stage, output, run)
+        if measured.error:
+            errors.append(measured.error)
+        return measured.run, not measured.error and measured.run.state == "complete"
+
+    def judge(run: Run) -> Diagnosis:
+        return flow.diagnose(run, asked.topology)
+
+    done = investigate(asked, measure, judge, around.system.monotonic)
+    diagnosis = _with_undecided(done.diagnosis, done.undecided, done.ended)
+    flow.write_report(done.run, diagnosis, flow.page_of(output))
+    return Checked(done.run, diagnosis, flow.page_of(output), next(iter(errors), ""))
+
+
+def measure_stage(around: flow.Surroundings, stage: Stage, output: Path, run: Run | None = None) -> flow.Measured:
+    """Measure a stage into a new run, or add it to `run`; its rounds files become part of the run."""
+    from fablint.plan.resume import grown_plan
+
+    try:
+        for name, text in stage.texts().items():
+            file = output / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    except OSError as error:
+        raise IncompleteError(
+            f"cannot write {error.filename}: {error.strerror}", "give another place with -o"
+        ) from None
+    if run is not None:
+        return flow.measure(around, grown_plan(run, stage.plan), output, flow.going_on(run))
+    try:
+        return flow.measure(around, stage.plan, output)
+    except (FablintError, KeyboardInterrupt):
+        if stage.rounds and not (output / "zarr.json").exists():
+            shutil.rmtree(output)  # nothing was started: nothing but our rounds is in it
+        raise
+
+
+def _with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:
+    """The same with a note that names the parts that are neither convicted nor cleared."""
+    if not why:
+        return diagnosis
+    names = [f"{question.component} {question.name}" for question in undecided[:_SHOWN]]
+    names += [f"{len(undecided) - _SHOWN:,} more"] if len(undecided) > _SHOWN else []
+    note = f"undecided when {why}: {', '.join(names)} (a larger --budget decides more)"
+    verdict = diagnosis.verdict.model_copy(update={"notes": (*diagnosis.verdict.notes, note)})
+    return replace(diagnosis, verdict=verdict)
+
+
+# ------------------------------------------------------------------------------------------------ retest
+
+
+def retest(
+    around: flow.Surroundings, path: Path, output: Path, topology: Topology | None, budget_s: float | None
+) -> Retested | None:
+    """Measure what a run accuses once more, into a run of its own; None where it accuses nothing.
+
+    The cable may have been exchanged since, so that old and new times do not belong together.
+
+    Raises:
+        UsageError: the run was simulated or imported, or no pair of ranks would tell.
+        IncompleteError: the ranks were not on the run's hosts.
+    """
+    from fablint.plan import joined
+    from fablint.plan.retest import accused, fates, retest_stage
+    from fablint.plan.stages import Asked
+
+    run = flow.read(path)
+    flow.refuse_unmeasured(run, path)
+    before = flow.diagnose(run, topology)
+    if not accused(before):
+        return None
+    slots = joined([Slots(host, 1) for host in run.rank_host])
+    asked = Asked(
+        run.ranks, slots, topology, bool(run.attributes["instrument"].get("oversubscribed")), budget_s=budget_s
+    )
+    stage = retest_stage(run, before, asked)
+    if stage is None:
+        names = ", ".join(finding.name for finding in accused(before)[:_SHOWN])
+        raise UsageError(f"{path}: no pair of ranks would tell about {names}", "see its findings: fablint analyse")
+    measured = measure_stage(around, stage, output)
+    after = flow.diagnose(measured.run, topology)
+    page = flow.page_of(output)
+    flow.write_report(measured.run, after, page)
+    return Retested(Checked(measured.run, after, page, measured.error), fates(before, after))

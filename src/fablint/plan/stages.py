@@ -1,0 +1,234 @@
+"""The launches of a check: what each adds to the run, and the loop that goes on until every part is decided.
+
+Pure: who measures and who judges is handed in, so that a simulated fabric is checked by the same loop as a real one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fablint.model import Diagnosis, Plan, PlanRow, Question, Run, Scope, Slots, Topology
+from fablint.plan.check import COMFORTABLE_S, LONGEST_S, PARALLEL_S, ROWS, SERIAL_S, SHORTEST_S, check_plan
+from fablint.plan.cost import OVERHEAD, row_seconds
+from fablint.plan.follow_up import LEAST, follow_up, measured_pairs, with_controls
+from fablint.plan.grammar import parse_row
+from fablint.plan.patterns import Extent
+from fablint.plan.seats import Pairs, Seats, seats_of
+from fablint.plan.stratified import strata, stratified_rounds, tournament
+
+FOLDER = "rounds"  # of a run directory
+FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
+
+FIRST_SHARE = 0.5  # of a budget: the rest is for questions
+FEWEST_ROUNDS = 4
+ALONE_S = 20.0  # what measuring suspects one pair at a time may take
+MANY_RANKS = 4096
+MORE_ROUNDS, MORE_ROUNDS_OF_MANY = 6, 16  # after the first stage, where no budget says how long to go on
+MOST_DOUBLINGS = 3
+CONTROLS = 4  # healthy pairs in a round, at least
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Rows measured in one launch; `rounds` are the rounds files that they name, as `rounds/stratified.txt`."""
+
+    plan: Plan
+    rounds: Mapping[str, Sequence[Pairs]] = field(default_factory=dict)
+
+    def renamed(self, name: str, other: str) -> Stage:
+        """The same with a rounds file of another name."""
+        rows = (replace(row, options=row.options.replace(f" {name} ", f" {other} ")) for row in self.plan.rows)
+        rounds = {other if one == name else one: pairs for one, pairs in self.rounds.items()}
+        return Stage(replace(self.plan, rows=tuple(rows)), rounds)
+
+    def texts(self) -> Mapping[str, str]:
+        """The content of the rounds files."""
+        return {name: rounds_text(rounds) for name, rounds in self.rounds.items()}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a check is to measure: `slots` say where the ranks go, as many as there are on one host without them."""
+
+    ranks: int
+    slots: tuple[Slots, ...] = ()
+    topology: Topology | None = None
+    oversubscribed: bool = False
+    full: bool = False
+    budget_s: float | None = None
+    seed: int = 1
+
+    @property
+    def rank_hosts(self) -> list[str]:
+        if not self.slots:
+            return ["this host"] * self.ranks
+        return [slot.host for slot in self.slots for _ in range(slot.ranks)]
+
+    def seats(self) -> Seats:
+        return seats_of(self.rank_hosts, self.topology)
+
+
+# Adds the stage to the run, where there is one; returns all of it, and whether there is sense in going on.
+Measure = Callable[[Stage, Run | None], tuple[Run, bool]]
+Judge = Callable[[Run], Diagnosis]
+
+
+@dataclass(frozen=True)
+class Investigated:
+    """What the loop came to; `undecided` are the questions that are left, and `ended` says why."""
+
+    run: Run
+    diagnosis: Diagnosis
+    undecided: tuple[Question, ...] = ()
+    ended: str = ""
+
+
+def first_stage(asked: Asked, seats: Seats | None = None) -> Stage:
+    """Stratified matchings where they are fewer rounds than all pairs, else (and with `full`) all pairs.
+
+    What may be followed by further rounds is spelt out as rounds itself: together they are one body of evidence.
+
+    Raises:
+        UsageError: fewer than two ranks, or a budget that is not above 0.
+    """
+    hosts = len(set(asked.rank_hosts))
+    budget = None if asked.budget_s is None else asked.budget_s * (FIRST_SHARE if hosts > 1 else 1.0)
+    every = check_plan(asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget)
+    whole = Stage(Plan(asked.ranks, every.rows, asked.slots))
+    if asked.full or hosts < 2:
+        return whole
+    seats = seats or asked.seats()
+    order = "serial" if asked.oversubscribed else "parallel"
+    turns = seats.ranks // 2 if order == "serial" else 1
+    seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / turns
+    counts = _fewer(strata(seats), int(seconds / SHORTEST_S)) if budget else strata(seats)
+    if seats.ranks - 1 <= sum(counts.values()):
+        row = parse_row(every.rows[0].options.split())
+        if row.pattern != "all-pairs" or row.budget is None:
+            return whole  # matchings: there is no time for more
+        return _stage(EVERY, all_rounds(seats.ranks, row.repeats, asked.seed), asked, order, row.budget)
+    rounds = stratified_rounds(seats, asked.seed, counts)
+    share = min(max(seconds / len(rounds), SHORTEST_S), LONGEST_S)
+    return _stage(FIRST, rounds, asked, order, share)
+
+
+def investigate(asked: Asked, measure: Measure, judge: Judge, clock: Callable[[], float]) -> Investigated:
+    """Measure, judge, and ask again until every part is decided, or the budget (without one: the rounds) ends.
+
+    Nothing is asked again after a matrix of all pairs: there is nobody with whom a suspect was not measured.
+
+    Args:
+        asked: what to measure.
+        measure: measures a stage into the run and returns all of it, and whether to go on.
+        judge: diagnoses a run.
+        clock: seconds.
+    """
+    begun = clock()
+    first = first_stage(asked)
+    run, going = measure(first, None)
+    diagnosis = judge(run)
+    accused: set[tuple[str, str]] = set()
+    rounds_left = _more_rounds(asked)
+    for number in range(1, 1000):
+        questions = [question for question in diagnosis.questions if question.open]
+        again = [one for one in diagnosis.retests if one.open and (one.component, one.name) not in accused]
+        if not going or not first.rounds or not (questions or again):
+            break
+        left = math.inf if asked.budget_s is None else asked.budget_s - (clock() - begun)
+        stage = next_stage(asked, run, [*again, *questions], number, left, rounds_left)
+        if stage is None:
+            break
+        accused |= {(one.component, one.name) for one in again}
+        rounds_left -= len(next(iter(stage.rounds.values())))
+        run, going = measure(stage, run)
+        diagnosis = judge(run)
+    undecided = tuple(question for question in diagnosis.questions if question.open)
+    ended = "the budget ended" if asked.budget_s is not None else "the planned rounds ended"
+    return Investigated(run, diagnosis, undecided, ended if undecided and going and first.rounds else "")
+
+
+def all_rounds(ranks: int, repeats: int, seed: int) -> list[Pairs]:
+    """Every pair once in each repeat, the rounds of a repeat in another order each time."""
+    random = np.random.default_rng(seed)
+    labels = random.permutation(ranks).astype(np.int32)
+    turns = range(ranks - 1 + ranks % 2)
+    rounds = [np.stack(tournament(labels, turn), axis=1) for turn in turns]
+    return [rounds[turn] for _ in range(repeats) for turn in random.permutation(len(turns))]
+
+
+def next_stage(
+    asked: Asked, run: Run, questions: Sequence[Question], number: int, left_s: float, rounds_left: int
+) -> Stage | None:
+    """Rounds that answer the questions within `left_s`; None where there is no time, no round or no pair left.
+
+    Few suspects are measured alone, one pair after the other; many side by side in rounds that share no cable.
+    """
+    seats = seats_of(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
+    least = LEAST << min(number - 1, MOST_DOUBLINGS)  # what stays open needs more than a few
+    rounds = follow_up(questions, seats, measured_pairs(run, seats.ranks), least=least, most_rounds=rounds_left)
+    if not rounds:
+        return None
+    rounds = with_controls(rounds, seats, suspects_of(questions), CONTROLS, asked.seed + number)
+    return timed_stage(f"{NEXT}-{number}", rounds, asked, left_s)
+
+
+def timed_stage(
+    name: str, rounds: Sequence[Pairs], asked: Asked, left_s: float, lines: Sequence[str] = ROWS
+) -> Stage | None:
+    """Rows of these rounds, alone where that does not take too long, within `left_s`; None where that is too short."""
+    pairs = sum(len(one) for one in rounds)
+    alone = asked.oversubscribed or pairs * COMFORTABLE_S * len(lines) * OVERHEAD <= min(ALONE_S, left_s)
+    seconds = min(ALONE_S, left_s) / OVERHEAD / len(lines) / (pairs if alone else len(rounds))
+    if seconds < SHORTEST_S:
+        return None
+    return _stage(name, rounds, asked, "serial" if alone else "parallel", min(seconds, LONGEST_S), lines)
+
+
+def suspects_of(questions: Sequence[Question]) -> list[int]:
+    """Ranks that a question is about: those that are in half of its pairs or more."""
+    found: set[int] = set()
+    for question in questions:
+        ranks, counts = np.unique(question.pairs, return_counts=True)
+        found.update(ranks[2 * counts >= len(question.pairs)].tolist())
+    return sorted(found)
+
+
+def rounds_text(rounds: Sequence[Pairs]) -> str:
+    """A rounds file: one round per line, pairs as `0-1 2-3`."""
+    return "".join(" ".join(f"{a}-{b}" for a, b in pairs.tolist()) + "\n" for pairs in rounds)
+
+
+def _stage(
+    name: str, rounds: Sequence[Pairs], asked: Asked, order: str, share: float, lines: Sequence[str] = ROWS
+) -> Stage:
+    """A row for each of the lines, all with the same rounds; with histograms where messages choose their way."""
+    file = f"{FOLDER}/{name}.txt"
+    budget = math.floor(share * 1e4) / 1e4
+    adaptive = asked.topology is not None and asked.topology.routing.kind == "adaptive"
+    rows, names = [], set[str]()
+    for kernel in lines:
+        stem = kernel.split()[0]
+        called = stem if name in (FIRST, EVERY, RETEST) else f"{stem}-{name}"
+        called = next(one for one in (called, *(f"{called}-{k}" for k in range(2, 1000))) if one not in names)
+        names.add(called)
+        line = f"{kernel} --name {called} --pattern rounds --rounds-file {file} --order {order} --budget {budget:g}"
+        line += " --histogram" if adaptive and "--histogram" not in kernel.split() else ""
+        size = Extent(len(rounds), sum(len(pairs) for pairs in rounds))
+        rows.append(PlanRow(line, len(rounds), row_seconds(parse_row(line.split()), size)))
+    return Stage(Plan(asked.ranks, tuple(rows), asked.slots), {file: tuple(rounds)})
+
+
+def _fewer(counts: Mapping[Scope, int], most: int) -> dict[Scope, int]:
+    """The same strata with `most` rounds in all, but no fewer than a few."""
+    share = max(most, FEWEST_ROUNDS) / sum(counts.values()) if counts else 1.0
+    return {scope: max(1, int(rounds * min(share, 1.0))) for scope, rounds in counts.items()}
+
+
+def _more_rounds(asked: Asked) -> int:
+    if asked.budget_s is not None:
+        return 1000
+    return MORE_ROUNDS if asked.ranks <= MANY_RANKS else MORE_ROUNDS_OF_MANY

@@ -1,0 +1,53 @@
+"""A check of a simulated fabric: the same loop as a real one, with the simulator in the place of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fablint.analyse import diagnose
+from fablint.model import Run, Slots
+from fablint.plan.grammar import parse_row
+from fablint.plan.stages import Asked, Investigated, Stage, investigate
+from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
+from fablint.simulate.fabric import Fabric
+
+
+@dataclass
+class SimulatedCheck:
+    """Measures stages on a fabric, one rank on each host, and keeps them."""
+
+    fabric: Fabric
+    faults: tuple[Fault, ...] = ()
+    noise: Noise = field(default_factory=Noise)
+    seed: int = 1
+    stages: list[Stage] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._fabric = SimulatedFabric(self.fabric, self.faults, self.noise, seed=self.seed, contention=True)
+
+    def asked(self, **more: object) -> Asked:
+        slots = tuple(Slots(host, 1) for host in self.fabric.hosts)
+        return Asked(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
+
+    def measure(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
+        self.stages.append(stage)
+        self.seconds += stage.plan.predicted_s
+        rows = tuple(simulated_row(row.options) for row in stage.plan.rows)
+        rounds = next(iter(stage.rounds.values()), None)
+        if run is None:
+            return self._fabric.measure(rounds, rows), True
+        assert rounds is not None
+        return self._fabric.extended(run, rounds, rows), True
+
+    def run(self, **more: object) -> Investigated:
+        asked = self.asked(**more)
+        return investigate(asked, self.measure, lambda run: diagnose(run, asked.topology), lambda: self.seconds)
+
+    def rounds(self) -> list[int]:
+        return [stage.plan.rows[0].rounds for stage in self.stages]
+
+
+def simulated_row(options: str) -> SimulatedRow:
+    row = parse_row(options.split())
+    return SimulatedRow(row.kernel, row.sizes, row.order, row.histogram)  # type: ignore[arg-type]

@@ -1,0 +1,284 @@
+"""Which of host, NIC, cable and switch port: counters, loopback tests and other findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from analyse_cases import attributed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fablint.analyse.fusion import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
+from fablint.analyse.moved import MEANS, Moved, moved_counters
+from fablint.model import Component, Direction, Finding, State
+from fablint.simulate import full_mesh, simulate
+
+SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
+HOST, NIC, CABLE, PORT = (SERIES.names[part] for part in PARTS)
+
+# A Slingshot NIC that counted nothing but traffic.
+CLEAN = {name: 0 for names in MEANS.values() for name in names if name.startswith(("hni_", "pct_")) and name[-1] != "*"}
+CLEAN |= {"hni_pcs_good_cw": 10**9, "hni_pcs_corrected_cw": 30, "hni_discard_cntr_0": 0, "carrier_changes": 0}
+
+
+def nic(**moved: int) -> Moved:
+    return Moved({**CLEAN, **moved})
+
+
+def finding(name: str, component: Component, state: State = State.FAULT, evidence: str = "", **more: Any) -> Finding:
+    return Finding(state=state, component=component, name=name, evidence=evidence, **more)
+
+
+def first(
+    direction: Direction | None = "rx", counters: Moved | None = None, others: tuple[Finding, ...] = (), **more: Any
+) -> str:
+    return fuse(SERIES, direction, counters, others, **more).first
+
+
+# ------------------------------------------------------------------------------------------------ the table
+
+
+@pytest.mark.parametrize(
+    ("direction", "moved", "part"),
+    [
+        ("rx", {"hni_pcs_uncorrected_cw": 40, "hni_llr_rx_replay_event": 900}, CABLE),
+        ("tx", {"hni_llr_tx_replay_event": 900}, CABLE),
+        ("both", {"hni_llr_tx_replay_event": 900, "hni_pcs_uncorrected_cw": 40}, CABLE),
+        ("rx", {"hni_pcs_corrected_cw": 900_000}, CABLE),
+        ("rx", {"hni_rx_bad_opt": 50, "pct_spt_timeouts": 4}, PORT),
+        ("tx", {"hni_tx_poisoned_opt": 12}, NIC),
+        ("rx", {"hni_discard_cntr_3": 4000}, HOST),
+        (None, {"hni_pcs_uncorrected_cw": 40, "hni_llr_tx_replay_event": 900, "carrier_changes": 4}, CABLE),
+    ],
+)
+def test_counters_that_moved_name_the_part(direction: Direction | None, moved: dict[str, int], part: str) -> None:
+    ranking = fuse(SERIES, direction, nic(**moved), ())
+    assert ranking.first == part
+    assert ranking.parts[0][1] > ranking.parts[1][1] >= ranking.parts[2][1] >= ranking.parts[3][1]
+
+
+def test_a_swap_is_proposed_with_both_ends_of_the_cable() -> None:
+    ranking = fuse(SERIES, "rx", nic(hni_pcs_uncorrected_cw=40), (), run="monday.run")
+    assert ranking.next_step == (
+        "swap cable between nid000123 hsn1 and x1000c1r5b0 port 12, then `fablint retest monday.run`"
+    )
+    assert ranking.reason.startswith("the NIC received damaged code words; the line to the switch is clean")
+
+
+@pytest.mark.parametrize(
+    ("moved", "loopback", "step"),
+    [
+        (
+            "hni_rx_bad_opt",
+            State.OK,
+            "move the cable of nid000123 hsn1 from x1000c1r5b0 port 12 to another port, then ",
+        ),
+        ("hni_tx_poisoned_opt", State.OK, "reseat or change the NIC nid000123 hsn1, then "),
+        ("hni_discard_cntr_0", State.FAULT, "read the system log, PCIe width and power state of nid000123, then "),
+    ],
+)
+def test_each_part_has_its_action(moved: str, loopback: State, step: str) -> None:
+    tested = finding(HOST, "host", loopback, "Loopback: 24.1 GB/s")
+    assert fuse(SERIES, "rx", nic(**{moved: 50}), (tested,)).next_step.startswith(step)
+
+
+def test_what_nothing_tells_apart_asks_for_the_test_that_does() -> None:
+    ranking = fuse(SERIES, "rx", None, ())
+    assert ranking.reason == ""
+    assert ranking.next_step == "run a loopback test on nid000123 hsn1, then `fablint retest RUN`"
+    fine = finding(HOST, "host", State.OK, "loopback: 24.1 GB/s")
+    assert fuse(SERIES, "rx", None, (fine,)).next_step.startswith("swap cable between nid000123 hsn1 and ")
+
+
+def test_without_a_topology_the_parts_have_names_all_the_same() -> None:
+    ranking = fuse(Series("h07"), "rx", nic(hni_pcs_uncorrected_cw=9), ())
+    assert {name for name, _ in ranking.parts} == {"h07", "NIC of h07", "cable of h07", "port of its switch to h07"}
+    assert ranking.next_step.startswith("swap cable between h07 and its switch, then")
+
+
+def test_loopback_tells_the_ends_from_the_cable() -> None:
+    slow = finding("nid[000100-000199]", "host", State.FAULT, "loopback: 11.3 GB/s")
+    fine = slow.model_copy(update={"state": State.OK})
+    elsewhere = finding("nid000007", "host", State.FAULT, "loopback: 11.3 GB/s")
+    assert first(others=(slow,)) in (HOST, NIC)
+    assert first(others=(fine,)) == CABLE
+    assert fuse(SERIES, "rx", None, (elsewhere,)) == fuse(SERIES, "rx", None, ())
+    assert "fine in loopback" in fuse(SERIES, "rx", None, (fine,)).reason
+
+
+def test_all_nics_of_a_host_are_the_host() -> None:
+    rails = tuple(finding(f"nid000123/hsn{rail}", "nic", quantity="bandwidth") for rail in (0, 1, 2))
+    assert first(others=rails) == HOST
+    healthy = tuple(rail.model_copy(update={"state": State.OK}) for rail in rails)
+    assert first(others=healthy) == CABLE
+    assert dict(fuse(SERIES, "rx", None, healthy).parts)[HOST] < dict(fuse(SERIES, "rx", None, ()).parts)[HOST]
+
+
+def test_other_hosts_of_the_switch_make_the_port_likelier() -> None:
+    beside = replace(SERIES, neighbours=("nid000124", "nid000125"))
+    alone, together = (
+        dict(fuse(beside, "rx", None, others).parts)[PORT]
+        for others in ((), (finding("nid000125", "host", quantity="bandwidth"),))
+    )
+    assert together > alone + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "component", "part"),
+    [(CABLE, "cable", CABLE), (NIC, "nic", NIC), ("x1000c1r5b0", "switch", PORT), ("nid000[120-130]", "host", HOST)],
+)
+def test_what_another_check_accuses_comes_first(name: str, component: Component, part: str) -> None:
+    fine = finding(HOST, "host", State.OK, "loopback: 24.1 GB/s") if part != HOST else finding("x", "host")
+    assert first(others=(finding(name, component, evidence="optical power too low"), fine)) == part
+
+
+def test_a_finding_from_the_times_is_no_second_witness() -> None:
+    slow = finding(HOST, "host", quantity="bandwidth", evidence="bandwidth 1 MiB: 63 of 63 pairs slow")
+    assert fuse(SERIES, "rx", None, (slow,)) == fuse(SERIES, "rx", None, ())
+
+
+def test_the_switch_counts_at_the_other_end_of_the_line() -> None:
+    received_bad = Moved({"symbol_error": 500, "link_downed": 0})
+    ranking = fuse(SERIES, "tx", None, (), switch_counters=received_bad)
+    assert ranking.first == CABLE
+    assert "the switch received damaged code words" in ranking.reason
+    assert first("tx", Moved({"symbol_error": 0}), switch_counters=received_bad) == CABLE
+
+
+def test_a_site_knows_what_breaks_there() -> None:
+    prior = {"host": 0.05, "nic": 0.05, "cable": 0.05, "port": 0.85}
+    assert first() == CABLE
+    assert first(prior=prior) == PORT
+
+
+def test_odds_are_of_exactly_one_part() -> None:
+    ranking = fuse(SERIES, "rx", nic(hni_rx_bad_opt=3), ())
+    chances = [1 / (1 + np.exp(-odds)) for _, odds in ranking.parts]
+    assert sum(chances) == pytest.approx(1)
+    assert set(LIKELY) == set(SAID)
+    assert sum(PRIOR.values()) == pytest.approx(1)
+
+
+@given(moved=st.dictionaries(st.sampled_from(sorted(CLEAN)), st.integers(0, 2**60)))
+def test_no_counters_break_it(moved: dict[str, int]) -> None:
+    ranking: Ranking = fuse(SERIES, "both", Moved(moved), ())
+    assert all(np.isfinite(odds) for _, odds in ranking.parts)
+
+
+# ------------------------------------------------------------------------------------------------ injected faults
+
+# What a broken part does to the counters of a NIC, and how often each kind of damage happens, as assumed here: cables
+# are damaged both ways half of the time; transmitters and receivers of NICs and ports that fail look like a cable
+# that is damaged one way, and are rare. Sending again follows damage in three of four cases.
+KINDS: Mapping[str, tuple[tuple[float, str], ...]] = {
+    CABLE: ((0.5, "line both ways"), (0.5, "line")),
+    NIC: ((0.6, "dma"), (0.3, "poisons"), (0.1, "line")),
+    PORT: ((0.85, "marks"), (0.15, "line")),
+}
+SHARES = {CABLE: 0.55, NIC: 0.25, PORT: 0.2}
+
+
+def injected(rng: np.random.Generator, part: str) -> tuple[Direction, Moved, tuple[Finding, ...]]:
+    """A fault of this part: the direction that is slow, the NIC's counters, a loopback test."""
+    shares, kinds = zip(*KINDS[part], strict=True)
+    kind = str(rng.choice(kinds, p=shares))
+    direction: Direction = "tx" if kind == "poisons" else "rx" if kind == "marks" or rng.random() < 0.5 else "tx"
+    moved = {"hni_pcs_corrected_cw": int(rng.integers(0, 1000)), "hni_llr_rx_replay_event": int(rng.integers(0, 4))}
+    if kind == "line both ways" or (kind == "line" and direction == "rx"):
+        moved |= {"hni_pcs_uncorrected_cw": int(rng.integers(1, 500))}
+    if kind == "line both ways" or (kind == "line" and direction == "tx"):
+        moved |= {"hni_llr_tx_replay_event": int(rng.integers(10, 5000))}
+    if kind == "poisons":
+        moved["hni_tx_poisoned_opt"] = int(rng.integers(1, 50))
+    if kind == "marks":
+        moved["hni_rx_bad_opt"] = int(rng.integers(1, 50))
+    if kind == "dma" and rng.random() < 0.3:
+        moved["hni_discard_cntr_0"] = int(rng.integers(1, 5000))
+    if kind != "dma" and rng.random() < 0.75:
+        moved["pct_sct_timeouts"] = int(rng.integers(1, 50))
+    if part == CABLE and rng.random() < 0.2:
+        moved["carrier_changes"] = 2
+    state = State.FAULT if kind == "dma" else State.OK
+    return direction, nic(**moved), (finding(NIC, "nic", state, "loopback: measured"),)
+
+
+def test_nine_of_ten_injected_faults_are_named_among_three_parts() -> None:
+    """The issue asks for 90 %. Priors and likelihoods of the product are not those by which the faults are drawn."""
+    rng = np.random.default_rng(1)
+    parts = rng.choice(list(SHARES), 2000, p=list(SHARES.values()))
+    right = 0
+    for part in parts:
+        direction, counters, others = injected(rng, str(part))
+        ranked = [name for name, _ in fuse(SERIES, direction, counters, others).parts if name != HOST]
+        right += ranked[0] == part
+    assert right / parts.size >= 0.9
+
+
+# ------------------------------------------------------------------------------------------------ counters
+
+
+def counters(before: dict[str, int], after: dict[str, int]) -> dict[str, Any]:
+    return {"before": {"h00": {"cxi0": before}}, "after": {"h00": {"cxi0": after}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "moved"),
+    [
+        ("hni_pcs_uncorrected_cw", 5, 9, 4),
+        ("hni_pcs_good_cw", (1 << 56) - 10, 5, 15),  # wraps
+        ("hni_pcs_good_cw", 10**12, 7, 7),  # was cleared
+        ("rx_crc_errors", 100, 3, 3),
+        ("symbol_error", 65530, 65535, 5),  # at least
+        ("symbol_error", 65535, 65535, None),  # stands still, whatever happens
+        ("local_link_integrity_errors", 15, 15, None),
+        ("link_downed", 255, 0, 0),
+        ("port_xmit_discards", 70000, 70003, None),
+    ],
+)
+def test_counters_wrap_saturate_and_are_cleared(name: str, before: int, after: int, moved: int | None) -> None:
+    found = moved_counters(counters({name: before}, {name: after}), "h00", "cxi0")
+    assert found is not None
+    assert found.by == ({} if moved is None else {name: moved})
+
+
+def test_counters_that_nobody_read_are_no_counters() -> None:
+    assert moved_counters({}, "h00", "cxi0") is None
+    assert moved_counters({"before": {"h00": {"cxi0": {"a": 1}}}}, "h00", "cxi0") is None
+    assert moved_counters(counters({"a": 1}, {"a": 2}), "h01", "cxi0") is None
+    assert moved_counters(counters({"a": 1}, {"b": 2}), "h00", "cxi0") == Moved({})
+
+
+def test_a_counter_that_stands_at_its_maximum_shows_nothing_to_be_absent() -> None:
+    assert Moved({}).symptoms() == {}
+    assert Moved({"symbol_error": 0}).symptoms() == {"line_rx": False}
+    assert Moved({"symbol_error": 12}).symptoms() == {"line_rx": True}
+    assert Moved({"hni_rx_bad_opt": 5, "hni_pcs_uncorrected_cw": 0}).symptoms() == {"line_rx": False, "marked": True}
+    assert Moved({"hni_rx_bad_opt": 5, "hni_pcs_uncorrected_cw": 2}).symptoms() == {"line_rx": True}
+    assert Moved({"hni_pfc_fifo_oflw_cntr_6": 1}).symptoms() == {"late": True}
+
+
+def test_a_run_knows_the_nic_its_counters_and_its_port() -> None:
+    mesh = full_mesh(2, 4)
+    topology = replace(
+        mesh.topology,
+        nic_switch={"h02/hsn0": "s0", "h02/hsn1": "s1"},
+        ports={("s1", "h02/hsn1"): "12", ("s0", "h02/hsn0"): "3"},
+    )
+    nics = [
+        {"name": f"cxi{rail}", "kind": "cxi", "netdevs": [f"hsn{rail}"], "state": "up", "speed_mbps": 200000}
+        for rail in (0, 1)
+    ]
+    moved = {"before": {"h02": {"cxi1": CLEAN}}, "after": {"h02": {"cxi1": {**CLEAN, "hni_pcs_uncorrected_cw": 7}}}}
+    run = attributed(simulate(mesh), nics={"h02": nics}, rank_nic=["cxi1"] * 8, counters=moved)
+    for name in ("h02", "h02/cxi1", "h02/hsn1"):
+        ranking = fuse_run(replace(run, path=Path("a/b.run")), topology, name, "rx", ())
+        assert ranking.first == "h02=s1"
+        assert ranking.next_step == "swap cable between h02 hsn1 and s1 port 12, then `fablint retest b.run`"
+    assert "damaged code words" not in fuse_run(run, topology, "h02/hsn0", "rx", ()).reason
+    assert fuse_run(run, None, "h02", "rx", ()).first == "cable of h02"
+    assert "other hosts" in fuse_run(run, topology, "h05", "rx", (finding("h06", "host"),)).reason

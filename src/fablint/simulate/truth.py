@@ -80,7 +80,7 @@ def _true(fabric: Fabric, fault: Fault, run: Run, crossings: Crossings | None) -
         effect=-fault.loss if fault.loss > 0 else None,
         added_latency_s=fault.added_latency_s,
         visible=any(_shows(fault, row) for row in run.rows),
-        decidable=any(row.kernel == "bandwidth" and _shows(fault, row) for row in run.rows),
+        decidable=not fault.moved_to and any(row.kernel == "bandwidth" and _shows(fault, row) for row in run.rows),
         twins=twins,
     )
 

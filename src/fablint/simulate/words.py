@@ -15,13 +15,13 @@ RETRY_S = 10e-6
 FORM = "PART:NAME[:tx|:rx]:WHAT[,WHAT], as in host:h12:tx:-20% or link:s0>s1:+2us,flap30%"
 
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}
+_PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3}
 _RANDOM = re.compile(r"random:(\d+)")
 
 # What is written: what it makes of a fault.
 _WHAT: tuple[tuple[re.Pattern[str], Callable[..., dict[str, Any]]], ...] = (
     (re.compile(rf"-{_NUMBER}%"), lambda loss: {"bandwidth_factor": 1 - float(loss) / 100}),
-    (re.compile(rf"\+{_NUMBER}(ns|us|ms)"), lambda more, unit: {"added_latency_s": float(more) * _UNITS[unit]}),
+    (re.compile(rf"\+{_NUMBER}(ns|us|ms)"), lambda more, unit: {"added_latency_s": float(more) / _PER_SECOND[unit]}),
     (re.compile(rf"duplex-{_NUMBER}%"), lambda loss: {"duplex_factor": 1 - float(loss) / 100}),
     (re.compile(rf"retry{_NUMBER}%"), lambda share: {"retry_share": float(share) / 100, "retry_s": RETRY_S}),
     (re.compile(rf"flap{_NUMBER}%"), lambda share: {"flapping": float(share) / 100}),

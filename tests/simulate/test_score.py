@@ -1,0 +1,172 @@
+"""Truth and score: what looks the same is a class, and every finding is right, in the class, or wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulate_cases import DEEP, FLY, RAILS, ROUND_TRIP, STREAM, TREE, silent
+
+from fablint.model import Finding, State
+from fablint.simulate import (
+    Fault,
+    Score,
+    SimulatedRow,
+    TrueFault,
+    full_mesh,
+    random_faults,
+    read_truth,
+    score,
+    write_truth,
+)
+from fablint.simulate.rounds import all_rounds
+
+FAR = [
+    np.array([[host, (host + 4 * step) % 16] for host in range(16) if host < (host + 4 * step) % 16]) for step in (2,)
+]
+
+
+def fault(component: str, name: str, direction=None, alternatives=(), state=State.FAULT) -> Finding:
+    return Finding(state=state, component=component, name=name, direction=direction, alternatives=alternatives)
+
+
+def truth(*faults: Fault, rounds=None, rows=(STREAM,), fabric=TREE) -> tuple[TrueFault, ...]:
+    simulated = silent(fabric, *faults)
+    plan = all_rounds(simulated.ranks) if rounds is None else rounds
+    return simulated.truth(simulated.measure(plan, rows))
+
+
+def missed(part: str, *wrong: str) -> Score:
+    return Score(missed=1, missed_names=(part,), wrong=len(wrong), wrong_names=wrong)
+
+
+HOST = Fault("host", "h05", "tx", bandwidth_factor=0.8)
+LINK = Fault("link", "leaf0>spine1", bandwidth_factor=0.7)
+CABLE = Fault("cable", "leaf2=spine3", bandwidth_factor=0.7)
+
+
+@pytest.mark.parametrize(
+    ("sick", "findings", "expected"),
+    [
+        (HOST, [fault("host", "h05", "tx")], Score(exact=1, direction_right=1, direction_decidable=1)),
+        (HOST, [fault("host", "h05", "both")], Score(exact=1, direction_decidable=1)),
+        (HOST, [fault("cable", "h05=leaf1", "tx")], Score(in_class=1, direction_right=1, direction_decidable=1)),
+        (HOST, [fault("nic", "h05/nic0", "rx")], Score(in_class=1, direction_decidable=1)),
+        (HOST, [fault("link", "h05>leaf1")], Score(in_class=1, direction_right=1, direction_decidable=1)),
+        (HOST, [fault("link", "leaf1>h05")], Score(in_class=1, direction_decidable=1)),
+        (HOST, [], missed("host h05 tx -20%")),
+        (HOST, [fault("host", "h05", "tx", state=State.SUSPECT)], missed("host h05 tx -20%")),
+        (HOST, [fault("host", "h06")], missed("host h05 tx -20%", "host h06")),
+        (HOST, [fault("switch", "leaf1")], missed("host h05 tx -20%", "switch leaf1")),
+        (LINK, [fault("link", "leaf0>spine1")], Score(exact=1, direction_right=1, direction_decidable=1)),
+        (LINK, [fault("cable", "leaf0=spine1", "both")], Score(in_class=1, direction_decidable=1)),
+        (LINK, [fault("link", "spine1>leaf0")], missed("link leaf0>spine1 -30%", "link spine1>leaf0")),
+        (
+            LINK,
+            [fault("switch", "spine1", alternatives=("link leaf0>spine1",))],
+            Score(in_class=1, direction_decidable=1),
+        ),
+        (
+            LINK,
+            [fault("switch", "spine1", alternatives=("port of leaf0 to spine1",))],
+            missed("link leaf0>spine1 -30%", "switch spine1"),
+        ),
+        (CABLE, [fault("cable", "spine3=leaf2")], Score(exact=1, direction_right=1, direction_decidable=1)),
+        (
+            CABLE,
+            [fault("link", "spine3>leaf2"), fault("link", "leaf2>spine3")],
+            Score(exact=1, direction_right=1, direction_decidable=1),
+        ),
+        (CABLE, [fault("link", "spine3>leaf2")], Score(in_class=1, direction_decidable=1)),
+        (Fault("switch", "spine2", bandwidth_factor=0.8), [fault("switch", "spine2")], Score(exact=1)),
+        (Fault("host", "h05", moved_to="leaf2"), [fault("config", "h05")], Score(exact=1)),
+        (Fault("host", "h05", scatter=5.0), [fault("host", "h05")], Score(wrong=1, wrong_names=("host h05",))),
+        (Fault("host", "h05", duplex_factor=0.5), [], Score()),  # nothing measured both ways at once
+    ],
+)
+def test_scores(sick: Fault, findings: list[Finding], expected: Score) -> None:
+    assert score(findings, truth(sick)) == expected
+
+
+def test_round_trips_do_not_tell_the_direction() -> None:
+    late = Fault("link", "leaf0>spine1", added_latency_s=1e-6)
+    (known,) = truth(late, rows=(ROUND_TRIP,))
+    assert not known.decidable
+    assert {"spine1>leaf0", "leaf0=spine1"} & set(known.twins) == set()  # the ways back take other spines
+    assert score([fault("link", "leaf0>spine1")], [known]) == Score(exact=1)
+    (host,) = truth(Fault("host", "h05", "tx", added_latency_s=1e-6), rows=(ROUND_TRIP,))
+    assert {"leaf1>h05", "h05=leaf1", "h05/nic0"} <= set(host.twins)
+
+
+def test_what_the_rounds_do_not_tell_apart_is_one_class() -> None:
+    """Far partners only: the last cable to a host is in series with its own."""
+    (known,) = truth(Fault("host", "h05", "rx", bandwidth_factor=0.8), rounds=FAR)
+    assert known.twins["spine1>leaf1"] is None
+    assert known.twins["h05=leaf1"] == "rx"
+    found = score([fault("link", "spine1>leaf1")], [known])
+    assert found == Score(in_class=1, direction_right=1, direction_decidable=1)
+    (apart,) = truth(Fault("host", "h05", "rx", bandwidth_factor=0.8))
+    assert "spine1>leaf1" not in apart.twins
+    (other,) = truth(Fault("link", "spine1>leaf1", bandwidth_factor=0.8), rounds=FAR)
+    assert other.twins["h05"] == "rx"
+    assert score([fault("host", "h05", "rx")], [other]).direction_right == 1
+    assert score([fault("host", "h05", "tx")], [other]).direction_right == 0
+
+
+def test_a_lone_host_is_one_with_its_switch() -> None:
+    """Whatever leaves the switch enters or leaves its only host."""
+    (known,) = truth(Fault("switch", "s1", bandwidth_factor=0.8), fabric=full_mesh(4, 1))
+    assert known.twins["h01"] == "both"
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1000), fabric=st.sampled_from([DEEP, FLY, TREE]))
+def test_the_truth_itself_scores_full_marks(seed: int, fabric) -> None:
+    rounds = all_rounds(len(fabric.hosts))
+    faults = random_faults(fabric, 2, np.random.default_rng(seed), rounds=rounds)
+    simulated = silent(fabric, *faults)
+    known = simulated.truth(simulated.measure(rounds, [STREAM]))
+    perfect = [fault(one.component, one.name, one.direction) for one in known]
+    found = score(perfect, known)
+    assert (found.exact, found.in_class, found.wrong, found.missed) == (2, 0, 0, 0)
+    assert found.direction_right == found.direction_decidable == sum(one.component != "switch" for one in known)
+    assert score([], known).missed == 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1000), fabric=st.sampled_from([DEEP, FLY, TREE]))
+def test_twins_slow_the_very_same_measurements(seed: int, fabric) -> None:
+    rounds = [all_rounds(len(fabric.hosts))[index] for index in (0, 5, 6)]
+    (one,) = random_faults(fabric, 1, np.random.default_rng(seed), rounds=rounds)
+    simulated = silent(fabric, one)
+    run = simulated.measure(rounds, [SimulatedRow("bandwidth", (1 << 20,), statistics=("max",))])
+    (known,) = simulated.truth(run)
+    if fabric is FLY:
+        assert isinstance(known.twins, dict)  # which messages cross is left to chance there
+        return
+    slow = run.rows[0].arrays["time_max"] > 1.05 * np.nanmin(run.rows[0].arrays["time_max"])
+    for name, way in known.twins.items():
+        component = "link" if ">" in name else "cable" if "=" in name else "nic" if "/" in name else "host"
+        component = "switch" if name in fabric.topology.switches else component
+        twin = silent(fabric, Fault(component, name, way or "both", bandwidth_factor=one.bandwidth_factor))
+        again = twin.measure(rounds, [SimulatedRow("bandwidth", (1 << 20,), statistics=("max",))]).rows[0]
+        np.testing.assert_array_equal(again.arrays["time_max"] > 1.05 * np.nanmin(again.arrays["time_max"]), slow)
+
+
+def test_truth_survives_the_disk(tmp_path: Path) -> None:
+    known = truth(HOST, LINK, CABLE, rounds=FAR)
+    write_truth(tmp_path, known)
+    assert read_truth(tmp_path) == known
+    assert '"class"' in (tmp_path / "truth.json").read_text()
+
+
+def test_one_of_two_nics_is_no_class_with_its_host() -> None:
+    (known,) = truth(Fault("nic", "h01/hsn1", bandwidth_factor=0.8), fabric=RAILS)
+    assert "h01" not in known.twins
+    assert known.twins["h01=p1.leaf0"] == "both"
+
+
+def test_scores_add_up() -> None:
+    total = Score(exact=1, wrong_names=("a",)) + Score(exact=2, missed=1, wrong_names=("b",))
+    assert total == Score(exact=3, missed=1, wrong_names=("a", "b"))

@@ -29,7 +29,8 @@ def slowed(run: Run, ranks: list[int], factor: float = 1.5) -> Run:
 
 
 def test_one_host_has_no_fabric_to_judge() -> None:
-    run = attributed(simulate(full_mesh(1, 8)), hosts=["laptop"], rank_host=[0] * 8)
+    cores = [str(rank) for rank in range(8)]
+    run = attributed(simulate(full_mesh(1, 8)), hosts=["laptop"], rank_host=[0] * 8, rank_cores=cores)
     verdict = diagnose(run).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
     assert [(f.state, f.component, f.name) for f in verdict.findings] == [(State.NOT_JUDGED, "config", "one host")]
@@ -37,7 +38,9 @@ def test_one_host_has_no_fabric_to_judge() -> None:
 
 
 def test_a_slow_rank_on_one_host_is_confounded_by_its_cpus() -> None:
-    run = attributed(slowed(simulate(full_mesh(1, 12), noise=QUIET), [3]), hosts=["laptop"], rank_host=[0] * 12)
+    run = slowed(simulate(full_mesh(1, 12), noise=QUIET), [3])
+    cores = [str(rank) for rank in range(12)]
+    run = attributed(run, hosts=["laptop"], rank_host=[0] * 12, rank_cores=cores)
     diagnosis = diagnose(run)
     assert accused(diagnosis) == {("host", "laptop:3", "both")}
     assert diagnosis.verdict.findings[0].state is State.CONFOUNDED

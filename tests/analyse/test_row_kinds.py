@@ -171,7 +171,8 @@ def test_rows_that_tell_of_no_part_are_left_out_with_the_reason(make: Callable[[
 def test_hosts_with_unlike_numbers_of_clients_or_servers_are_no_peers(servers: int, rank_host: list[int]) -> None:
     run = simulate(full_mesh(4, 4), noise=QUIET)
     star = only(run, clients_servers(run, "rpc_put", servers))
-    verdict = diagnose(attributed(star, rank_host=rank_host, hosts=run.hosts[: max(rank_host) + 1])).verdict
+    placed = {"rank_host": rank_host, "hosts": run.hosts[: max(rank_host) + 1]}
+    verdict = diagnose(attributed(star, **placed, rank_cores=[str(rank) for rank in range(16)])).verdict
     assert verdict.findings == ()
     assert any("unlike numbers of clients and servers" in note for note in verdict.notes)
 

@@ -6,6 +6,7 @@ which links each message crosses and which pairs met in which round, a pair is c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +19,7 @@ from fablint.analyse.ways import Ways
 from fablint.model import SCOPES
 
 Loads = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
 FEWEST_FREE = 6  # pairs of a host that shared no link, from which the others are not needed
@@ -31,15 +33,23 @@ class Classes:
     places: Places
     load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
 
-    def telling(self, pairs: Pairs) -> npt.NDArray[np.bool_] | None:
+    def telling(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """(n, m) cells that tell how fast their ends are; None: all.
 
         A stream that shares a link with others is as fast as its part of that link, and no end that can do as much is
-        seen to be slow by it. Where too few others were measured, all have to do.
+        seen to be slow by it. Where sharing costs nothing (`offsets` are the classes' log times), or where too few
+        others were measured, all do.
         """
         if self.load is None:
             return None
-        free = self.load == 0
+        costly = np.zeros((len(STEPS) + 1, len(SCOPES)), dtype=bool)
+        for scope in range(len(SCOPES)):
+            steps = [step for step in range(len(STEPS) + 1) if scope + step * len(SCOPES) in offsets]
+            times = [offsets[scope + step * len(SCOPES)] for step in steps]
+            costly[steps, scope] = np.array(times) > min(times, default=0.0) + tolerance
+        if not costly.any():
+            return None
+        free = np.concatenate([~costly.ravel()[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
         each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
         return free if np.median(each) >= FEWEST_FREE else None
 

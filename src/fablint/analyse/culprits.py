@@ -51,6 +51,7 @@ class Conviction:
     log_e: float  # evidence, nats
     cells: Cells  # its pairs
     rivals: Rivals  # other parts that explain the same pairs
+    when: str = ""  # empty where it was slow all the time, or where nobody knows
     own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
 
@@ -183,7 +184,7 @@ def _examine(
         score / UNITS_PER_NAT,
         cells,
         rivals_of(family, part, sides, cells, evidence, parts),
-        tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
+        own=tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -17,16 +17,20 @@ from fablint.analyse.clean import (
     judged_links,
     unjudged,
 )
+from fablint.analyse.confounders import confounded
 from fablint.analyse.flows import Usable, usable_rows
+from fablint.analyse.inferring import infer
 from fablint.analyse.parts import FEWEST_PEERS
 from fablint.analyse.places import Places, locate
 from fablint.analyse.reported import damaged, lost
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, judge
+from fablint.analyse.wiring import shortest_round_trips, verify
 from fablint.analyse.words import counted, fold
 from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
 from fablint.routing import Routes, routes_of
 
+MOST_INFERRED = 5000  # hosts whose switches are inferred
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
@@ -37,18 +41,21 @@ def diagnose(run: Run, topology: Topology | None = None, settings: Settings | No
     `topology` adds switches and links to the parts that can be named. The method is docs/explanation/how-it-decides.md.
     """
     settings = settings or Settings()
+    topology, misplaced, wiring_notes = _wiring(run, topology, settings)
     places = locate(run, topology)
     routes = routes_of(topology) if topology and topology.cables and places.switches else None
     rows, left_out = usable_rows(run, places, settings)
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
     clearing = [view for view in judged if view.clears]
-    findings = [*damaged(run), *lost(run), *convicted(judged, places)]
+    findings = [*damaged(run), *lost(run), *misplaced, *convicted(judged, places)]
     findings += suspected(judged, places, findings)
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
+    beside, beside_notes = confounded(run, places, [view.sample for view in judged], settings)
+    findings += beside
     findings += _not_accused(clearing, places, routes, findings, settings)
-    notes = [*_notes(run, judged, places, topology), *left_out]
+    notes = [*_notes(run, judged, places, topology), *wiring_notes, *beside_notes, *left_out]
     verdict, code = _conclusion(run, findings, clearing)
     return Diagnosis(
         Verdict(verdict=verdict, exit_code=code, findings=_ordered(findings), coverage=coverage, notes=tuple(notes)),
@@ -66,6 +73,31 @@ def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
     for question in questions:
         found.setdefault((question.component, question.name), question)
     return tuple(found.values())
+
+
+def _wiring(
+    run: Run, topology: Topology | None, settings: Settings
+) -> tuple[Topology | None, list[Finding], list[str]]:
+    """The topology to judge by: checked where it was declared, inferred from the times where these show one.
+
+    Hosts that hang elsewhere than declared have no switch in it: they are not compared with those whom they are not with.
+    """
+    round_trips = shortest_round_trips(run)
+    if round_trips is None or len(run.hosts) < 2:
+        return topology, [], []
+    if topology is None:
+        found = infer(round_trips, locate(run, None)) if len(run.hosts) <= MOST_INFERRED else None
+        if found is None:
+            return None, [], []
+        switches = counted(len(found.switches), "switch")
+        return found, [], [f"no topology was given: {switches} inferred from the times ({found.source})"]
+    places = locate(run, topology)
+    misplaced = verify(round_trips, places, settings)
+    names = {finding.name for finding in misplaced}
+    if not names:
+        return topology, [], []
+    hosts = {host: switch for host, switch in topology.host_switch.items() if host not in names}
+    return replace(topology, host_switch=hosts), misplaced, []
 
 
 def _circumstances(places: Places) -> list[Finding]:

@@ -80,7 +80,7 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
     """
     offsets = _class_offsets(pairs, classes, None)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
-    telling = classes.telling(pairs)
+    telling = classes.telling(pairs, offsets, settings.tolerance)
     ends = _of_ends(pairs, telling)
     sent, received = _polish(ends)
     effects = Effects(

@@ -37,6 +37,7 @@ class Flows:
     concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (m,) of a list: its rounds
     rounds: Codes | None = None  # (n, n) of a matrix: the round of each pair, where these were measured at once
 
+    started: npt.NDArray[np.float64] | None = None  # (n, m) s since the run's start; None where it is not known
     histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
 
     @property
@@ -76,8 +77,22 @@ class Usable:
             forward,
             concurrent=self._concurrent(),
             rounds=_rounds_of(row),
+            started=self._started(observations.sent.shape),
             histograms=self._histograms(size),
         )
+
+    def _started(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:
+        """(n, m) when each pair began; of repeats, when the first did. None where the run does not say."""
+        rows = (self.row, *self.more)
+        if not all("started" in row.arrays for row in rows) or self.row.payload == "dst":
+            return None
+        if self.row.layout == "list":
+            found = np.concatenate([np.asarray(row.arrays["started"][:]) for row in rows], axis=1)
+        elif shape[0] <= MOST_MATRIX_RANKS:
+            found = np.asarray(self.row.arrays["started"][0])
+        else:
+            return None
+        return found if found.shape == shape else None
 
     def _histograms(self, size: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None:
         """Counts per cell and bucket, and the buckets' lower edges in seconds; None where a row has none."""
@@ -128,7 +143,8 @@ def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usab
     return usable, notes
 
 
-SAME = ("kernel", "transport", "memory", "directions", "windows", "buffers", "win", "sync", "payload", "quantity")
+# What is the same in all rounds of one measurement.
+SAME = ("kernel", "variant", "transport", "memory", "directions", "windows", "buffers", "win", "sync", "payload")
 
 
 def _continues(row: Row, first: Row) -> bool:

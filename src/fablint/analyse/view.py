@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse import confounders
 from fablint.analyse.classes import SMALLEST_SHARED, Classes, loads
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
@@ -57,6 +58,8 @@ class Judged:
     host_bound: Floats  # (hosts,) upper 95 % bound of the log-effect, NaN where unknown
     link_pairs: Codes  # (links,) measured pairs that cross each link
     link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
+    bounds: npt.NDArray[np.float32]  # (3, n) lower 95 % bound, median and upper bound of each rank's worse side
+    sample: confounders.Cells  # what was measured when, for what makes pairs slow without a part being at fault
     links_possible: npt.NDArray[np.bool_]  # (links,) could enough pairs of this run's ranks cross it?
     pairs_measured: int
 
@@ -85,6 +88,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
     evidence = gather(effects, settings, tests=tests)
     crossed = _crossed(evidence, ways)
+    sample = _sample(flows, pairs)
     convictions: list[Conviction] = []
     suspicions: list[Conviction] = []
     questions: list[Question] = []
@@ -94,6 +98,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     doubted = slow_hosts(effects, places, None)
     if evidence:
         convictions = convict(evidence, effects, parts, Bar(threshold_of(tests, settings)), sides=sides)
+        convictions = [_timed(case, flows, effects) for case in convictions]
         if convictions:
             effects = without(effects, evidence.gain == 0)
         if routes is not None and routes.routing.kind in UNCERTAIN:
@@ -127,9 +132,29 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         host_bound=_host_bounds(effects, places),
         link_pairs=crossed,
         link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
+        bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
+        sample=sample,
         links_possible=np.maximum(ways.possible[: ways.known_links], crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
     )
+
+
+def _sample(flows: Flows, pairs: Pairs) -> confounders.Cells:
+    """Residuals from the class, with what the parts add still in them."""
+    cells = pairs.sample_cells()
+    started = np.full(cells[0].size, np.nan) if flows.started is None else flows.started[cells]
+    row, size = flows.observations.row, flows.observations.size
+    excess = pairs.value[cells].astype(np.float64)
+    return confounders.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
+
+
+def _timed(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
+    """The same with when it was slow, where that was not all the time."""
+    if flows.started is None:
+        return case
+    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+    found = confounders.when(flows.started[case.cells], effects.residual.value[case.cells] > tolerance)
+    return case if found is None or found.kind == "always" else replace(case, when=found.text)
 
 
 def _as_conviction(case: LateLink, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
@@ -139,18 +164,18 @@ def _as_conviction(case: LateLink, routes: Routes, pairs: Pairs, *, mutual: bool
     name = routes.cable(case.link)
     own = tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in (case.link, case.link ^ 1))
     return Conviction(
-        "cable",
-        name,
-        ends,
-        sides,
-        case.loss,
-        case.pairs,
-        case.slow,
-        case.log_e,
-        case.cells,
-        Rivals(),
-        own[: len(sides)],
-        case.late,
+        kind="cable",
+        name=name,
+        ranks=ends,
+        sides=sides,
+        loss=case.loss,
+        pairs=case.pairs,
+        slow=case.slow,
+        log_e=case.log_e,
+        cells=case.cells,
+        rivals=Rivals(),
+        own=own[: len(sides)],
+        late=case.late,
     )
 
 

@@ -56,6 +56,8 @@ def conviction_text(view: Judged, conviction: Conviction) -> str:
             f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs that may cross it have late messages,"
             f" about {conviction.late:.0%} of those that do, {interval}, {odds}"
         )
+    if conviction.when:
+        text = f"{text}; {conviction.when}"
     return text if view.one_way else f"{text}; a round trip cannot tell the direction"
 
 

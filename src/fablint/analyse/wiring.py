@@ -24,9 +24,9 @@ from fablint.model import Finding, Observations, Run, State
 
 Mask = npt.NDArray[np.bool_]
 
-FAR_COLUMNS = 128  # partners off the switch that are looked at per rank
+FAR_COLUMNS = 48  # partners off the switch that are looked at per rank
 CLEAR_GAP = 4.0  # robust standard deviations that pairs on a switch must be faster than pairs off it
-LARGEST_GAIN = 4.0  # nats that one pair can say
+LARGEST_GAIN = 4.0  # nats that one pair can say, before normalisation
 FEWEST_POOL = 6  # pairs of a class that show what it is like
 SHORTEST = ("min", "median", "mean")  # statistics, the one that disturbances change least first
 PAIRWISE = ("all-pairs", "rounds", "random", "bisection", "pairs", "pair")  # patterns in which two alone meet

@@ -1,8 +1,10 @@
-"""Time and memory of judging a large all-pairs run of one statistic and one size, and of its HTML report.
+"""Time and memory of judging large runs of one statistic and one size, and of their HTML report.
 
-    python benchmarks/analyse_scale.py [--switches 313] [--hosts-per-switch 32] [--no-report]
+    python benchmarks/analyse_scale.py [--case list,matrix] [--no-report]
+    python benchmarks/analyse_scale.py --case matrix --kind mesh --shape 313x32
 
-The run is simulated with a slow host and a slow link by another process and read from a file, so that the peak of
+`matrix` is every pair of 16,384 hosts of a full mesh, `list` 24 rounds of 97,336 hosts of a fat tree with 584,016
+directed links. Runs are simulated with some sick parts by another process and read from files, so that the peak of
 memory is that of the judgement (and then of the report), with the times themselves included.
 """
 
@@ -13,75 +15,119 @@ import multiprocessing
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State
+from fablint.plan.seats import seats_of
+from fablint.plan.stratified import stratified_rounds
 from fablint.report import write_html
-from fablint.simulate import Fabric, Fault, SimulatedRow, full_mesh, simulate
+from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, TrueFault, random_faults, score
+from fablint.simulate.fabrics.kinds import build
 
 GIB = 1 << 30
 SIZE = 1 << 20
-ARRAYS = ("time_median", "count")
+ARRAYS = {"matrix": ("time_median", "count"), "list": ("time_median", "count", "dst")}
 
 
-def simulated(fabric: Fabric) -> Run:
-    """One bandwidth row on a fabric with two faults."""
-    cable = fabric.topology.cables[5]
-    faults = [
-        Fault("host", fabric.hosts[len(fabric.hosts) // 2], "tx", bandwidth_factor=0.8),
-        Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.7),
-    ]
-    return simulate(fabric, rows=(SimulatedRow("bandwidth", (SIZE,)),), faults=faults)
+@dataclass(frozen=True)
+class Case:
+    """What is judged."""
+
+    layout: str
+    kind: str
+    shape: str
+
+    def fabric(self) -> Fabric:
+        return build(self.kind, shape=self.shape)
 
 
-def save(folder: Path, switches: int, hosts_per_switch: int, connection: object) -> None:
+CASES = {"matrix": Case("matrix", "mesh", "512x32"), "list": Case("list", "fat-tree", "46x3")}
+
+
+def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
+    """One bandwidth row on a fabric with some faults."""
+    fabric = case.fabric()
+    rows = (SimulatedRow("bandwidth", (SIZE,)),)
+    if case.layout == "matrix":
+        cable = fabric.topology.cables[5]
+        host = fabric.hosts[len(fabric.hosts) // 2]
+        faults = [
+            Fault("host", host, "tx", bandwidth_factor=0.8),
+            Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.7),
+        ]
+        rounds = None
+    else:
+        rounds = stratified_rounds(seats_of(fabric.hosts, fabric.topology))
+        faults = random_faults(fabric, 8, np.random.default_rng(1), rounds=rounds)
+    sick = SimulatedFabric(fabric, tuple(faults))
+    run = sick.measure(rounds, rows)
+    return run, sick.truth(run)
+
+
+def save(folder: Path, case: Case, connection: object) -> None:
     """Simulate, write the arrays, send the attributes back."""
-    run = simulated(full_mesh(switches, hosts_per_switch))
-    for name in ARRAYS:
+    with timed("simulate"):
+        run, truth = simulated(case)
+    for name in ARRAYS[case.layout]:
         np.save(folder / f"{name}.npy", run.rows[0].arrays[name])
-    connection.send((run.attributes, run.rows[0].attributes))  # type: ignore[attr-defined]
+    connection.send((run.attributes, run.rows[0].attributes, truth))  # type: ignore[attr-defined]
 
 
-def load(folder: Path, switches: int, hosts_per_switch: int) -> Run:
+def load(folder: Path, case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
     """The run with its times mapped from the file."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=save, args=(folder, switches, hosts_per_switch, there))
+    process = context.Process(target=save, args=(folder, case, there))
     process.start()
     there.close()
-    root, row = here.recv()
+    root, row, truth = here.recv()
     process.join()
-    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
-    return Run(None, root, (Row("bandwidth", row, {**arrays, "size": np.array([SIZE])}),))
+    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS[case.layout]}
+    return Run(None, root, (Row("bandwidth", row, {**arrays, "size": np.array([SIZE])}),)), truth
 
 
-def main() -> None:
-    """Print the figures."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--switches", type=int, default=313)
-    options.add_argument("--hosts-per-switch", type=int, default=32)
-    options.add_argument("--no-report", action="store_true")
-    chosen = options.parse_args()
+def judge(case: Case, *, report: bool) -> None:
+    """Print the figures of a case."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run = load(folder, chosen.switches, chosen.hosts_per_switch)
-        topology = full_mesh(chosen.switches, chosen.hosts_per_switch).topology
-        print(f"{run.ranks:,} hosts, {len(topology.switches)} switches, {len(topology.cables):,} cables")
+        run, truth = load(folder, case)
+        topology = case.fabric().topology
+        rounds = run.rows[0].attributes["rounds"]
+        print(f"{run.ranks:,} hosts, {len(topology.cables):,} cables between switches, {rounds:,} rounds")
         with timed("judge"):
             diagnosis = diagnose(run, topology)
         for finding in diagnosis.verdict.findings:
             if finding.state is not State.OK:
-                print(f"        {finding.state} {finding.component} {finding.name} {finding.direction or ''}")
-        if not chosen.no_report:
+                print(f"         {finding.state} {finding.component} {finding.name} {finding.direction or ''}")
+        print(f"score    {score(diagnosis.verdict.findings, truth)}")
+        if report:
             page = folder / "index.html"
             with timed("report"):
                 write_html(run, diagnosis, page)
-            print(f"page    {page.stat().st_size / 1e6:6.1f} MB")
+            print(f"page     {page.stat().st_size / 1e6:6.1f} MB")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Each case in a process of its own: the peak of memory is that of one."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--case", default="list,matrix", help="of list, matrix")
+    options.add_argument("--kind", help="of fabric, instead of the case's own")
+    options.add_argument("--shape", help="of fabric, instead of the case's own")
+    options.add_argument("--no-report", action="store_true")
+    chosen = options.parse_args(arguments)
+    context = multiprocessing.get_context("spawn")
+    for name in chosen.case.split(","):
+        own = CASES[name]
+        case = Case(own.layout, chosen.kind or own.kind, chosen.shape or own.shape)
+        process = context.Process(target=judge, args=(case,), kwargs={"report": not chosen.no_report})
+        process.start()
+        process.join()
 
 
 @contextmanager
@@ -91,7 +137,7 @@ def timed(what: str) -> Iterator[None]:
     yield
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
-    print(f"{what:<7} {wall:6.1f} s ({cpu:.1f} s of CPU), peak {peak:.2f} GiB", flush=True)
+    print(f"{what:<8} {wall:6.1f} s ({cpu:.1f} s of CPU), peak {peak:.2f} GiB", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,12 @@ import numpy as np
 
 from fablint.analyse.culprits import Conviction
 from fablint.analyse.places import Codes, Places
+from fablint.analyse.slopes import explain
 from fablint.analyse.view import Judged
 from fablint.analyse.words import NEXT_STEP, conviction_text, counted, fold, relative, view_text
 from fablint.model import Component, Direction, Finding, State
 
+AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
 Charge = tuple[Judged, Conviction]
 
 
@@ -23,11 +25,11 @@ def convicted(views: Sequence[Judged], places: Places) -> list[Finding]:
     for view in views:
         for conviction in view.convictions:
             cases[conviction.kind, conviction.name].append((view, conviction))
-    findings = [_finding(charges, places) for charges in cases.values()]
+    findings = [_finding(charges, views, places) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
 
-def _finding(charges: list[Charge], places: Places) -> Finding:
+def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> Finding:
     """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
     view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
     telling = [conviction for judged, conviction in charges if judged.one_way]
@@ -38,6 +40,9 @@ def _finding(charges: list[Charge], places: Places) -> Finding:
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     rivals = _common_rivals(charges)
     evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
+    if not telling:
+        evidence.append("a round trip cannot tell the direction")
+    evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
     if main.kind == "rank":
         evidence.insert(0, f"rank {main.name.rpartition(':')[2]} alone, not the other ranks of its host")
     return Finding(
@@ -53,6 +58,37 @@ def _finding(charges: list[Charge], places: Places) -> Finding:
         log10_odds=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
         next_step=_next_step(state, component, name),
     )
+
+
+def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
+    """Per row with several sizes: is it the message that takes longer, or the byte?"""
+    texts = []
+    for row in dict.fromkeys(view.row for view, _ in charges):
+        sizes = [view for view in views if view.row == row]
+        found = {view.size: case.loss for view, case in charges if view.row == row}
+        losses = [found.get(view.size) or _bounds(view, charges[0][1].ranks) for view in sizes]
+        healthy = [float(np.median(list(view.fit.class_time.values()))) for view in sizes]
+        lower, middle, upper = np.array(losses).T
+        slope = explain([view.size for view in sizes], healthy, middle, (lower, upper))
+        if slope is not None:
+            texts.append(f"{row}: {slope.text}")
+    return texts
+
+
+def _bounds(view: Judged, ranks: Codes) -> tuple[float, float, float]:
+    """Bounds of the loss of a part that a view did not convict, from its ranks."""
+    with np.errstate(all="ignore"):
+        lower, middle, upper = np.median(view.bounds[:, ranks], axis=1).tolist()
+    return lower, middle, upper
+
+
+def _only_at_once(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
+    """Slow only while both directions are busy, although streams of one direction were measured as well?"""
+    if any(view.fit.kernel not in AT_ONCE for view, _ in charges):
+        return []
+    if not any(view.one_way for view in views):
+        return []
+    return ["only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's rate"]
 
 
 def _common_rivals(charges: list[Charge]) -> tuple[str, ...]:

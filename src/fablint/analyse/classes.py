@@ -42,16 +42,27 @@ class Classes:
         """
         if self.load is None:
             return None
-        costly = np.zeros((len(STEPS) + 1, len(SCOPES)), dtype=bool)
-        for scope in range(len(SCOPES)):
-            steps = [step for step in range(len(STEPS) + 1) if scope + step * len(SCOPES) in offsets]
-            times = [offsets[scope + step * len(SCOPES)] for step in steps]
-            costly[steps, scope] = np.array(times) > min(times, default=0.0) + tolerance
+        costly = self._extra(offsets) > tolerance
         if not costly.any():
             return None
         free = np.concatenate([~costly.ravel()[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
         each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
         return free if np.median(each) >= FEWEST_FREE else None
+
+    def sharing(self, offsets: Mapping[int, float], tolerance: float) -> tuple[float, float] | None:
+        """Least and most time of pairs that shared a link, in that of pairs that did not; None: it costs nothing."""
+        extra = self._extra(offsets) if self.load is not None else np.zeros(1)
+        costly = extra[extra > tolerance]
+        return (float(np.exp(costly.min())), float(np.exp(costly.max()))) if costly.size else None
+
+    def _extra(self, offsets: Mapping[int, float]) -> npt.NDArray[np.float64]:
+        """(steps, scopes) log time of each class beyond the fastest of its scope, 0 where there is none."""
+        extra = np.zeros((len(STEPS) + 1, len(SCOPES)))
+        for scope in range(len(SCOPES)):
+            steps = [step for step in range(len(STEPS) + 1) if scope + step * len(SCOPES) in offsets]
+            times = np.array([offsets[scope + step * len(SCOPES)] for step in steps])
+            extra[steps, scope] = times - times.min(initial=np.inf)
+        return extra
 
     @property
     def count(self) -> int:

@@ -52,6 +52,7 @@ class Conviction:
     cells: Cells  # its pairs
     rivals: Rivals  # other parts that explain the same pairs
     when: str = ""  # empty where it was slow all the time, or where nobody knows
+    shared: str = ""  # how much slower it was among others than alone, where both were measured
     own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
 

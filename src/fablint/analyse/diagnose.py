@@ -19,6 +19,7 @@ from fablint.analyse.clean import (
 )
 from fablint.analyse.confounders import confounded
 from fablint.analyse.flows import Usable, usable_rows
+from fablint.analyse.fusion import fuse_run
 from fablint.analyse.inferring import infer
 from fablint.analyse.parts import FEWEST_PEERS
 from fablint.analyse.places import Places, locate
@@ -26,7 +27,7 @@ from fablint.analyse.reported import damaged, lost
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, judge
 from fablint.analyse.wiring import shortest_round_trips, verify
-from fablint.analyse.words import counted, fold
+from fablint.analyse.words import between_switches, counted, fold, times_text, view_text
 from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
 from fablint.routing import Routes, routes_of
 
@@ -35,10 +36,14 @@ MANY_CULPRITS = 3  # from which they may have a part in common that only a topol
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 
-def diagnose(run: Run, topology: Topology | None = None, settings: Settings | None = None) -> Diagnosis:
+def diagnose(
+    run: Run, topology: Topology | None = None, settings: Settings | None = None, others: Sequence[Finding] = ()
+) -> Diagnosis:
     """Name the parts that are slow, say how sure that is, and what could not be judged.
 
-    `topology` adds switches and links to the parts that can be named. The method is docs/explanation/how-it-decides.md.
+    `topology` adds switches and links to the parts that can be named. `others` are findings of other stages (loopback
+    tests, preflight): they convict nobody, but tell which of the parts in series it is. The method is
+    docs/explanation/how-it-decides.md.
     """
     settings = settings or Settings()
     topology, misplaced, wiring_notes = _wiring(run, topology, settings)
@@ -48,7 +53,7 @@ def diagnose(run: Run, topology: Topology | None = None, settings: Settings | No
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
     clearing = [view for view in judged if view.clears]
-    findings = [*damaged(run), *lost(run), *misplaced, *convicted(judged, places)]
+    findings = [*damaged(run), *lost(run), *misplaced, *_ranked(convicted(judged, places), run, topology, others)]
     findings += suspected(judged, places, findings)
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
@@ -75,12 +80,29 @@ def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
     return tuple(found.values())
 
 
+def _ranked(
+    findings: Sequence[Finding], run: Run, topology: Topology | None, others: Sequence[Finding]
+) -> list[Finding]:
+    """The same, where counters and other findings say which of the parts behind a slow host to look at first."""
+    known = (*others, *findings)
+    result = []
+    for finding in findings:
+        if finding.state is State.FAULT and finding.component in ("link", "cable"):
+            finding = finding.model_copy(update={"next_step": between_switches(finding.name, run, topology)})
+        elif finding.state is State.FAULT and finding.component in ("host", "nic") and ":" not in finding.name:
+            ranking = fuse_run(run, topology, finding.name, finding.direction, [one for one in known if one != finding])
+            evidence = "; ".join(filter(None, (finding.evidence, ranking.reason)))
+            finding = finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
+        result.append(finding)
+    return result
+
+
 def _wiring(
     run: Run, topology: Topology | None, settings: Settings
 ) -> tuple[Topology | None, list[Finding], list[str]]:
     """The topology to judge by: checked where it was declared, inferred from the times where these show one.
 
-    Hosts that hang elsewhere than declared have no switch in it: they are not compared with those whom they are not with.
+    Hosts that hang elsewhere than declared have no switch in it: they are compared with nobody near.
     """
     round_trips = shortest_round_trips(run)
     if round_trips is None or len(run.hosts) < 2:
@@ -232,8 +254,23 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
             notes.append(f"{counted(len(places.switches), 'switch')} in the run: too few to compare switches")
         if topology.cables and "cable" not in compared:
             notes.append("too few cables between switches to compare them with each other")
+    notes += _contention(judged)
     if judged and not any(view.one_way for view in judged) and len(places.hosts) > 1:
         notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
+    return notes
+
+
+def _contention(judged: Sequence[Judged]) -> list[str]:
+    """How much longer pairs took that shared a link with others than those that did not."""
+    notes = []
+    for view in judged:
+        if view.sharing is not None:
+            low, high = (times_text(ratio) for ratio in view.sharing)
+            took = f"{low} to {high}" if low != high else low
+            notes.append(
+                f"{view_text(view)}: pairs that shared a link with others took {took} times as long as those that did"
+                " not (contention, not a fault; each is compared with pairs that shared alike)"
+            )
     return notes
 
 

@@ -25,12 +25,14 @@ from fablint.analyse.questions import open_questions, retests
 from fablint.analyse.rivals import Rival, Rivals
 from fablint.analyse.settings import Settings
 from fablint.analyse.ways import Ways, ways_of
+from fablint.analyse.words import times_text
 from fablint.model import SCOPES, Fit, Question
 from fablint.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
 HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
 UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
+FEWEST_SHARED = 3  # pairs of a culprit, alone and among others, from which these are compared
 MOST_SUSPICIONS = 100
 STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
 
@@ -59,6 +61,7 @@ class Judged:
     link_pairs: Codes  # (links,) measured pairs that cross each link
     link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
     bounds: npt.NDArray[np.float32]  # (3, n) lower 95 % bound, median and upper bound of each rank's worse side
+    sharing: tuple[float, float] | None  # time of pairs that shared a link, in those of pairs that did not: least, most
     sample: confounders.Cells  # what was measured when, for what makes pairs slow without a part being at fault
     links_possible: npt.NDArray[np.bool_]  # (links,) could enough pairs of this run's ranks cross it?
     pairs_measured: int
@@ -98,7 +101,9 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     doubted = slow_hosts(effects, places, None)
     if evidence:
         convictions = convict(evidence, effects, parts, Bar(threshold_of(tests, settings)), sides=sides)
-        convictions = [_timed(case, flows, effects) for case in convictions]
+        convictions = [
+            replace(case, when=_when(case, flows, effects), shared=_shared(case, effects)) for case in convictions
+        ]
         if convictions:
             effects = without(effects, evidence.gain == 0)
         if routes is not None and routes.routing.kind in UNCERTAIN:
@@ -133,6 +138,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         link_pairs=crossed,
         link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
         bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
+        sharing=effects.classes.sharing(effects.class_log_time, settings.tolerance),
         sample=sample,
         links_possible=np.maximum(ways.possible[: ways.known_links], crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
@@ -148,13 +154,36 @@ def _sample(flows: Flows, pairs: Pairs) -> confounders.Cells:
     return confounders.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
 
 
-def _timed(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
-    """The same with when it was slow, where that was not all the time."""
+def _described(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
+    """The same with when and beside whom it was slow."""
+    return replace(case, when=_when(case, flows, effects), shared=_shared(case, effects))
+
+
+def _when(case: Conviction, flows: Flows, effects: Effects) -> str:
+    """When it was slow, where that was not all the time."""
     if flows.started is None:
-        return case
+        return ""
     tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
     found = confounders.when(flows.started[case.cells], effects.residual.value[case.cells] > tolerance)
-    return case if found is None or found.kind == "always" else replace(case, when=found.text)
+    return "" if found is None or found.kind == "always" else found.text
+
+
+def _shared(case: Conviction, effects: Effects) -> str:
+    """How much longer its messages took when others shared a link with them, where both was measured."""
+    load = effects.classes.load
+    if load is None:
+        return ""
+    codes = effects.classes.of_cells(effects.residual, case.cells)
+    time = effects.residual.value[case.cells] + np.array(
+        [effects.class_log_time.get(int(code), np.nan) for code in codes]
+    )
+    alone = load[case.cells] == 0
+    if min(np.count_nonzero(alone), np.count_nonzero(~alone)) < FEWEST_SHARED:
+        return ""
+    ratio = float(np.exp(np.nanmedian(time[~alone]) - np.nanmedian(time[alone])))
+    if abs(np.log(ratio)) <= effects.link_tolerance:
+        return ""
+    return f"{times_text(ratio)} times as long among others as alone"
 
 
 def _as_conviction(case: LateLink, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:

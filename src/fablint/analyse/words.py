@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
-from fablint.model import Component
+from fablint.model import Component, Run, Topology
 
 if TYPE_CHECKING:
     from fablint.analyse.culprits import Conviction
@@ -30,6 +30,22 @@ NEXT_STEP: dict[Component, str] = {
 def relative(loss: float, quantity: Quantity) -> float:
     """Relative change of the quantity for a log-effect on time: 0.105 is 10 % less bandwidth or 11 % more latency."""
     return math.expm1(-loss) if quantity == "bandwidth" else math.expm1(loss)
+
+
+def between_switches(name: str, run: Run, topology: Topology | None) -> str:
+    """What to do about a link `s0>s1` or cable `s0=s1`, with the ports where the topology knows them."""
+    one_way = ">" in name
+    a, b = name.split(">" if one_way else "=")
+    ports = topology.ports if topology else {}
+    start, end = (f"{x} port {ports[x, y]}" if (x, y) in ports else x for x, y in ((a, b), (b, a)))
+    where = f"at {end}, which receives" if one_way else f"at {start} and {end}"
+    again = run.path.name if run.path else "RUN"
+    return f"read the error counters {where}; reseat or swap the cable {start} to {end}, then `fablint retest {again}`"
+
+
+def times_text(ratio: float) -> str:
+    """`1.9` or `11`."""
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
 def size_text(size: int) -> str:
@@ -56,9 +72,7 @@ def conviction_text(view: Judged, conviction: Conviction) -> str:
             f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs that may cross it have late messages,"
             f" about {conviction.late:.0%} of those that do, {interval}, {odds}"
         )
-    if conviction.when:
-        text = f"{text}; {conviction.when}"
-    return text if view.one_way else f"{text}; a round trip cannot tell the direction"
+    return "; ".join(filter(None, (text, conviction.when, conviction.shared)))
 
 
 def fold(names: Sequence[str]) -> str:

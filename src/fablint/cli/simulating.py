@@ -214,5 +214,5 @@ def _line(fault: TrueFault) -> str:
     what = [fault.component, fault.name, fault.direction or "", fault.kind]
     what += [f"{fault.effect:+.1%}"] if fault.effect is not None else []
     what += [f"+{fault.added_latency_s * 1e6:g} us"] if fault.added_latency_s else []
-    unseen = "" if fault.visible else " (nothing that was measured suffers from it)"
+    unseen = "" if fault.visible or fault.kind == "noise" else " (nothing that was measured suffers from it)"
     return f"  fault: {' '.join(word for word in what if word)}{unseen}"

@@ -18,7 +18,7 @@ from fablint.plan.follow_up import LEAST, follow_up, measured_pairs, with_contro
 from fablint.plan.grammar import parse_row
 from fablint.plan.patterns import Extent
 from fablint.plan.seats import Pairs, Seats, seats_of
-from fablint.plan.stratified import strata, stratified_rounds, tournament
+from fablint.plan.stratified import COUNTS, strata, stratified_rounds, tournament
 
 FOLDER = "rounds"  # of a run directory
 FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
@@ -105,13 +105,13 @@ def first_stage(asked: Asked, seats: Seats | None = None) -> Stage:
     order = "serial" if asked.oversubscribed else "parallel"
     turns = seats.ranks // 2 if order == "serial" else 1
     seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / turns
-    counts = _fewer(strata(seats), int(seconds / SHORTEST_S)) if budget else strata(seats)
-    if seats.ranks - 1 <= sum(counts.values()):
+    most = min(int(seconds / SHORTEST_S), sum(COUNTS.values()))
+    if seats.ranks - 1 <= most:
         row = parse_row(every.rows[0].options.split())
         if row.pattern != "all-pairs" or row.budget is None:
             return whole  # matchings: there is no time for more
         return _stage(EVERY, all_rounds(seats.ranks, row.repeats, asked.seed), asked, order, row.budget)
-    rounds = stratified_rounds(seats, asked.seed, counts)
+    rounds = stratified_rounds(seats, asked.seed, _fewer(strata(seats), most))
     share = min(max(seconds / len(rounds), SHORTEST_S), LONGEST_S)
     return _stage(FIRST, rounds, asked, order, share)
 

@@ -1,0 +1,217 @@
+"""The stages of a check: what comes first, what follows, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fabrics import dragonfly, fat_tree, two_level
+from simulated_check import SimulatedCheck
+
+from fablint.model import Diagnosis, Question, Run, Slots, Topology, Verdict
+from fablint.plan.grammar import parse_row
+from fablint.plan.options import RowRequest
+from fablint.plan.parse import parse_plan
+from fablint.plan.stages import Asked, Stage, first_stage, investigate, suspects_of, timed_stage
+from fablint.simulate import Fault
+from fablint.simulate import fat_tree as simulated_fat_tree
+
+
+def asked(topology: Topology | int, **more) -> Asked:
+    hosts = [f"h{i}" for i in range(topology)] if isinstance(topology, int) else list(topology.host_switch)
+    known = None if isinstance(topology, int) else topology
+    return Asked(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
+
+
+def rows(stage: Stage) -> list[RowRequest]:
+    return [parse_row(row.options.split()) for row in stage.plan.rows]
+
+
+def test_many_hosts_are_measured_in_a_few_rounds():
+    stage = first_stage(asked(fat_tree(8, 8, 8)))
+    assert [(row.kernel, row.pattern, row.order, row.name) for row in rows(stage)] == [
+        ("latency", "rounds", "parallel", "latency"),
+        ("bandwidth", "rounds", "parallel", "bandwidth"),
+    ]
+    assert [row.rounds for row in stage.plan.rows] == [24, 24]
+    assert {row.rounds_file for row in rows(stage)} == set(stage.texts()) == {"rounds/stratified.txt"}
+    assert stage.plan.slots[-1].host == "h511"
+
+
+def test_the_plan_is_what_the_engine_would_be_given():
+    stage = first_stage(asked(two_level()))
+    parsed = parse_plan(stage.plan.text, 64, "test", stage.texts().__getitem__)
+    assert parsed.rows == stage.plan.rows
+
+
+@pytest.mark.parametrize(
+    ("request_", "pattern", "rounds"),
+    [
+        (asked(24), "rounds", 23 * 2),
+        (asked(26), "rounds", 24),
+        (asked(64, full=True), "all-pairs", 63 * 5),
+        (Asked(64), "all-pairs", 63),
+        (Asked(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
+    ],
+)
+def test_all_pairs_where_that_is_not_more_or_asked_for(request_, pattern, rounds):
+    stage = first_stage(request_)
+    assert {row.pattern for row in rows(stage)} == {pattern}
+    assert stage.plan.rows[0].rounds >= rounds
+    if pattern == "all-pairs":
+        assert stage.rounds == {}
+
+
+def test_all_pairs_that_are_spelt_out_are_all():
+    stage = first_stage(asked(9))
+    (rounds,) = stage.rounds.values()
+    pairs, counts = np.unique(np.sort(np.concatenate(rounds), axis=1), axis=0, return_counts=True)
+    assert len(pairs) == 9 * 8 / 2
+    assert set(counts.tolist()) == {len(rounds) // 9}
+
+
+def test_crowded_hosts_are_measured_one_pair_at_a_time():
+    stage = first_stage(asked(64, oversubscribed=True))
+    assert {row.order for row in rows(stage)} == {"serial"}
+
+
+def test_adaptive_routing_is_measured_message_by_message():
+    assert all(row.histogram for row in rows(first_stage(asked(dragonfly(kind="adaptive")))))
+    assert not any(row.histogram for row in rows(first_stage(asked(dragonfly()))))
+
+
+@pytest.mark.parametrize("budget_s", [0.3, 1.0, 10.0, 600.0])
+def test_the_first_rounds_leave_half_of_the_budget(budget_s):
+    stage = first_stage(asked(fat_tree(8, 8, 8), budget_s=budget_s))
+    fewest = 4 * 2 * 0.01 * 1.1
+    assert stage.plan.predicted_s <= max(budget_s / 2, fewest) + 1e-9
+    assert stage.plan.rows[0].rounds == (24 if budget_s >= 10 else pytest.approx(min(24, budget_s / 0.044), abs=3))
+
+
+def test_few_pairs_are_measured_alone_and_many_side_by_side():
+    few, many = [np.arange(8).reshape(-1, 2)], [np.arange(512).reshape(-1, 2)] * 3
+    orders = [{row.order for row in rows(timed_stage("x", some, asked(512), 1e9))} for some in (few, many)]
+    assert orders == [{"serial"}, {"parallel"}]
+    assert timed_stage("x", many, asked(512), 0.01) is None
+    assert timed_stage("x", few, asked(512), 3.0).plan.predicted_s <= 3.0
+
+
+def test_suspects_are_those_whom_most_pairs_have_in_common():
+    one = Question("host", "h3", np.array([[3, 5], [3, 6], [7, 3]]))
+    link = Question("link", "a>b", np.array([[0, 9], [1, 8], [2, 10]]))
+    assert suspects_of([one, link]) == [3]
+
+
+# ------------------------------------------------------------------------------------------------ the loop
+
+VERDICT = {"verdict": "pass", "exit_code": 0, "findings": ()}
+COVERAGE = {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1}
+QUESTION = Question("host", "h0", np.array([(0, partner) for partner in range(1, 25)]))
+
+
+def diagnosis(*questions: Question, retests: tuple[Question, ...] = ()) -> Diagnosis:
+    verdict = Verdict.model_validate({**VERDICT, "coverage": COVERAGE})
+    return Diagnosis(verdict, (), questions=questions, retests=retests)
+
+
+class Measured:
+    """Keeps the stages that were asked for; time passes as they predict."""
+
+    def __init__(self, ranks: int, fails_at: int = 0) -> None:
+        self.stages: list[Stage] = []
+        self.fails_at = fails_at
+        self._run = Run(None, {"hosts": [f"h{i}" for i in range(ranks)], "rank_host": list(range(ranks))}, ())
+
+    def __call__(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
+        assert (run is None) == (not self.stages)
+        self.stages.append(stage)
+        return self._run, len(self.stages) != self.fails_at
+
+    def seconds(self) -> float:
+        return sum(stage.plan.predicted_s for stage in self.stages)
+
+    @property
+    def names(self) -> list[str]:
+        return [str(rows(stage)[0].name) for stage in self.stages]
+
+
+def judges(*diagnoses: Diagnosis) -> Callable[[Run], Diagnosis]:
+    """One after the other; the last one for good."""
+    left = list(diagnoses)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_it_ends_when_nothing_is_open():
+    measured = Measured(64)
+    done = investigate(asked(64), measured, judges(diagnosis(QUESTION), diagnosis()), measured.seconds)
+    assert measured.names == ["latency", "latency-follow-up-1"]
+    assert (done.undecided, done.ended) == ((), "")
+
+
+def test_without_a_budget_it_ends_after_a_few_rounds():
+    measured = Measured(64)
+    done = investigate(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    assert sum(stage.plan.rows[0].rounds for stage in measured.stages) == 24 + 6
+    assert [question.name for question in done.undecided] == ["h0"]
+    assert done.ended == "the planned rounds ended"
+
+
+@pytest.mark.parametrize("budget_s", [5.0, 30.0])
+def test_a_budget_is_used_and_kept(budget_s):
+    measured = Measured(64)
+    done = investigate(asked(64, budget_s=budget_s), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    assert 0.9 * budget_s < measured.seconds() <= budget_s
+    assert done.ended == "the budget ended"
+
+
+def test_what_is_at_fault_is_measured_alone_once():
+    found = diagnosis(retests=(QUESTION,))
+    measured = Measured(64)
+    done = investigate(asked(64, budget_s=600.0), measured, judges(found), measured.seconds)
+    assert measured.names == ["latency", "latency-follow-up-1"]
+    assert rows(measured.stages[1])[0].order == "serial"
+    assert done.ended == ""
+
+
+@pytest.mark.parametrize("fails_at", [1, 2])
+def test_a_stage_that_failed_is_the_last(fails_at):
+    measured = Measured(64, fails_at)
+    done = investigate(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    assert len(measured.stages) == fails_at
+    assert (len(done.undecided), done.ended) == (1, "")
+
+
+def test_after_a_matrix_nothing_is_asked():
+    for request in (asked(64, full=True), replace(asked(64), slots=())):
+        measured = Measured(64)
+        investigate(request, measured, judges(diagnosis(QUESTION)), measured.seconds)
+        assert len(measured.stages) == 1
+
+
+# ------------------------------------------------------------------------------------------------ simulated fabrics
+
+
+def accused(done) -> list[tuple[str, str]]:
+    return [(one.component, one.name) for one in done.diagnosis.verdict.findings if one.state == "FAULT"]
+
+
+@pytest.mark.parametrize("arity", [4, 8])
+def test_a_healthy_fabric_is_measured_once_and_passes(arity):
+    check = SimulatedCheck(simulated_fat_tree(arity, 3))
+    done = check.run()
+    assert done.diagnosis.verdict.verdict == "pass"
+    assert len(check.stages) == 1
+
+
+def test_a_slow_host_and_a_slow_link_are_named_and_measured_alone():
+    fabric = simulated_fat_tree(8, 3)
+    cable = fabric.topology.cables[0]
+    link = f"{cable.a}>{cable.b}"
+    faults = (Fault("host", "h100", bandwidth_factor=0.8), Fault("link", link, bandwidth_factor=0.8))
+    check = SimulatedCheck(fabric, faults)
+    done = check.run()
+    assert sorted(accused(done)) == [("host", "h100"), ("link", link)]
+    assert sum(check.rounds()) <= 30
+    assert {row.order for stage in check.stages[1:] for row in rows(stage)} == {"serial"}

@@ -37,6 +37,17 @@ class Retested:
     checked: Checked
     fates: Sequence[Fate]
 
+    @property
+    def exit_code(self) -> int:
+        """1: something is at fault; 3: something is undecided, or the run is not complete; else 0.
+
+        The rest of the fabric is not judged by a retest, and does not count.
+        """
+        if self.checked.diagnosis.verdict.verdict == "fault":
+            return 1
+        complete = self.checked.run.state == "complete"
+        return 0 if complete and all(fate.state == "gone" for fate in self.fates) else 3
+
 
 def asked_local(system: System, ranks: int) -> Asked:
     """What `check --local` measures with `ranks` ranks on this machine."""
@@ -126,25 +137,20 @@ def retest(
         UsageError: the run was simulated or imported, or no pair of ranks would tell.
         IncompleteError: the ranks were not on the run's hosts.
     """
-    from fablint.plan import joined
-    from fablint.plan.retest import accused, fates, retest_stage
-    from fablint.plan.stages import Asked
+    from fablint.plan.retest import accused, fates, plan_retest
 
     run = flow.read(path)
     flow.refuse_unmeasured(run, path)
     before = flow.diagnose(run, topology)
     if not accused(before):
         return None
-    slots = joined([Slots(host, 1) for host in run.rank_host])
-    asked = Asked(
-        run.ranks, slots, topology, bool(run.attributes["instrument"].get("oversubscribed")), budget_s=budget_s
-    )
-    stage = retest_stage(run, before, asked)
-    if stage is None:
+    planned = plan_retest(run, before, topology, budget_s)
+    if planned is None:
         names = ", ".join(finding.name for finding in accused(before)[:_SHOWN])
         raise UsageError(f"{path}: no pair of ranks would tell about {names}", "see its findings: fablint analyse")
-    measured = measure_stage(around, stage, output)
+    measured = measure_stage(around, planned.stage, output)
     after = flow.diagnose(measured.run, topology)
     page = flow.page_of(output)
     flow.write_report(measured.run, after, page)
-    return Retested(Checked(measured.run, after, page, measured.error), fates(before, after))
+    found = fates(before, after, measured.run, planned)
+    return Retested(Checked(measured.run, after, page, measured.error), found)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from fablint.analyse import diagnose
-from fablint.model import Run, Slots
+from fablint.model import Row, Run, Slots
 from fablint.plan.grammar import parse_row
+from fablint.plan.retest import Retest
 from fablint.plan.stages import Asked, Investigated, Stage, investigate
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
 from fablint.simulate.fabric import Fabric
@@ -23,8 +26,8 @@ class SimulatedCheck:
     stages: list[Stage] = field(default_factory=list)
     seconds: float = 0.0
 
-    def __post_init__(self) -> None:
-        self._fabric = SimulatedFabric(self.fabric, self.faults, self.noise, seed=self.seed, contention=True)
+    def fabric_measured(self) -> SimulatedFabric:
+        return SimulatedFabric(self.fabric, self.faults, self.noise, seed=self.seed, contention=True)
 
     def asked(self, **more: object) -> Asked:
         slots = tuple(Slots(host, 1) for host in self.fabric.hosts)
@@ -36,9 +39,9 @@ class SimulatedCheck:
         rows = tuple(simulated_row(row.options) for row in stage.plan.rows)
         rounds = next(iter(stage.rounds.values()), None)
         if run is None:
-            return self._fabric.measure(rounds, rows), True
+            return self.fabric_measured().measure(rounds, rows), True
         assert rounds is not None
-        return self._fabric.extended(run, rounds, rows), True
+        return self.fabric_measured().extended(run, rounds, rows), True
 
     def run(self, **more: object) -> Investigated:
         asked = self.asked(**more)
@@ -51,3 +54,22 @@ class SimulatedCheck:
 def simulated_row(options: str) -> SimulatedRow:
     row = parse_row(options.split())
     return SimulatedRow(row.kernel, row.sizes, row.order, row.histogram)  # type: ignore[arg-type]
+
+
+def retested(check: SimulatedCheck, retest: Retest) -> Run:
+    """The new run of a retest: the hosts that take part, counted anew."""
+    hosts = [slot.host for slot in retest.stage.plan.slots for _ in range(slot.ranks)]
+    part = np.array([check.fabric.hosts.index(host) for host in hosts])
+    (rounds,) = retest.stage.rounds.values()
+    rows = tuple(simulated_row(row.options) for row in retest.stage.plan.rows)
+    run = check.fabric_measured().measure([part[pairs] for pairs in rounds], rows)
+    anew = np.full(len(check.fabric.hosts) + 1, -1, dtype=np.int32)
+    anew[part] = np.arange(part.size)
+    attributes = {**run.attributes, "ranks": part.size, "hosts": hosts, "rank_host": list(range(part.size))}
+    attributes |= {name: [run.attributes[name][rank] for rank in part] for name in ("rank_nic", "rank_cores")}
+    return Run(None, attributes, tuple(replace(row, arrays=_of_part(row, part, anew)) for row in run.rows))
+
+
+def _of_part(row: Row, part: np.ndarray, anew: np.ndarray) -> dict[str, np.ndarray]:
+    arrays = {name: np.asarray(array)[part] for name, array in row.arrays.items() if name not in ("size", "bucket")}
+    return {**row.arrays, **arrays, "dst": anew[arrays["dst"]]}

@@ -183,7 +183,8 @@ def retest(
     """Measure again what RUN finds at fault or suspects, alone and beside healthy pairs, on the hosts of RUN.
 
     Says of every finding whether it is gone or still there. Writes a run of its own (by default
-    fablint-DATE-TIME.run), for the part may have been exchanged since. The exit code is the verdict of that run.
+    fablint-DATE-TIME.run), for the part may have been exchanged since. Exit codes: 0 all are gone, 1 a fault was found,
+    3 something is undecided.
 
     \b
     Example:
@@ -203,22 +204,24 @@ def retest(
 
 
 def _retold(session: Session, retested: Retested) -> int:
-    """What became of each finding, the verdict of the new run, and its exit code."""
+    """What became of each finding, and the verdict of the new run."""
     checked = retested.checked
     _warn(session, checked)
     verdict = checked.diagnosis.verdict
     lines = []
     for fate in retested.fates:
-        why = f": {fate.now.evidence}" if fate.now and fate.now.evidence else ""
-        lines.append(f"{fate.state:<12}{fate.was.component} {fate.was.name}{why}")
-    lines += ["", f"{verdict.verdict.upper()}: {checked.run.path}"]
+        now = (
+            "" if fate.effect is None else f": {fate.effect:+.1%} {fate.was.quantity}, was {fate.was.effect or 0:+.1%}"
+        )
+        lines.append(f"{fate.state:<12}{fate.was.component} {fate.was.name}{now}")
+    lines += ["", f"{checked.run.path}: {verdict.verdict}"]
     facts = {
         "format": 1,
         "run": str(checked.run.path),
         "retested": [fate.facts() for fate in retested.fates],
         "verdict": verdict.verdict,
-        "exit_code": verdict.exit_code,
+        "exit_code": retested.exit_code,
     }
     session.result("\n".join(lines), facts)
     session.say(f"report: {checked.page}")
-    return verdict.exit_code
+    return retested.exit_code

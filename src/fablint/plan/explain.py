@@ -19,7 +19,8 @@ from fablint.plan.stratified import collisions
 # Noise of a pair's median (standard deviation, relative) that is assumed: of small messages what launches of a
 # healthy cluster differ by, of large ones what a stream of 1 MiB messages differs by.
 NOISE = {"latency": 0.025, "bandwidth": 0.005}
-TOLERANCE = 0.05  # the smallest loss worth a ticket: what the analysis looks for
+TOLERANCE = 0.05  # healthy parts may be this much slower than others
+TUNED_TO = 0.05  # beyond the tolerance: the fault that the analysis is tuned to tell from noise
 ALPHA = 0.01
 FEWEST_CROSSINGS = 8  # below it a link is not judged
 
@@ -106,14 +107,15 @@ def explain(stage: Stage, asked: Asked, seats: Seats | None = None) -> Explained
 
 
 def smallest_fault(measurements: int, noise: float, parts: int, views: int = len(ROWS)) -> float:
-    """The smallest relative loss of a part that `measurements` of it convict.
+    """The smallest relative slowing of a part that its measurements convict, nine times of ten.
 
-    A part is convicted by evidence of L = ln(2 parts views / alpha) nats. A measurement whose fault is d gives about
-    d^2 / (2 noise^2) of it; half of that is counted on, for the noise has heavier tails than a normal one and its
-    own size is learnt from the same data. What is smaller than the tolerance is not looked for.
+    A part is convicted by evidence of L = ln(2 parts views / alpha) nats. A measurement of a part that is d slower than
+    tolerated gives about d^2 / (2 noise^2) of it; half of that is counted on, for the noise has heavier tails than a
+    normal one and its size is learnt from the same data. However small the noise, what is less than half as slow as
+    what the evidence is tuned to tell counts for the part.
     """
     needed = math.log(2 * parts * views / ALPHA)
-    return TOLERANCE + noise * math.sqrt(4 * needed / measurements)
+    return TOLERANCE + max(TUNED_TO / 2, noise * math.sqrt(4 * needed / measurements))
 
 
 def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Question, Run
-from fablint.plan.seats import Codes, Pairs, Seats, crossings, pair_keys
+from fablint.plan.seats import Codes, Pairs, Seats, crossings, number_within, pair_keys
 
 Keys = npt.NDArray[np.int64]
 
 LEAST = 3  # new partners for each part: so often is a suspect connected anew
 MOST_ROUNDS = 8
+CONTROL_PASSES = 3  # over healthy ranks that are idle, to find pairs that collide with nobody
 NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
@@ -64,32 +65,77 @@ def with_controls(
 ) -> list[Pairs]:
     """The same with up to `each` more pairs in every round, of ranks that nobody suspects: what is healthy today.
 
-    They cross no cable that the round crosses in their direction already, and bring new partners together.
+    They are the suspects' partners, meeting each other, and a few more from two switches of each of two groups, so that
+    every distance is seen. Who was measured least comes first. They cross no cable that the round crosses in their
+    direction already.
     """
     random = np.random.default_rng(seed)
-    clean = np.setdiff1d(np.arange(seats.ranks, dtype=np.int32), np.asarray(suspects, dtype=np.int32))
-    drawn = [_drawn(clean, pairs, seats, 2 * each, random) for pairs in rounds]
-    every = np.concatenate([np.zeros((0, 2), np.int32), *rounds, *drawn])
-    packed = _Packing(seats, every)
-    at = 0
-    for number, pairs in enumerate(rounds):
-        packed.place(range(at, at + len(pairs)), number)
-        at += len(pairs)
-    for number, pairs in enumerate(drawn):
-        for pair in range(at, at + len(pairs)):
-            if packed.size(number) < len(rounds[number]) + each and packed.fits(pair, number):
-                packed.place([pair], number)
-        at += len(pairs)
-    return packed.rounds()
+    pool = _pool(rounds, seats, suspects, each, random)
+    met = [len(found) for found in _partners(rounds, seats.ranks)]
+    known = {key for pairs in rounds for key in pair_keys(pairs, seats.ranks).tolist()}
+    result = []
+    for pairs in rounds:
+        more = pairs
+        tried = set(known)
+        for _ in range(CONTROL_PASSES):
+            idle: list[int] = random.permutation(np.setdiff1d(pool, more)).tolist()
+            idle.sort(key=met.__getitem__)
+            found = _pairs_among(idle, seats, tried)
+            tried |= set(pair_keys(found, seats.ranks).tolist())
+            more = _as_many_as_fit(more, found, seats, len(pairs) + each)
+        known |= set(pair_keys(more, seats.ranks).tolist())
+        for rank in more[len(pairs) :].ravel().tolist():
+            met[rank] += 1
+        result.append(more)
+    return result
 
 
-def _drawn(clean: Codes, pairs: Pairs, seats: Seats, count: int, random: np.random.Generator) -> Pairs:
-    """Up to `count` disjoint pairs of clean ranks on two hosts that the round leaves idle."""
-    idle = random.permutation(np.setdiff1d(clean, pairs))[: 2 * count]
-    half = idle.size // 2
-    found = np.stack([idle[:half], idle[half : 2 * half]], axis=1)
-    apart: Pairs = found[seats.host[found[:, 0]] != seats.host[found[:, 1]]]
-    return apart
+def _as_many_as_fit(pairs: Pairs, found: Pairs, seats: Seats, most: int) -> Pairs:
+    """`pairs` and those of `found` that cross none of their links, `most` in all."""
+    packed = _Packing(seats, np.concatenate([pairs, found]))
+    packed.place(range(len(pairs)), 0)
+    for pair in range(len(pairs), len(pairs) + len(found)):
+        if packed.size(0) < most and packed.fits(pair, 0):
+            packed.place([pair], 0)
+    return packed.rounds()[0]
+
+
+def _pool(
+    rounds: Sequence[Pairs], seats: Seats, suspects: Sequence[int], each: int, random: np.random.Generator
+) -> Codes:
+    """Ranks that nobody suspects: all that are measured anyhow, and `2 each` others."""
+    used = np.unique(np.concatenate([np.zeros((0, 2), np.int32), *rounds]))
+    clean = np.setdiff1d(np.arange(seats.ranks, dtype=np.int32), np.append(used, suspects))
+    order = [random.permutation(int(code.max()) + 1)[code[clean]] for code in (seats.switch, seats.group)]
+    clean = clean[np.lexsort(order)]  # group by group, switch by switch, both in a drawn order
+    group = number_within(np.zeros_like(clean), np.sort(order[1]).astype(np.int32))
+    switch = number_within(group, np.take(order[0], np.lexsort(order)).astype(np.int32))
+    place = number_within(group * clean.size + switch, np.arange(clean.size, dtype=np.int32))
+    few = (group < 2) & (switch < 2) & (place < max(2, each // 2))
+    chosen = np.concatenate([clean[few], clean[~few]])[: 2 * each]
+    return np.union1d(np.setdiff1d(used, suspects), chosen).astype(np.int32)
+
+
+def _partners(rounds: Sequence[Pairs], ranks: int) -> list[set[int]]:
+    found: list[set[int]] = [set() for _ in range(ranks)]
+    for a, b in (pair for pairs in rounds for pair in pairs.tolist()):
+        found[a].add(b)
+        found[b].add(a)
+    return found
+
+
+def _pairs_among(ranks: list[int], seats: Seats, known: set[int]) -> Pairs:
+    """Disjoint pairs of ranks on two hosts that have not met, those at the front of the list first."""
+    left, found = list(ranks), []
+    while left:
+        one = left.pop(0)
+        for other in left:
+            key = min(one, other) * seats.ranks + max(one, other)
+            if seats.host[one] != seats.host[other] and key not in known:
+                left.remove(other)
+                found.append((one, other))
+                break
+    return np.array(found, dtype=np.int32).reshape(-1, 2)
 
 
 class _Turns:

@@ -1,0 +1,82 @@
+"""What a plan promises, and whether it keeps that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fabrics import dragonfly, fat_tree, two_level
+from simulated_check import SimulatedCheck
+from test_stages import asked
+
+from fablint.plan.explain import NOISE, TOLERANCE, TUNED_TO, explain, smallest_fault
+from fablint.plan.stages import Asked, first_stage
+from fablint.simulate import Fault, Noise
+from fablint.simulate import fat_tree as simulated_fat_tree
+
+
+def explained(request: Asked):
+    return explain(first_stage(request), request)
+
+
+def test_a_fat_tree_with_known_routes():
+    told = explained(asked(fat_tree(8, 8, 8)))
+    assert told.rounds == {"edge": 6, "local": 9, "global": 9}
+    assert (told.ranks, told.hosts, told.links, told.most_flows, told.colliding) == (512, 512, 2048, 1.0, 0.0)
+    assert told.fewest_crossings == 9
+    by_part = {(sight.kernel, sight.part): sight for sight in told.sights}
+    assert by_part["latency", "host"].measurements == 2 * by_part["bandwidth", "host"].measurements == 48
+    assert by_part["latency", "link"].smallest > by_part["latency", "host"].smallest > TOLERANCE
+    text = told.text()
+    assert "     9 rounds  global" in text
+    assert "1 flows   at most on one of 2,048 directed links at once" in text
+
+
+def test_what_collides_is_said():
+    told = explained(asked(dragonfly(9, 8, 4)))
+    assert told.most_flows >= 4
+    assert 0 < told.colliding < 1
+    assert told.facts()["most_flows_per_link"] == told.most_flows
+
+
+def test_links_that_too_few_pairs_cross_are_not_promised():
+    told = explained(asked(two_level(32, 2, 16)))
+    assert told.fewest_crossings < 8
+    assert {sight.part: sight.smallest for sight in told.sights}["link"] is None
+    assert "  none         smallest bandwidth fault of a link" in told.text()
+
+
+@pytest.mark.parametrize("request_", [asked(12), Asked(8), asked(64, full=True)])
+def test_all_pairs_are_explained_too(request_):
+    told = explained(request_)
+    assert told.links == 0
+    assert told.predicted_s > 0
+    assert (len(told.sights) > 0) == (told.hosts > 1)
+
+
+def test_more_measurements_and_less_noise_show_smaller_faults():
+    assert smallest_fault(24, 0.03, 1000) < smallest_fault(12, 0.03, 1000)
+    assert smallest_fault(24, 0.02, 1000) < smallest_fault(24, 0.03, 1000)
+    assert smallest_fault(24, 0.03, 1000) < smallest_fault(24, 0.03, 100_000)
+    assert smallest_fault(10**9, 0.01, 1000) == TOLERANCE + TUNED_TO / 2
+
+
+@pytest.mark.parametrize(("part", "noise_"), [("host", 0.005), ("link", 0.005), ("link", 0.025)])
+def test_the_promise_is_kept(part, noise_):
+    """Faults of the promised size are found, all but one at most, and nothing else."""
+    fabric = simulated_fat_tree(8, 3)
+    noise = Noise(scale=noise_)
+    told = explained(SimulatedCheck(fabric).asked())
+    sight = {(sight.kernel, sight.part): sight for sight in told.sights}["bandwidth", part]
+    size = smallest_fault(sight.measurements, noise_, 2 * told.hosts + told.links)
+    assert (sight.noise, sight.smallest) == (NOISE["bandwidth"], pytest.approx(size)) or noise_ != sight.noise
+    draw = np.random.default_rng(3)
+    names = [fabric.hosts[i] for i in draw.choice(512, 8, replace=False)]
+    if part == "link":
+        cables = [fabric.topology.cables[i] for i in draw.choice(len(fabric.topology.cables), 8, replace=False)]
+        names = [f"{cable.a}>{cable.b}" for cable in cables]
+    # A loss of x makes a message take 1 / (1 - x): the promise is about the time.
+    faults = tuple(Fault(part, name, bandwidth_factor=1 / (1 + size)) for name in names)
+    found = SimulatedCheck(fabric, faults, noise).run()
+    accused = {one.name for one in found.diagnosis.verdict.findings if one.state == "FAULT"}
+    assert len(accused & set(names)) >= 7
+    assert accused <= set(names)

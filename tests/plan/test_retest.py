@@ -1,0 +1,102 @@
+"""Findings are measured again in a run of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_check import SimulatedCheck, retested
+
+from fablint.analyse import diagnose
+from fablint.model import Row, Run
+from fablint.plan.grammar import parse_row
+from fablint.plan.retest import accused, fates, kernel_lines, plan_retest
+from fablint.simulate import Fault, fat_tree
+
+FABRIC = fat_tree(8, 3)
+CABLE = FABRIC.topology.cables[0]
+HOST = Fault("host", "h100", bandwidth_factor=0.8)
+SLOW_START = Fault("host", "h300", added_latency_s=3e-7)
+LINK = Fault("link", f"{CABLE.a}>{CABLE.b}", bandwidth_factor=0.7)
+
+
+@pytest.fixture(scope="module")
+def checked():
+    return SimulatedCheck(FABRIC, (HOST, SLOW_START, LINK)).run()
+
+
+@pytest.fixture(scope="module")
+def planned(checked):
+    return plan_retest(checked.run, checked.diagnosis, FABRIC.topology)
+
+
+@pytest.mark.parametrize("left", [(HOST, SLOW_START, LINK), (HOST,), (SLOW_START,), (LINK,), ()])
+def test_what_was_mended_is_gone_and_what_was_not_is_still_there(checked, planned, left):
+    check = SimulatedCheck(FABRIC, left, seed=9)
+    run = retested(check, planned)
+    found = fates(checked.diagnosis, diagnose(run, FABRIC.topology), run, planned)
+    expected = {fault.name: "still there" if fault in left else "gone" for fault in (HOST, SLOW_START, LINK)}
+    assert {fate.was.name: fate.state for fate in found} == expected
+    for fate in found:
+        assert fate.effect is not None
+        if fate.state == "gone":
+            assert abs(fate.effect) < 0.05
+        assert fate.facts()["state"] == fate.state
+
+
+def test_only_hosts_that_are_needed_take_part(checked, planned):
+    hosts = [slot.host for slot in planned.stage.plan.slots]
+    assert len(hosts) == planned.stage.plan.ranks < 120
+    assert {"h100", "h300"} <= set(hosts)
+    assert planned.seats.ranks == len(hosts)
+    (rounds,) = planned.stage.rounds.values()
+    for pairs in rounds:
+        assert np.unique(pairs).size == pairs.size
+        assert pairs.max() < len(hosts)
+
+
+def test_every_part_has_a_dozen_pairs_and_every_host_several_partners(checked, planned):
+    (rounds,) = planned.stage.rounds.values()
+    pairs = np.unique(np.sort(np.concatenate(rounds), axis=1), axis=0)
+    hosts = [slot.host for slot in planned.stage.plan.slots]
+    assert (pairs == hosts.index("h100")).sum() >= 12
+    assert np.bincount(pairs.ravel()).min() >= 3
+
+
+def test_a_retest_is_alone_and_has_the_kernels_of_the_run(checked, planned):
+    rows = [parse_row(row.options.split()) for row in planned.stage.plan.rows]
+    assert [(row.kernel, row.sizes, row.order, row.name) for row in rows] == [
+        ("latency", (8,), "serial", "latency"),
+        ("bandwidth", (1 << 20,), "serial", "bandwidth"),
+    ]
+
+
+def test_without_findings_there_is_nothing_to_plan():
+    done = SimulatedCheck(fat_tree(4, 3)).run()
+    assert accused(done.diagnosis) == []
+    assert plan_retest(done.run, done.diagnosis) is None
+
+
+def a_row(options: str) -> Row:
+    return Row("x", {"options": options}, {})
+
+
+def test_a_kernel_that_was_measured_in_several_rows_is_measured_once():
+    lines = (
+        "put_bandwidth --name a --pattern all-pairs --repeats 3 --sizes 1M --sync lock --win create --budget 2",
+        "put_bandwidth --name b --pattern rounds --rounds 0-1 --order serial --sizes 1M --sync lock --win create",
+        "latency --name c --pattern all-pairs --sizes 8 --retest 2 --iterations 100 --directions forward",
+        "bandwidth --name d --pattern fan-in --sizes 8",
+        "allreduce --name e --pattern world --sizes 8",
+    )
+    found = kernel_lines(Run(None, {}, tuple(map(a_row, lines))))
+    assert found == ["put_bandwidth --sizes 1M --sync lock --win create", "latency --sizes 8"]
+
+
+def test_a_finding_whose_pairs_were_not_measured_is_undecided(checked, planned):
+    run = retested(SimulatedCheck(FABRIC, (), seed=9), planned)
+    empty = replace(run, rows=tuple(row for row in run.rows if row.kernel == "latency"))
+    found = {fate.was.name: fate for fate in fates(checked.diagnosis, diagnose(run), empty, planned)}
+    assert found["h100"].effect is None
+    assert found["h100"].state == "undecided"

@@ -126,14 +126,7 @@ class Condition:
     retry_s: Floats  # (states, links + 1)
     port_switch: Index  # (ports,) where each NIC really hangs
     scatter: npt.NDArray[np.float32]  # (hosts,)
-
-    def odd(self) -> npt.NDArray[np.bool_]:
-        """(links + 1,) links that a fault has changed in some state."""
-        first_latency, first_rate = self.latency.min(axis=0), self.per_byte.min(axis=0)
-        changed = (first_latency > 1.05 * LINK_LATENCY_S) | (first_rate * LINK_BANDWIDTH > 1.05)
-        changed |= (self.latency > 1.05 * LINK_LATENCY_S).any(axis=0)
-        changed |= (self.per_byte * LINK_BANDWIDTH > 1.05).any(axis=0)
-        return np.asarray(changed | (self.duplex > 1).any(axis=0) | (self.retry_share > 0).any(axis=0))
+    sick: npt.NDArray[np.bool_]  # (links + 1,) links that a fault changes
 
 
 def condition_of(
@@ -165,8 +158,10 @@ def condition_of(
     latency, per_byte = latency.copy(), per_byte.copy()
     duplex, share, retry_s = np.ones(shape), np.zeros(shape), np.zeros(shape)
     port_switch, scatter = fabric.port_switch.copy(), np.ones(len(fabric.hosts), dtype=np.float32)
+    sick = np.zeros(fabric.links + 1, dtype=bool)
     for fault, on in zip(faults, states, strict=True):
         links = np.array(fault.links(fabric))
+        sick[links] = True
         place = np.ix_(np.flatnonzero(on), links)
         latency[place] += fault.added_latency_s
         per_byte[place] /= fault.bandwidth_factor
@@ -179,5 +174,5 @@ def condition_of(
         if fault.scatter != 1.0:
             scatter[ports // fabric.rails] = fault.scatter
     return Condition(
-        np.asarray(state, dtype=np.int32).ravel(), latency, per_byte, duplex, share, retry_s, port_switch, scatter
+        np.asarray(state, dtype=np.int32).ravel(), latency, per_byte, duplex, share, retry_s, port_switch, scatter, sick
     )

@@ -49,7 +49,7 @@ def random_faults(
     for _ in range(TRIES * k):
         if len(drawn) == wanted:
             break
-        fault = _draw(fabric, rng, max(least, 0.0))
+        fault = _draw(fabric, rng, least)
         if fault is None or any(fault.name == other.name for other, _ in drawn):
             continue
         more = [*drawn, (fault, crossings.of_links(fault.links(fabric)))]

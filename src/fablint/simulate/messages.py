@@ -81,12 +81,12 @@ def _retries(condition: Condition, cells: Cells, ways: Ways) -> Events:
 
 def _adaptive(nature: Nature, condition: Condition, cells: Cells, *, duplex: bool) -> list[Events]:
     """Messages that happen to cross a sick link, on a shortest way or on a detour."""
-    odd = condition.odd()[: nature.fabric.switch_links]
-    links = np.flatnonzero(odd)
+    sick = condition.sick[: nature.fabric.switch_links]
+    links = np.flatnonzero(sick)
     if not links.size:
         return []
     cell, link, share = nature.exposure(cells)
-    kept = odd[link]
+    kept = sick[link]
     cell, link, share = cell[kept], link[kept], share[kept]
     if nature.detour_share:
         out, back, row = nature.detours

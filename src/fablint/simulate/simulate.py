@@ -12,21 +12,19 @@ import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.simulate.arrays import Store
+from fablint.simulate.contention import crowding, loads
 from fablint.simulate.fabric import LINK_LATENCY_S, Fabric, Index
-from fablint.simulate.faults import Condition, Fault, Floats, condition_of
+from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.messages import (
     AT_ONCE,
     KERNELS,
-    MESSAGES,
     STATISTICS,
     Events,
     Times,
-    buckets_of,
     events_of,
-    histogram,
     meet,
     shortest_hops,
-    statistic,
     times,
 )
 from fablint.simulate.noise import Noise
@@ -192,7 +190,7 @@ class SimulatedFabric:
         """The arrays of the rows, cell by cell, and the pairs of each round."""
         pairs = (partner >= 0).sum(axis=0).astype(np.int32) // 2
         before = np.cumsum(pairs) - pairs
-        stores = [_Store(job.row, partner, full=full, slowest=32.0 if self.contention else 3.0) for job in jobs]
+        stores = [Store(job.row, partner, full=full, slowest=32.0 if self.contention else 3.0) for job in jobs]
         for number, cells in enumerate(cells_of(partner, BLOCK)):
             ways = self.nature.ways(cells)
             half = cells.src.size // 2
@@ -204,16 +202,16 @@ class SimulatedFabric:
                 self._measure_block(job, store, cells, ways, self._rng(3, job.serial, number))
         return [(store.finished(), pairs) for store in stores]
 
-    def _measure_block(self, job: _Job, store: _Store, cells: Cells, ways: Ways, rng: np.random.Generator) -> None:
+    def _measure_block(self, job: _Job, store: Store, cells: Cells, ways: Ways, rng: np.random.Generator) -> None:
         row, nature = job.row, self.nature
         at_once = row.kernel in AT_ONCE
         if self.contention and row.order == "parallel" and row.kernel != "latency":
-            ways = replace(ways, loads=_loads(ways.links, cells, self.fabric.links, at_once=at_once))
+            ways = replace(ways, loads=loads(ways.links, cells, self.fabric.links, at_once=at_once))
         delay, per_byte = costs(ways, job.condition, cells, both_ways=at_once)
         if nature.adaptive:
             delay = delay + shortest_hops(nature, cells) * LINK_LATENCY_S
             if ways.loads is not None:
-                per_byte = np.maximum(per_byte, _crowd(nature, job.condition, cells, at_once=at_once))
+                per_byte = np.maximum(per_byte, crowding(nature, job.condition, cells, at_once=at_once))
         events = events_of(nature, job.condition, cells, ways, row.kernel)
         scatter = self._scatter(job, rng, cells.src, cells.dst)
         if at_once:  # both ends time the same
@@ -257,49 +255,6 @@ class _Job:
     condition: Condition
 
 
-class _Store:
-    """The arrays of a row while they are filled."""
-
-    def __init__(self, row: SimulatedRow, partner: Partners, *, full: bool, slowest: float) -> None:
-        n, rounds = partner.shape
-        self._row, self._full = row, full
-        shape = (1, n, n) if full else (n, rounds)
-        sized = (*shape, len(row.sizes))
-        self._arrays: dict[str, Any] = {
-            f"time_{name}": np.full(sized, np.nan, dtype=np.float32) for name in row.statistics
-        }
-        self._arrays["count"] = np.zeros(sized, dtype=np.uint32)
-        self._arrays["started"] = np.full(shape, np.nan)
-        self._arrays["size"] = np.array(row.sizes, dtype=np.int64)
-        if full:
-            self._arrays["round"] = np.full(shape, -1, dtype=np.int32)
-        else:
-            self._arrays["dst"] = partner
-        if row.histogram:
-            self._arrays["bucket"] = buckets_of(row.kernel, row.sizes, slowest)
-            self._arrays["histogram"] = np.zeros((*sized, self._arrays["bucket"].size), dtype=np.uint32)
-
-    def _at(self, cells: Cells) -> tuple[Any, ...]:
-        return (0, cells.src, cells.dst) if self._full else (cells.src, cells.round)
-
-    def put(self, name: str, cells: Cells, values: npt.NDArray[Any], *size: int) -> None:
-        at = self._at(cells)
-        self._arrays[name][(*at, *size)] = values
-        if name == "started":
-            self._arrays["count"][at] = MESSAGES
-            if self._full:
-                self._arrays["round"][at] = cells.round
-
-    def put_messages(self, cells: Cells, messages: Times, size: int) -> None:
-        for name in self._row.statistics:
-            self.put(f"time_{name}", cells, statistic(name, messages), size)
-        if self._row.histogram:
-            self.put("histogram", cells, histogram(messages, self._arrays["bucket"]), size)
-
-    def finished(self) -> dict[str, Any]:
-        return self._arrays
-
-
 def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[npt.NDArray[np.int64], Index]]:
     """Pairs whose single messages have to be drawn, some at a time, and the place of each cell among them."""
     chosen = np.unique(events.cell % max(1, pairs)).astype(np.int64) if row.simple else np.arange(pairs)
@@ -309,38 +264,6 @@ def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[np
         place[some] = np.arange(some.size)
         place[some + pairs] = np.arange(some.size, 2 * some.size)
         yield some, place
-
-
-def _loads(links: Index, cells: Cells, count: int, *, at_once: bool) -> Floats:
-    """(k, H) flows on each link of each cell's way at the same time: in both directions where they run at once."""
-    phase = cells.round.astype(np.int64) if at_once else 2 * cells.round.astype(np.int64) + (cells.src < cells.dst)
-    phase -= phase.min(initial=0)
-    key = phase[:, None] * (count + 1) + links
-    flows = np.bincount(key.ravel())
-    return np.asarray(np.where(links < count, flows[key], 1).astype(np.float64))
-
-
-def _crowd(nature: Nature, condition: Condition, cells: Cells, *, at_once: bool) -> Floats:
-    """(k,) time per byte that the links between switches leave to each cell, adaptive routing.
-
-    A link is as crowded as the messages that cross it on shortest ways make it; those on detours are spread evenly.
-    """
-    cell, link, share = nature.exposure(cells)
-    phase = cells.round.astype(np.int64) if at_once else 2 * cells.round.astype(np.int64) + (cells.src < cells.dst)
-    phase -= phase.min(initial=0)
-    links, phases = nature.fabric.switch_links, int(phase.max(initial=0)) + 1
-    load = np.bincount(phase[cell] * links + link, weights=share, minlength=phases * links).astype(np.float64)
-    if nature.detour_share:
-        out, back, row = nature.detours
-        src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
-        hops = np.where(src != dst, out.sum(axis=1)[src] + back.sum(axis=1)[dst], 0.0)
-        spread = np.bincount(phase, weights=hops, minlength=phases) * nature.detour_share / max(1, links)
-        load += np.repeat(spread, links)
-    state = condition.state[cells.round[cell]].astype(np.int64)
-    time = condition.per_byte.ravel()[state * condition.per_byte.shape[1] + link] * load[phase[cell] * links + link]
-    worst = np.zeros(cells.src.size)
-    np.maximum.at(worst, cell, time)
-    return worst
 
 
 def _check(row: SimulatedRow) -> None:

@@ -82,6 +82,11 @@ class Routes:
         hops[lost] = -1
         return hops
 
+    def apart(self, switches: Index) -> npt.NDArray[np.int8]:
+        """(k, k) links of a shortest way between each two of k switches with hosts; -1 where there is none."""
+        links = self._distance[self._row[switches]][:, switches]
+        return np.where(links == UNREACHED, np.int8(-1), links)
+
     def exposure(self, src_switch: Index, dst_switch: Index) -> tuple[Index, Index, Shares]:
         """Flat: which query, which link, and the probability that one of its messages crosses it.
 

@@ -43,12 +43,12 @@ HASHED = Fabric(replace(TREE.topology, routing=replace(TREE.topology.routing, ki
 FABRICS = {"tree": TREE, "deep": DEEP, "hashed": HASHED, "adaptive": FLY, "shortest": MESH_FLY, "rails": RAILS}
 
 
-_planned: dict[tuple[str, str, int], Sequence[np.ndarray]] = {}
+_planned: dict[tuple[object, ...], Sequence[np.ndarray]] = {}
 
 
 def rounds_of(fabric: Fabric, seed: int = 1) -> Sequence[np.ndarray]:
     """The rounds that a check of the fabric plans; the same each time."""
-    key = (fabric.topology.source, fabric.topology.routing.kind, seed)
+    key = (fabric.topology.source, fabric.hosts, fabric.topology.routing.kind, seed)
     if key not in _planned:
         _planned[key] = _plan(fabric, seed)
     return _planned[key]

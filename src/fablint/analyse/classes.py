@@ -1,13 +1,16 @@
 """What pairs are compared within: how far apart their ends are, and how much else the links between them carried.
 
-Pairs that are measured at once share cables, and are slower for it on the healthiest of fabrics. Where it is known
-which links each message crosses and which pairs met in which round, a pair is compared with those that collided alike.
+Far apart means the scope, and within it how many cables lie between the two switches: between groups of a dragonfly
+one to three, each of which a small message takes its time to cross. Pairs that are measured at once share cables, and
+are slower for it on the healthiest of fabrics. Where it is known which links each message crosses and which pairs met
+in which round, a pair is compared with those that collided alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -15,8 +18,9 @@ import numpy.typing as npt
 
 from fablint.analyse.pairs import Cells, Pairs
 from fablint.analyse.places import Codes, Places
-from fablint.analyse.ways import Ways
+from fablint.analyse.ways import MOST_UNKNOWN, Ways
 from fablint.model import SCOPES
+from fablint.routing import Routes, codes_of
 
 Loads = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -26,12 +30,20 @@ FEWEST_FREE = 6  # pairs of a host that shared no link, from which the others ar
 STEPS = np.array([2, 3, 4, 5, 7, 9, 13, 17, 25, 33])  # flows on the busiest link from which a pair is in the next class
 
 
+MOST_CODES = 255  # they fit a byte
+
+
 @dataclass(frozen=True)
 class Classes:
-    """Class codes of the pairs: position of the scope in SCOPES, plus the load's step times their number."""
+    """Class codes of the pairs.
+
+    Position of the scope in SCOPES, plus their number times the cables beyond the fewest of the scope, plus the
+    number of all these times the load's step. Codes below the number of scopes are the nearest of each scope.
+    """
 
     places: Places
     load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
+    beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: not known, or the same for all
 
     def telling(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """(n, m) cells that tell how fast their ends are; None: all.
@@ -45,7 +57,8 @@ class Classes:
         costly = self._extra(offsets) > tolerance
         if not costly.any():
             return None
-        free = np.concatenate([~costly.ravel()[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
+        cheap = np.logical_not(costly).ravel()
+        free = np.concatenate([cheap[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
         each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
         return free if np.median(each) >= FEWEST_FREE else None
 
@@ -56,28 +69,84 @@ class Classes:
         return (float(np.exp(costly.min())), float(np.exp(costly.max()))) if costly.size else None
 
     def _extra(self, offsets: Mapping[int, float]) -> npt.NDArray[np.float64]:
-        """(steps, scopes) log time of each class beyond the fastest of its scope, 0 where there is none."""
-        extra = np.zeros((len(STEPS) + 1, len(SCOPES)))
-        for scope in range(len(SCOPES)):
-            steps = [step for step in range(len(STEPS) + 1) if scope + step * len(SCOPES) in offsets]
-            times = np.array([offsets[scope + step * len(SCOPES)] for step in steps])
-            extra[steps, scope] = times - times.min(initial=np.inf)
+        """(steps, kinds) log time of each class beyond the fastest at the same distance, 0 where there is none."""
+        extra = np.zeros((len(STEPS) + 1, self._kinds))
+        for kind in range(self._kinds):
+            steps = [step for step in range(len(STEPS) + 1) if kind + step * self._kinds in offsets]
+            times = np.array([offsets[kind + step * self._kinds] for step in steps])
+            extra[steps, kind] = times - times.min(initial=np.inf)
         return extra
+
+    @property
+    def _kinds(self) -> int:
+        """Scopes times distances."""
+        most = 0 if self.beyond is None else int(self.beyond.max(initial=0))
+        return len(SCOPES) * (1 + min(most, self._farthest))
+
+    @property
+    def _farthest(self) -> int:
+        """Most cables beyond the fewest that there are codes for; what is farther counts as that."""
+        return MOST_CODES // (len(SCOPES) * (1 if self.load is None else len(STEPS) + 1)) - 1
 
     @property
     def count(self) -> int:
         """How many codes there may be."""
-        return len(SCOPES) * (1 if self.load is None else len(STEPS) + 1)
+        return self._kinds * (1 if self.load is None else len(STEPS) + 1)
 
     def of_rows(self, pairs: Pairs, rows: slice | Codes) -> npt.NDArray[np.uint8]:
         """(rows, m) class of each pair."""
-        scopes = self.places.placement.scopes(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
-        return scopes if self.load is None else scopes + np.uint8(len(SCOPES)) * self.load[rows]
+        kinds = self._distances(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
+        return kinds if self.load is None else kinds + np.uint8(self._kinds) * self.load[rows]
 
     def of_cells(self, pairs: Pairs, cells: Cells) -> npt.NDArray[np.uint8]:
         """(k,) class of each of these cells."""
-        scopes = self.places.placement.scopes(cells[0], pairs.destination(cells))
-        return scopes if self.load is None else scopes + np.uint8(len(SCOPES)) * self.load[cells]
+        kinds = self._distances(cells[0], pairs.destination(cells))
+        return kinds if self.load is None else kinds + np.uint8(self._kinds) * self.load[cells]
+
+    def _distances(self, src: Codes, dst: Codes) -> npt.NDArray[np.uint8]:
+        """Scope and distance of pairs of ranks, which broadcast against each other."""
+        scopes: npt.NDArray[np.uint8] = self.places.placement.scopes(src, dst)
+        if self.beyond is None:
+            return scopes
+        return scopes + self._steps_beyond[self.places.switch[src], self.places.switch[dst]]
+
+    @cached_property
+    def _steps_beyond(self) -> Loads:
+        """(S + 1, S + 1) what the distance adds to a code; the last row and column are of switches nobody knows."""
+        assert self.beyond is not None
+        return np.pad(np.minimum(self.beyond, self._farthest) * np.uint8(len(SCOPES)), (0, 1)).astype(np.uint8)
+
+
+def cables_beyond(places: Places, routes: Routes | None) -> Loads | None:
+    """(S, S) cables between the run's switches, beyond the fewest of their scope.
+
+    None where no cables are known, or where all ways of a scope are equally long.
+    """
+    if routes is None or not places.switches:
+        return None
+    apart = _cables(places, routes)
+    group = np.full(len(places.switches), -1)
+    group[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
+    near = group[:, None] == group[None, :]
+    beyond = np.zeros(apart.shape, dtype=np.uint8)
+    for scope in (near, np.logical_not(near)):
+        inside = scope & (apart > 0)
+        beyond[inside] = apart[inside] - apart[inside].min(initial=np.iinfo(np.int8).max)
+    return beyond if beyond.any() else None
+
+
+def _cables(places: Places, routes: Routes) -> npt.NDArray[np.int8]:
+    """(S, S) cables that messages cross: on a shortest way, or on that of forwarding tables; -1 where there is none."""
+    size = len(places.switches)
+    code = codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)})
+    apart = routes.apart(code)
+    if routes.routing.kind == "tables" and size * size <= MOST_UNKNOWN:
+        host = np.full(size, -1, dtype=np.int32)  # one that stands for those on the same switch
+        host[places.switch[places.switch >= 0]] = places.number[places.switch >= 0]
+        src, dst = (index.ravel() for index in np.indices((size, size)))
+        told = np.count_nonzero(routes.hops(code[src], code[dst], host[dst]) >= 0, axis=1).reshape(apart.shape)
+        apart = np.where(told > 0, told, apart).astype(np.int8)
+    return apart
 
 
 def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: Codes | None) -> Loads | None:
@@ -117,7 +186,9 @@ def _share(load: Loads, cells: Cells, first: npt.NDArray[np.bool_], ways: Ways, 
     for turn in (first, ~first):
         some = cells[0][turn], cells[1][turn]
         segments = ways.segments[ways.of_cells(pairs, some)]
-        segments = np.where(segments < ways.known_links, segments, -1)  # of what is not known, nothing is
+        unknown: Mask = np.asarray((segments >= ways.known_links).any(axis=1))
+        segments[unknown] = -1
         flows = np.bincount(segments[segments >= 0], minlength=ways.known_links + 1)
         flows[-1] = 0
-        load[some] = np.searchsorted(STEPS, flows[segments].max(axis=1), side="right")
+        step = np.searchsorted(STEPS, flows[segments].max(axis=1), side="right")
+        load[some] = np.where(unknown, len(STEPS), step)  # nobody knows what it shared

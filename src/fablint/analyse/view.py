@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse import confounders
-from fablint.analyse.classes import SMALLEST_SHARED, Classes, loads
+from fablint.analyse.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
 from fablint.analyse.exposure import LateLink, late_links
@@ -79,7 +79,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     mutual = not flows.one_way
     ways = ways_of(pairs, places, routes)
-    classes = Classes(places, _loads(flows, pairs, ways))
+    classes = Classes(places, _loads(flows, pairs, ways), cables_beyond(places, routes))
     effects = fit(pairs, classes, ways, settings, mutual=mutual)
     parts = [
         family

@@ -1,0 +1,218 @@
+"""What pairs are compared within: scope, cables between, and flows on the busiest link, against counting one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from analyse_cases import accused
+from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, measured, sick
+
+from fablint.analyse import diagnose
+from fablint.analyse.classes import FEWEST_FREE, STEPS, Classes, cables_beyond, loads
+from fablint.model import SCOPES, Scope
+from fablint.simulate import Fabric, dragonfly, fat_tree, torus
+
+UNKNOWN = len(STEPS)
+GRID = torus((4, 3), 2)
+
+
+def drawn(fabric: Fabric) -> View:
+    """Random matchings, which collide."""
+    rng = np.random.default_rng(1)
+    rounds = [rng.permutation(len(fabric.hosts))[: len(fabric.hosts) // 2 * 2].reshape(-1, 2) for _ in range(12)]
+    return View(sick(fabric).measure(rounds, [STREAM]), fabric.topology, mutual=False)
+
+
+def path(fabric: Fabric, src: int, dst: int) -> list[int]:
+    """Links that the message from one host to another crosses."""
+    at = fabric.port_switch
+    (hops,) = fabric.routes.hops(at[[src]], at[[dst]], np.array([dst]))
+    return [link for link in hops.tolist() if link >= 0]
+
+
+def step_of(flows: int) -> int:
+    return int(np.count_nonzero(flows >= STEPS))
+
+
+def counted(fabric: Fabric, rounds: list[list[tuple[int, int]]]) -> dict[tuple[int, int, int], int]:
+    """Step of each (round, src, dst): lower ranks send first, then the others."""
+    found = {}
+    for number, cells in enumerate(rounds):
+        for turn in (True, False):
+            some = [(a, b) for a, b in cells if (a < b) == turn]
+            flows = Counter(link for a, b in some for link in path(fabric, a, b))
+            for a, b in some:
+                found[number, a, b] = step_of(max((flows[link] for link in path(fabric, a, b)), default=0))
+    return found
+
+
+@pytest.mark.parametrize("fabric", [TREE, DEEP, GRID], ids=["tree", "deep", "torus"])
+def test_loads_of_a_list_are_those_counted_by_hand(fabric: Fabric) -> None:
+    view = drawn(fabric)
+    partner = view.pairs.partner
+    assert partner is not None
+    load = loads(view.pairs, view.ways, np.ones(partner.shape[1], dtype=bool), None)
+    rounds = [[(a, b) for a, b in enumerate(column.tolist()) if b >= 0] for column in partner.T]
+    wanted = np.zeros(partner.shape, dtype=int)
+    for (number, a, _), step in counted(fabric, rounds).items():
+        wanted[a, number] = step
+    assert load is not None
+    np.testing.assert_array_equal(load, wanted)
+
+
+@pytest.mark.parametrize("fabric", [TREE, GRID], ids=["tree", "torus"])
+def test_loads_of_a_matrix_are_those_counted_by_hand(fabric: Fabric) -> None:
+    run = measured(fabric, "matrix")
+    view = View(run, fabric.topology, mutual=False)
+    when = np.asarray(run.rows[0].arrays["round"][0])
+    load = loads(view.pairs, view.ways, np.empty(0, dtype=bool), when)
+    rounds = [
+        list(zip(*(index.tolist() for index in np.nonzero(when == number)), strict=True))
+        for number in range(when.max() + 1)
+    ]
+    wanted = np.zeros(when.shape, dtype=int)
+    for (_, a, b), step in counted(fabric, rounds).items():
+        wanted[a, b] = step
+    assert load is not None
+    np.testing.assert_array_equal(load, wanted)
+
+
+def test_pairs_measured_alone_share_nothing() -> None:
+    view = drawn(TREE)
+    rounds = view.pairs.value.shape[1]
+    assert loads(view.pairs, view.ways, np.zeros(rounds, dtype=bool), None) is None
+    some = np.arange(rounds) < rounds // 2
+    load, every = (loads(view.pairs, view.ways, which, None) for which in (some, np.ones(rounds, dtype=bool)))
+    assert load is not None
+    assert every is not None
+    assert not load[:, ~some].any()
+    np.testing.assert_array_equal(load[:, some], every[:, some])
+
+
+def test_where_nobody_knows_the_ways_only_pairs_alone_are_set_apart() -> None:
+    view = View(measured(FLY, "list"), FLY.topology, mutual=False)
+    some = np.arange(view.pairs.value.shape[1]) % 2 == 0
+    load = loads(view.pairs, view.ways, some, None)
+    assert load is not None
+    assert set(np.unique(load[:, some])) == {UNKNOWN}
+    assert set(np.unique(load[:, ~some])) == {0}
+    assert loads(view.pairs, view.ways, np.ones_like(some), None) is None
+
+
+@pytest.mark.parametrize("fabric", [HASHED, MESH_FLY], ids=["hashed", "several shortest ways"])
+def test_pairs_whose_way_nobody_knows_are_not_taken_for_lone_ones(fabric: Fabric) -> None:
+    view = View(measured(fabric, "list"), fabric.topology, mutual=False)
+    load = loads(view.pairs, view.ways, np.ones(view.pairs.value.shape[1], dtype=bool), None)
+    assert load is not None
+    row, column = np.nonzero(~np.isnan(view.pairs.value))
+    to = view.pairs.destination((row, column))
+    unknown = np.array([not path(fabric, a, b) for a, b in zip(row.tolist(), to.tolist(), strict=True)])
+    unknown &= fabric.port_switch[row] != fabric.port_switch[to]
+    assert 0.02 < unknown.mean() < 1
+    np.testing.assert_array_equal(load[row, column] == UNKNOWN, unknown)
+
+
+# ------------------------------------------------------------------------------------------------ classes
+
+
+@pytest.mark.parametrize("fabric", [TREE, MESH_FLY, FLY, GRID], ids=["tree", "direct", "adaptive", "torus"])
+@pytest.mark.parametrize("layout", ["list", "matrix"])
+def test_a_class_is_a_scope_a_distance_and_a_step_of_load(fabric: Fabric, layout: str) -> None:
+    view = View(measured(fabric, layout), fabric.topology, mutual=False)
+    rng = np.random.default_rng(1)
+    load = rng.integers(0, UNKNOWN + 1, view.pairs.value.shape).astype(np.uint8)
+    for steps in (None, load):
+        classes = Classes(view.places, steps, cables_beyond(view.places, view.routes))
+        cells = np.nonzero(~np.isnan(view.pairs.value))
+        codes = classes.of_cells(view.pairs, cells)
+        assert codes.max() < classes.count <= 256
+        np.testing.assert_array_equal(
+            np.concatenate([classes.of_rows(view.pairs, rows) for rows in view.pairs.blocks()])[cells], codes
+        )
+        scopes = view.places.placement.scopes(cells[0], view.pairs.destination(cells))
+        np.testing.assert_array_equal(codes % len(SCOPES), scopes)
+        told = {(0, 0) if steps is None else (0, int(step)) for step in np.unique(load)}
+        distances = {
+            hops(fabric, a, b) for a, b in zip(cells[0].tolist(), view.pairs.destination(cells).tolist(), strict=True)
+        }
+        assert len(np.unique(codes)) <= len(told) * len(distances) * 2
+        # The same code: the same distance.
+        for code in np.unique(codes):
+            here = codes == code
+            ends = zip(cells[0][here].tolist(), view.pairs.destination(cells)[here].tolist(), strict=True)
+            lengths = {hops(fabric, a, b) for a, b in ends}
+            assert len(lengths) == 1 or (steps is not None and min(lengths) > 3), (SCOPES[code % len(SCOPES)], lengths)
+
+
+def hops(fabric: Fabric, src: int, dst: int) -> int:
+    """Cables between the switches of two hosts, by breadth-first search."""
+    start, end = (int(fabric.port_switch[host]) for host in (src, dst))
+    reached, length = {start}, 0
+    while end not in reached:
+        reached |= {int(b) for a, b in fabric.routes.ends.tolist() if a in reached}
+        length += 1
+    return length
+
+
+def test_a_fat_tree_has_one_distance_per_scope() -> None:
+    for fabric in (TREE, DEEP):
+        view = View(measured(fabric, "list"), fabric.topology, mutual=False)
+        assert cables_beyond(view.places, view.routes) is None
+    assert cables_beyond(view.places, None) is None
+
+
+@pytest.mark.parametrize(
+    "fly", [dragonfly(9, 4, 4), dragonfly(9, 4, 4, minimal_share=None)], ids=["adaptive", "direct"]
+)
+def test_a_longer_way_between_groups_is_not_slow(fly: Fabric) -> None:
+    """One to three cables lie between hosts of two groups: small messages take a third longer over three."""
+    for seed in range(3):
+        run = checked(sick(fly, noise=QUIET, seed=seed), ROUND_TRIP)
+        assert accused(diagnose(run, fly.topology)) == set()
+
+
+# ------------------------------------------------------------------------------------------------ telling cells
+
+
+def crowded_view(costly: float) -> tuple[View, Classes, dict[int, float]]:
+    """Half of the columns share a link with another flow, which makes them `costly` times as long."""
+    view = View(measured(TREE, "list"), TREE.topology, mutual=False)
+    load = np.zeros(view.pairs.value.shape, dtype=np.uint8)
+    load[:, ::2] = 1
+    offsets = {}
+    for scope in (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL):
+        offsets[SCOPES.index(scope)] = -10.0
+        offsets[SCOPES.index(scope) + len(SCOPES)] = -10.0 + np.log(costly)
+    return view, Classes(view.places, load), offsets
+
+
+def test_pairs_that_shared_a_link_do_not_tell_of_their_ends_where_sharing_costs() -> None:
+    view, classes, offsets = crowded_view(2.0)
+    telling = classes.telling(view.pairs, offsets, 0.05)
+    assert telling is not None
+    assert telling[:, 1::2].all()
+    assert not telling[:, ::2].any()
+    assert classes.sharing(offsets, 0.05) == pytest.approx((2.0, 2.0))
+
+
+def test_all_pairs_tell_where_sharing_costs_nothing() -> None:
+    view, classes, offsets = crowded_view(1.01)
+    assert classes.telling(view.pairs, offsets, 0.05) is None
+    assert classes.sharing(offsets, 0.05) is None
+    assert Classes(view.places).telling(view.pairs, offsets, 0.05) is None
+
+
+def test_all_pairs_tell_where_too_few_were_free() -> None:
+    view, classes, offsets = crowded_view(2.0)
+    assert classes.load is not None
+    classes.load[:, FEWEST_FREE - 1 :] = 1
+    assert classes.telling(view.pairs, offsets, 0.05) is None
+
+
+def test_crowded_pairs_of_a_healthy_tree_accuse_nobody() -> None:
+    fabric = fat_tree(8, 2)
+    run = sick(fabric).measure(None, [STREAM])  # all pairs: many share a link
+    diagnosis = diagnose(run, fabric.topology)
+    assert accused(diagnosis) == set()

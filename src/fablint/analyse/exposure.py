@@ -26,12 +26,16 @@ from fablint.analyse.settings import Settings
 from fablint.routing import Index, Routes, Shares, codes_of
 
 LATE = 0.985  # quantile of all messages from which one is rare,
-FAR = 2.0  # distances of the quartiles beyond the upper one from which it is far from the bulk
+FAR = 0.75  # distances of the quartiles beyond the upper one from which it is far from the bulk
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
-LARGEST = 6.0  # nats that one pair can bet
+LARGEST = 4.0  # nats that one pair can bet
+POOL = 8192  # pairs that show what a bet wins by chance
 EXPOSED = 0.05  # probability from which a pair tells something about a link
 MOST_OVERDISPERSION = 20.0
-MOST_LINKS = 200  # convicted in one view
+MOST_PARTS = 200  # found in one view
+SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
+FEWEST_LINKS = 3  # of a switch, from which it can be told from them
+SHARED_BY = 0.6  # of a switch's links must make messages late, else it is not the switch
 
 Histograms = npt.NDArray[np.uint32]
 
@@ -47,10 +51,11 @@ class Tails:
 
 
 @dataclass(frozen=True)
-class LateLink:
-    """A link that makes messages late."""
+class LatePart:
+    """A link or a switch that makes messages late."""
 
-    link: int
+    number: int  # link, or switch among those of the routes
+    is_switch: bool
     log_e: float
     late: float  # share of its messages
     loss: tuple[float, float, float]  # log-effect on these: lower 95 % bound, median, upper bound
@@ -60,50 +65,107 @@ class LateLink:
 
 
 @dataclass(frozen=True)
-class LateLinks:
+class LateParts:
     """What a view tells of links that messages may or may not cross."""
 
-    found: tuple[LateLink, ...]
+    found: tuple[LatePart, ...]
+    suspects: tuple[LatePart, ...]  # against which something speaks, but not enough
     exposed: Codes  # (links,) pairs that tell something about each
 
 
-def late_links(
-    routes: Routes, places: Places, effects: Effects, histograms: tuple[Histograms, Floats] | None, settings: Settings
-) -> LateLinks:
-    """Find them. `histograms`: (n, m, buckets) counts, lower edges of the buckets in s; None: one value a pair."""
-    tails = count_late(effects, histograms)
-    to = effects.residual.destination(tails.cells)
-    entry, link, share = _exposures(routes, places, tails.cells[0], to)
-    if effects.mutual:  # the way back is late as well, and which of the two it was cannot be told
-        back = _exposures(routes, places, to, tails.cells[0])
-        entry, link, share = (np.concatenate(both) for both in zip((entry, link, share), back, strict=True))
-        link -= link % 2
-    known = share >= EXPOSED if histograms is not None else share > 0
-    entry, link, chance = entry[known], link[known], share[known].astype(np.float64)
-    exposed = np.bincount(link, minlength=len(routes.ends))
-    rejected = exposed < FEWEST_VALUES
-    if effects.mutual:
-        exposed[1::2] = exposed[0::2]
+@dataclass(frozen=True)
+class _Exposures:
+    """Flat: cell, part, probability that a message of the cell crosses it. Parts: the links, then the switches."""
+
+    routes: Routes
+    cell: Index
+    part: Index
+    share: Floats
+
+    @property
+    def parts(self) -> int:
+        """How many there are."""
+        return len(self.routes.ends) + len(self.routes.switches)
+
+    def around(self, switch: int) -> Codes:
+        """The switch and its links, as parts."""
+        return np.append(np.flatnonzero((self.routes.ends == switch).any(axis=1)), len(self.routes.ends) + switch)
+
+
+def late_parts(
+    routes: Routes,
+    places: Places,
+    effects: Effects,
+    histograms: tuple[Histograms, Floats] | None,
+    settings: Settings,
+    *,
+    sick: frozenset[str] = frozenset(),
+) -> LateParts:
+    """Find them. `sick` are switches that were convicted by what starts or ends there: what crosses them is theirs.
+
+    `histograms`: (n, m, buckets) counts, lower edges of the buckets in s; None: one value a pair.
+    """
+    tails = count_late(effects, histograms, settings.tolerance)
+    exposures = _of_parts(routes, places, effects, tails.cells, least=EXPOSED if histograms is not None else 0.0)
+    counts = np.bincount(exposures.part, minlength=exposures.parts)
+    rejected = counts < FEWEST_VALUES
     background, spread = _background(effects, tails)
-    bar = float(np.log(len(SHARES_LATE) * max(len(routes.ends), 1) / settings.alpha))
-    found: list[LateLink] = []
-    while len(found) < MOST_LINKS:
-        scores, gains = _scores(tails, background, spread, entry, link, chance, len(routes.ends))
+    for switch in (code for code, name in enumerate(routes.switches) if name in sick):
+        scores, _ = _scores(tails, background, spread, exposures)
+        part = len(routes.ends) + switch
+        _explain(background, exposures, part, SHARES_LATE[int(np.argmax(scores[:, part]))])
+        rejected[exposures.around(switch)] = True
+    bar = float(np.log(len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
+    found: list[LatePart] = []
+    suspects: list[LatePart] = []
+    while len(found) + len(suspects) < MOST_PARTS:
+        scores, gains = _scores(tails, background, spread, exposures)
         scores[:, rejected] = -np.inf
-        choice, best = np.unravel_index(int(np.argmax(scores)), scores.shape)
-        if not scores[choice, best] >= bar:
+        choice, best = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
+        if not scores[choice, best] >= SPEAKS:
             break
-        mine = link == best
         rejected[best] = True
-        case = _examine(int(best), float(scores[choice, best]), SHARES_LATE[choice], mine, entry, gains[choice], tails)
+        case = _examine(best, choice, scores, gains[choice], exposures, tails)
         if case is None:
             continue
-        found.append(case)
-        np.add.at(background, entry[mine], chance[mine] * SHARES_LATE[choice])
-    return LateLinks(tuple(found), exposed)
+        (found if case.log_e >= bar else suspects).append(case)
+        _explain(background, exposures, best, SHARES_LATE[choice])
+        if case.is_switch:
+            rejected[exposures.around(case.number)] = True
+    exposed = counts[: len(routes.ends)]
+    if effects.mutual:
+        exposed[1::2] = exposed[0::2]
+    return LateParts(tuple(found), tuple(suspects), exposed)
 
 
-def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -> Tails:
+def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
+    """Exposures to links and switches above `least`."""
+    to = effects.residual.destination(cells)
+    cell, link, share = _exposures(routes, places, cells[0], to)
+    if effects.mutual:  # the way back is late as well, and which of the two it was cannot be told
+        back = _exposures(routes, places, to, cells[0])
+        cell, link, share = (np.concatenate(both) for both in zip((cell, link, share), back, strict=True))
+    leaves = routes.ends[link, 0] if len(routes.ends) else link
+    if effects.mutual:
+        link = link - link % 2
+    # A message leaves a switch once: what leaves it by any of its links crosses it.
+    key = cell.astype(np.int64) * len(routes.switches) + leaves
+    unique, inverse = np.unique(key, return_inverse=True)
+    through = np.minimum(np.bincount(inverse, weights=share, minlength=unique.size), 1.0)
+    cell = np.concatenate([cell, (unique // len(routes.switches)).astype(np.int32)])
+    part = np.concatenate([link, (len(routes.ends) + unique % len(routes.switches)).astype(np.int32)])
+    chance = np.concatenate([share.astype(np.float64), through])
+    known = chance > least
+    return _Exposures(routes, cell[known], part[known], chance[known])
+
+
+def _explain(background: Floats, exposures: _Exposures, part: int, late: float) -> None:
+    """Messages that this part makes late are expected from now on."""
+    mine = exposures.part == part
+    np.add.at(background, exposures.cell[mine], exposures.share[mine] * late)
+
+
+def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None, tolerance: float) -> Tails:
     """Messages per cell that are late, relative to what the pair's class and ends make usual."""
     pairs = effects.residual
     row, column = np.nonzero(~np.isnan(pairs.value))
@@ -113,7 +175,7 @@ def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -
     ends = np.clip(effects.sent, -most, most)[row] + np.clip(effects.received, -most, most)[to]
     if histograms is None:
         left = (pairs.value[cells] - ends).astype(np.float64)
-        bound = _late_from(np.sort(left), np.arange(1, left.size + 1), effects.link_tolerance)
+        bound = _late_from(np.sort(left), np.arange(1, left.size + 1), tolerance)
         beyond_it = left > bound
         excess = np.where(beyond_it, left, np.nan)
         return Tails(cells, np.ones(row.size), beyond_it.astype(np.float64), excess)
@@ -123,7 +185,7 @@ def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None) -
     for code, value in effects.class_log_time.items():
         known[code] = value
     usual = known[effects.classes.of_cells(pairs, cells)] + ends
-    bound = _late_from(*_sampled(counts, centre, usual, cells), effects.link_tolerance)
+    bound = _late_from(*_sampled(counts, centre, usual, cells), tolerance)
     late, messages, excess = np.zeros(row.size), np.zeros(row.size), np.full(row.size, np.nan)
     for first in range(0, row.size, 1 << 15):
         some = slice(first, first + (1 << 15))
@@ -149,9 +211,14 @@ def _late_from(values: Floats, below: npt.NDArray[np.floating | np.integer], tol
     return max(tolerance, min(rare, upper + FAR * (upper - lower)))
 
 
+def _some(size: int) -> Codes:
+    """Positions of a sample, the same each time. Not every k-th one: these would all be of the same round."""
+    return np.sort(np.random.default_rng(size).permutation(size)[:POOL])
+
+
 def _sampled(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
     """Relative log times of a sample of all messages, sorted, and how many there are up to each."""
-    at = slice(None, None, max(1, usual.size // 4096))
+    at = _some(usual.size)
     block = counts[cells[0][at], cells[1][at]].astype(np.float64)
     beyond = (centre[None, :] - usual[at, None]).ravel()
     order = np.argsort(beyond)
@@ -201,37 +268,54 @@ def _median_beyond(codes: Codes, rate: Floats, ranks: int, common: float) -> Flo
     return np.where(count >= 3, np.maximum(middle - common, 0.0), 0.0)
 
 
-def _scores(
-    tails: Tails, background: Floats, spread: float, entry: Index, link: Index, share: Floats, links: int
-) -> tuple[Floats, list[Floats]]:
-    """(shares tried, links) evidence in nats, and the gain of each entry."""
-    late, messages, usual = tails.late[entry], tails.messages[entry], background[entry]
-    scores, gains = np.zeros((len(SHARES_LATE), links)), []
+def _scores(tails: Tails, background: Floats, spread: float, exposures: _Exposures) -> tuple[Floats, list[Floats]]:
+    """(shares tried, parts) evidence in nats, and the gain of each entry."""
+    scores, gains = np.zeros((len(SHARES_LATE), exposures.parts)), []
+    some = _some(tails.late.size)
+    pool = (tails.late[some], tails.messages[some], background[some])
+    at = exposures.cell
     for index, tried in enumerate(SHARES_LATE):
-        more = share * tried
-        gain = np.clip((late * np.log1p(more / usual) - messages * more) / spread, -LARGEST, LARGEST)
+        more = exposures.share * tried
+        gain = _bet(tails.late[at], tails.messages[at], background[at], more, spread)
+        # What the same bet wins on the pool of all pairs is taken off: then it is an e-value whatever the noise is.
+        level, inverse = np.unique(np.round(2 * np.log2(more)), return_inverse=True)
+        won = [np.log(np.mean(np.exp(_bet(*pool, np.array([2 ** (one / 2)]), spread)))) for one in level]
+        gain -= np.maximum(np.array(won), 0.0)[inverse] if level.size else 0.0
         gains.append(gain)
-        scores[index] = np.bincount(link, weights=gain, minlength=links)
+        scores[index] = np.bincount(exposures.part, weights=gain, minlength=exposures.parts)
     return scores, gains
 
 
+def _bet(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: float) -> Floats:
+    """Log-likelihood ratio of so many late messages with `more` of them than usual, bounded."""
+    ratio = (late * np.log1p(more / usual) - messages * more) / spread
+    return np.asarray(np.clip(ratio, -LARGEST, LARGEST))
+
+
 def _examine(
-    link: int,
-    log_e: float,
-    late: float,
-    mine: npt.NDArray[np.bool_],
-    entry: Index,
-    gain: Floats,
-    tails: Tails,
-) -> LateLink | None:
-    """Do most of the pairs that may cross it show it, and not a few of them?"""
-    at = entry[mine]
+    part: int, choice: int, scores: Floats, gain: Floats, exposures: _Exposures, tails: Tails
+) -> LatePart | None:
+    """Do enough of the pairs that may cross it show it, and of a switch most of its links?"""
+    links = len(exposures.routes.ends)
+    if part >= links:
+        own = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
+        told = own[np.isin(own, exposures.part)]
+        if told.size < FEWEST_LINKS or np.mean(scores[choice, told] > 0) < SHARED_BY:
+            return None
+    mine = exposures.part == part
     positive = gain[mine] > 0
+    at = exposures.cell[mine]
     if np.count_nonzero(positive) < FEWEST_VALUES:
         return None
-    excess = np.sort(tails.excess[at[positive]])
-    excess = excess[~np.isnan(excess)]
-    lower, upper = np.quantile(excess, (0.025, 0.975))
-    cells = (tails.cells[0][at[positive]], tails.cells[1][at[positive]])
-    loss = (float(lower), float(np.median(excess)), float(upper))
-    return LateLink(link, log_e, late, loss, at.size, int(np.count_nonzero(positive)), cells)
+    excess = tails.excess[at[positive]]
+    lower, middle, upper = np.nanquantile(excess, (0.025, 0.5, 0.975)).tolist()
+    return LatePart(
+        number=part - links if part >= links else part,
+        is_switch=part >= links,
+        log_e=float(scores[choice, part]),
+        late=SHARES_LATE[choice],
+        loss=(lower, middle, upper),
+        pairs=at.size,
+        slow=int(np.count_nonzero(positive)),
+        cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
+    )

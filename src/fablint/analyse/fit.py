@@ -104,8 +104,8 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
     noise = _noise(effects)
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
     hosts = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in (sent, received))
-    fitted = crossed >= FITTED_FROM
-    links = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.any() else 0.0
+    fitted = np.flatnonzero(crossed[: ways.known_links] >= FITTED_FROM)
+    links = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.size else 0.0
     return replace(
         effects,
         noise=noise,

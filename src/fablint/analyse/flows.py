@@ -81,6 +81,15 @@ class Usable:
             histograms=self._histograms(size),
         )
 
+    def _concurrent(self) -> npt.NDArray[np.bool_]:
+        """(m,) which columns of a list hold pairs that were measured at once."""
+        if self.row.layout == "matrix":
+            return np.empty(0, dtype=bool)
+        rows = (self.row, *self.more)
+        return np.concatenate(
+            [np.full(row.arrays["dst"].shape[1], row.attributes.get("order") == "parallel") for row in rows]
+        )
+
     def _started(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:
         """(n, m) when each pair began; of repeats, when the first did. None where the run does not say."""
         rows = (self.row, *self.more)
@@ -99,22 +108,20 @@ class Usable:
         rows = (self.row, *self.more)
         if not all("histogram" in row.arrays for row in rows) or self.row.payload == "dst":
             return None
-        edges = np.asarray(self.row.arrays["bucket"][:], dtype=np.float64)
-        if any(not np.array_equal(row.arrays["bucket"][:], edges) for row in rows):
-            return None
         index = self.row.sizes.index(size)
         if self.row.layout == "matrix":
+            edges = np.asarray(self.row.arrays["bucket"][:], dtype=np.float64)
             return np.asarray(self.row.arrays["histogram"][:, :, :, index]).sum(axis=0, dtype=np.uint32), edges
-        return np.concatenate([np.asarray(row.arrays["histogram"][:, :, index]) for row in rows], axis=1), edges
-
-    def _concurrent(self) -> npt.NDArray[np.bool_]:
-        """(m,) which columns of a list hold pairs that were measured at once."""
-        if self.row.layout == "matrix":
-            return np.empty(0, dtype=bool)
-        rows = (self.row, *self.more)
-        return np.concatenate(
-            [np.full(row.arrays["dst"].shape[1], row.attributes.get("order") == "parallel") for row in rows]
-        )
+        # Each row keeps the buckets that it needed.
+        own = [np.asarray(row.arrays["bucket"][:], dtype=np.float64) for row in rows]
+        edges = np.unique(np.concatenate(own))
+        parts = []
+        for row, kept in zip(rows, own, strict=True):
+            counts = np.asarray(row.arrays["histogram"][:, :, index])
+            wide = np.zeros((*counts.shape[:2], edges.size), dtype=np.uint32)
+            wide[:, :, np.searchsorted(edges, kept)] = counts
+            parts.append(wide)
+        return np.concatenate(parts, axis=1), edges
 
 
 def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usable], list[str]]:

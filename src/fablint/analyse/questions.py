@@ -17,7 +17,7 @@ from fablint.analyse.culprits import Bar, Conviction, Sides, convict
 from fablint.analyse.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.fit import Effects
 from fablint.analyse.parts import Cables, Family, crossing_cells
-from fablint.analyse.places import Codes
+from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES
 from fablint.analyse.rivals import Rival
 from fablint.model import Question
@@ -46,6 +46,30 @@ def open_questions(
     found = [question_about(case, evidence, clean) for case in cases]
     found += [splitting(case, evidence, clean) for case in convicted if case.rivals.names]
     return [question for question in [*found, *_about_links(hidden, evidence, clean)] if question.open]
+
+
+def about_late(cases: Sequence[Conviction], evidence: Evidence, places: Places) -> list[Question]:
+    """What would tell of links that messages may or may not cross: ranks at both of its ends, if there are such."""
+    clean = _clean(evidence)
+    found = []
+    for case in cases:
+        rng = np.random.default_rng(_seed(case.cells[0]))
+        component, name = case.part()
+        senders, receivers = case.cells[0], evidence.pairs.destination(case.cells)
+        if component in ("link", "cable"):
+            ends = [places.switches.index(end) if end in places.switches else -1 for end in case.name.split("=")]
+            if case.sides == (1,):
+                ends.reverse()
+            at = [np.flatnonzero(places.switch == end) for end in ends]
+            if at[0].size and at[1].size:
+                senders, receivers = at
+        pairs = np.stack([rng.choice(senders, TRIES), rng.choice(receivers, TRIES)], axis=1)
+        pairs = rng.permutation(np.unique(pairs[places.host[pairs[:, 0]] != places.host[pairs[:, 1]]], axis=0))
+        spoilt = 2 - np.isin(pairs, clean).sum(axis=1)
+        found.append(
+            Question(component, name, _unmeasured_first(pairs[np.argsort(spoilt, kind="stable")], evidence)[:PAIRS])
+        )
+    return found
 
 
 def retests(cases: Sequence[Conviction], evidence: Evidence) -> list[Question]:

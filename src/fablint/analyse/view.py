@@ -13,7 +13,7 @@ from fablint.analyse import confounders
 from fablint.analyse.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
-from fablint.analyse.exposure import LateLink, late_links
+from fablint.analyse.exposure import LatePart, late_parts
 from fablint.analyse.fit import Effects, fit, without
 from fablint.analyse.flows import Flows
 from fablint.analyse.leads import SlowPair, slow_hosts, slow_pairs
@@ -21,7 +21,7 @@ from fablint.analyse.pairs import Pairs
 from fablint.analyse.parts import Family, Kind, families
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES, Floats
-from fablint.analyse.questions import open_questions, retests
+from fablint.analyse.questions import about_late, open_questions, retests
 from fablint.analyse.rivals import Rival, Rivals
 from fablint.analyse.settings import Settings
 from fablint.analyse.ways import Ways, ways_of
@@ -96,6 +96,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     suspicions: list[Conviction] = []
     questions: list[Question] = []
     again: list[Question] = []
+    doubtful: list[Conviction] = []
     pairs_left: list[SlowPair] = []
     fitted, partners = _as_fit(flows, effects), _host_partners(pairs, places, settings, scarcer=not together)
     doubted = slow_hosts(effects, places, None)
@@ -107,16 +108,21 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         if convictions:
             effects = without(effects, evidence.gain == 0)
         if routes is not None and routes.routing.kind in UNCERTAIN:
-            late = late_links(routes, places, effects, flows.histograms, settings)
+            sick = frozenset(case.name for case in convictions if case.kind == "switch")
+            late = late_parts(routes, places, effects, flows.histograms, settings, sick=sick)
             crossed = late.exposed
             convictions += [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.found]
             for case in late.found:
                 evidence.remove(case.cells)
+            doubtful = [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.suspects]
         pairs_left = slow_pairs(evidence, effects, settings, views=views)
         suspicions = _suspicions(evidence, effects, parts, sides, tests)
         doubted = slow_hosts(effects, places, evidence)
         again = retests([*convictions, *suspicions], evidence)
-        questions = open_questions(convictions, suspicions, evidence, effects, parts, sides)
+        questions = [
+            *about_late(doubtful, evidence, places),
+            *open_questions(convictions, suspicions, evidence, effects, parts, sides),
+        ]
     return Judged(
         row=observations.row,
         quantity=flows.row.quantity,
@@ -186,16 +192,14 @@ def _shared(case: Conviction, effects: Effects) -> str:
     return f"{times_text(ratio)} times as long among others as alone"
 
 
-def _as_conviction(case: LateLink, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
-    """A link that makes messages late: one direction of a cable, or both where that cannot be told."""
-    sides = (0, 1) if mutual else (case.link % 2,)
-    ends = np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)]))
-    name = routes.cable(case.link)
-    own = tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in (case.link, case.link ^ 1))
+def _as_conviction(case: LatePart, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
+    """A part that makes messages late: a switch, one direction of a cable, or both where that cannot be told."""
+    sides = (0,) if case.is_switch else (0, 1) if mutual else (case.number % 2,)
+    both = () if case.is_switch else (case.number, case.number ^ 1)
     return Conviction(
-        kind="cable",
-        name=name,
-        ranks=ends,
+        kind="switch" if case.is_switch else "cable",
+        name=routes.switches[case.number] if case.is_switch else routes.cable(case.number),
+        ranks=np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)])),
         sides=sides,
         loss=case.loss,
         pairs=case.pairs,
@@ -203,7 +207,7 @@ def _as_conviction(case: LateLink, routes: Routes, pairs: Pairs, *, mutual: bool
         log_e=case.log_e,
         cells=case.cells,
         rivals=Rivals(),
-        own=own[: len(sides)],
+        own=tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in both[: len(sides)]),
         late=case.late,
     )
 

@@ -1,0 +1,147 @@
+"""The ways of pairs: the same links as the routes say, whatever the layout, and none that nobody knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from analyse_cases import attributed
+from fabric_cases import DEEP, FABRICS, FLY, HASHED, RAILS, TREE, View, as_list, measured, view_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fablint.analyse.ways import Ways
+from fablint.simulate import Fabric
+
+LAYOUTS = ("list", "matrix")
+
+
+def links_of(fabric: Fabric, src: int, dst: int) -> tuple[str, ...]:
+    """Names of the links between the NICs of two ranks, one rank on each NIC."""
+    at = fabric.port_switch
+    (hops,) = fabric.routes.hops(at[[src]], at[[dst]], np.array([dst // fabric.rails]))
+    return tuple(fabric.routes.names[link] for link in hops.tolist() if link >= 0)
+
+
+def names_of(ways: Ways, way: int) -> tuple[str, ...]:
+    """Names of a way's links; `s0..s1` for what lies between two switches and is not known."""
+    assert ways.routes is not None
+    named = []
+    for segment in ways.segments[way].tolist():
+        if segment >= ways.known_links:
+            named.append("unknown")
+        elif segment >= 0:
+            named.append(ways.routes.names[segment])
+    return tuple(named)
+
+
+def expected(fabric: Fabric, src: int, dst: int) -> tuple[str, ...]:
+    apart = fabric.port_switch[src] != fabric.port_switch[dst]
+    return links_of(fabric, src, dst) or (("unknown",) if apart else ())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", FABRICS)
+def test_the_way_of_every_cell_is_that_of_its_message(name: str, layout: str) -> None:
+    fabric = FABRICS[name]
+    view = view_of(fabric, layout)
+    row, column = np.nonzero(~np.isnan(view.pairs.value))
+    to = view.pairs.destination((row, column))
+    found = view.ways.of_cells(view.pairs, (row, column))
+    of_rows = np.concatenate([view.ways.of_rows(view.pairs, rows) for rows in view.pairs.blocks()])
+    np.testing.assert_array_equal(np.broadcast_to(of_rows, view.pairs.value.shape)[row, column], found)
+    np.testing.assert_array_equal(view.ways.between(row, to), found)
+    for src, dst, way in list(zip(row.tolist(), to.tolist(), found.tolist(), strict=True))[::7]:
+        assert names_of(view.ways, way) == expected(fabric, src, dst)
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_a_matrix_and_a_list_of_the_same_pairs_have_the_same_totals(name: str) -> None:
+    fabric = FABRICS[name]
+    matrix = View(measured(fabric, "matrix"), fabric.topology, mutual=False)
+    rounds = View(as_list(measured(fabric, "matrix")), fabric.topology, mutual=False)
+    assert (matrix.ways.count, matrix.ways.known_links) == (rounds.ways.count, rounds.ways.known_links)
+    totals = []
+    for view in (matrix, rounds):
+        cells = np.nonzero(~np.isnan(view.pairs.value))
+        way = view.ways.of_cells(view.pairs, cells)
+        totals.append(view.ways.totals(np.bincount(way, minlength=view.ways.segments.shape[0])))
+    np.testing.assert_array_equal(*totals)
+    np.testing.assert_array_equal(matrix.ways.possible[: matrix.ways.known_links], totals[0][: matrix.ways.known_links])
+    assert not rounds.ways.possible.any()  # of a list nobody says what else could have been measured
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", FABRICS)
+@settings(max_examples=8, deadline=None)
+@given(data=st.data())
+def test_cells_on_a_link_are_those_that_cross_it(name: str, layout: str, data: st.DataObject) -> None:
+    fabric = FABRICS[name]
+    view = view_of(fabric, layout)
+    wanted = np.array(data.draw(st.lists(st.integers(0, view.ways.count - 1), min_size=1, max_size=3, unique=True)))
+    row, column = np.nonzero(~np.isnan(view.pairs.value))
+    segments = view.ways.segments[view.ways.of_cells(view.pairs, (row, column))]
+    crossing = np.isin(segments, wanted).any(axis=1)
+    brute = set(zip(row[crossing].tolist(), column[crossing].tolist(), strict=True))
+    cells = view.ways.cells_on(view.pairs, view.ways.crossing(wanted))
+    measured_cells = ~np.isnan(view.pairs.value[cells])
+    found = list(zip(cells[0][measured_cells].tolist(), cells[1][measured_cells].tolist(), strict=True))
+    assert len(found) == len(set(found))
+    assert set(found) == brute
+
+
+def test_what_lies_between_two_switches_is_one_segment_where_ways_are_not_known() -> None:
+    for fabric in (HASHED, FLY):
+        view = view_of(fabric, "matrix")
+        at = fabric.port_switch
+        a, b = 0, len(fabric.hosts) - 1
+        way = view.ways.between(np.array([a, b, a]), np.array([b, a, b - 1]))
+        there, back, beside = (view.ways.segments[one] for one in way)
+        assert at[b] == at[b - 1]
+        np.testing.assert_array_equal(there, beside)
+        assert there.max() != back.max()
+        assert min(there.max(), back.max()) >= view.ways.known_links
+
+
+def test_only_ways_that_hang_on_the_destination_are_not_symmetric() -> None:
+    assert not view_of(TREE, "list").ways.symmetric
+    assert not view_of(DEEP, "list").ways.symmetric
+    assert view_of(HASHED, "list").ways.symmetric
+    assert view_of(FLY, "list").ways.symmetric
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_message_stays_on_its_rail(layout: str) -> None:
+    view = view_of(RAILS, layout)
+    assert view.ways.routes is not None
+    row, column = np.nonzero(~np.isnan(view.pairs.value))
+    to = view.pairs.destination((row, column))
+    for rail in (0, 1):
+        inside = (row % 2 == rail) & (to % 2 == rail)
+        ways = np.unique(view.ways.of_cells(view.pairs, (row[inside], column[inside])))
+        names = {name for way in ways for name in names_of(view.ways, way)}
+        assert names <= {name for name in view.ways.routes.names if name.startswith(f"p{rail}.")}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_without_a_topology_there_are_no_ways(layout: str) -> None:
+    view = View(measured(TREE, layout), None, mutual=False)
+    cells = np.nonzero(~np.isnan(view.pairs.value))
+    assert (view.ways.count, view.ways.known_links) == (0, 0)
+    assert not view.ways.of_cells(view.pairs, cells).any()
+    assert not view.ways.crossing(np.array([], dtype=np.int64)).any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_hosts_that_the_topology_does_not_know_have_no_way(layout: str) -> None:
+    run = measured(TREE, layout)
+    hosts = ["stranger", *run.hosts[1:]]
+    view = View(attributed(run, hosts=hosts), TREE.topology, mutual=False)
+    row, column = np.nonzero(~np.isnan(view.pairs.value))
+    to = view.pairs.destination((row, column))
+    found = view.ways.of_cells(view.pairs, (row, column))
+    strange = (row == 0) | (to == 0)
+    assert (view.ways.segments[found[strange]] == -1).all()
+    for src, dst, way in list(
+        zip(row[~strange].tolist(), to[~strange].tolist(), found[~strange].tolist(), strict=True)
+    )[::11]:
+        assert names_of(view.ways, way) == expected(TREE, src, dst)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, InternalError, UsageError
-from fablint.model import Diagnosis, Plan, Run, Slots, Topology
+from fablint.model import Diagnosis, Finding, Plan, Run, Slots, Topology
 from fablint.system import System
 
 if TYPE_CHECKING:
@@ -231,10 +231,35 @@ def load_topology(path: Path | None) -> Topology | None:
     return None if path is None else load(path)
 
 
-def diagnose(run: Run, topology: Topology | None = None) -> Diagnosis:
+def load_findings(path: Path | None) -> Sequence[Finding]:
+    """Findings of other stages, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
+    from pydantic import ValidationError
+
+    from fablint.model import Verdict
+
+    if path is None:
+        return ()
+    try:
+        return Verdict.model_validate_json(path.read_bytes()).findings
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "give a verdict.json") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{path}: {where + ': ' if where else ''}{first['msg']}", "give a verdict.json") from error
+
+
+def diagnose(run: Run, topology: Topology | None = None, others: Sequence[Finding] = ()) -> Diagnosis:
+    """The judgement of a run. `others` are findings of other stages. UsageError for the topology of another fabric."""
     from fablint.analyse import diagnose as judge
 
-    return judge(run, topology)
+    if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
+        raise UsageError(
+            f"{topology.source or 'the topology'} names none of the {len(run.hosts)} hosts of the run, such as"
+            f" {run.hosts[0]}",
+            "give the topology of this fabric, with the names that fablint show prints",
+        )
+    return judge(run, topology, others=others)
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:

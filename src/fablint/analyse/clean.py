@@ -38,9 +38,18 @@ def judged_links(view: Judged, settings: Settings) -> Mask:
 
 
 def unjudged(
-    views: Sequence[Judged], places: Places, routes: Routes | None, judgeable: Mask, settings: Settings
+    views: Sequence[Judged],
+    places: Places,
+    routes: Routes | None,
+    judgeable: Mask,
+    settings: Settings,
+    *,
+    named: Codes,
 ) -> list[Finding]:
-    """Hosts and links about which nothing can be said, by reason and by the rows that it holds for."""
+    """Hosts and links about which nothing can be said, by reason and by the rows that it holds for.
+
+    `named` are hosts that other findings are about.
+    """
     findings = []
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
         names = fold([places.hosts[host] for host in hosts])
@@ -48,8 +57,9 @@ def unjudged(
         findings.append(_not_judged("host", names, rows, reason, "measure with more partners"))
     hosts_differ = {view.row: view.host_tolerance for view in views if not hosts_alike(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
-    if hosts_differ:
-        findings.append(_unlike("host", fold(places.hosts), hosts_differ))
+    if hosts_differ and named.size < len(places.hosts):
+        others = [name for code, name in enumerate(places.hosts) if code not in set(named.tolist())]
+        findings.append(_unlike("host", fold(others), hosts_differ))
     if links_differ:
         findings.append(_unlike("link", "all links", links_differ))
     if routes is not None:

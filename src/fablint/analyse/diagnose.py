@@ -27,7 +27,7 @@ from fablint.analyse.reported import damaged, lost
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, judge
 from fablint.analyse.wiring import shortest_round_trips, verify
-from fablint.analyse.words import between_switches, counted, fold, times_text, view_text
+from fablint.analyse.words import between_switches, counted, fold, times_text, view_text, without_run
 from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
 from fablint.routing import Routes, routes_of
 
@@ -62,6 +62,8 @@ def diagnose(
     findings += _not_accused(clearing, places, routes, findings, settings)
     notes = [*_notes(run, judged, places, topology), *wiring_notes, *beside_notes, *left_out]
     verdict, code = _conclusion(run, findings, clearing)
+    if "imported" in run.attributes:
+        findings = [one.model_copy(update={"next_step": without_run(one.next_step)}) for one in findings]
     return Diagnosis(
         Verdict(verdict=verdict, exit_code=code, findings=_ordered(findings), coverage=coverage, notes=tuple(notes)),
         fits=tuple(view.fit for view in judged),
@@ -155,8 +157,8 @@ def _not_accused(
     """NOT JUDGED and OK findings, and the hosts that a sick switch hides."""
     if not judged or len(places.hosts) == 1:
         return []
-    judgeable = _judgeable_links(judged, routes)
-    hosts = ~np.isin(np.arange(len(places.hosts)), named_hosts(findings, places)) & ~places.crowded
+    judgeable, named = _judgeable_links(judged, routes), named_hosts(findings, places)
+    hosts = ~np.isin(np.arange(len(places.hosts)), named) & ~places.crowded
     switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
     links = judgeable.copy()
     for view in judged:
@@ -174,7 +176,7 @@ def _not_accused(
     if routes is not None:
         for link, name in enumerate(routes.names):
             links[link] &= not accused & {name, routes.cable(link)}
-    result += unjudged(judged, places, routes, judgeable, settings)
+    result += unjudged(judged, places, routes, judgeable, settings, named=named)
     return result + clean_parts(judged, places, routes, hosts, switches, links)
 
 
@@ -234,7 +236,8 @@ def _coverage(
 
 def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topology | None) -> list[str]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
-    notes = [*run.notes, *run.attributes.get("binding", {}).get("notes", ())]
+    imported = (run.attributes.get("imported") or {}).get("missing", ())
+    notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
     if run.state != "complete":
         notes.append(f"the run is not complete (state: {run.state}): what is missing is not judged")
     notes += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,12 @@ def between_switches(name: str, run: Run, topology: Topology | None) -> str:
     where = f"at {end}, which receives" if one_way else f"at {start} and {end}"
     again = run.path.name if run.path else "RUN"
     return f"read the error counters {where}; reseat or swap the cable {start} to {end}, then `fablint retest {again}`"
+
+
+def without_run(step: str) -> str:
+    """The same advice for what was not measured by fablint: it can neither be finished nor measured again by it."""
+    step = re.sub(r", then `fablint retest [^`]*`", ", then measure again", step)
+    return step.replace("finish the run (fablint resume), or ", "")
 
 
 def times_text(ratio: float) -> str:

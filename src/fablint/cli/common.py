@@ -168,6 +168,12 @@ output_option = click.option(
 topology_option = click.option(
     "--topology", type=click.Path(path_type=Path), metavar="FILE", help="Which host hangs on which switch (YAML)."
 )
+findings_option = click.option(
+    "--findings",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Verdict of loopback tests or the like (JSON): tells host, NIC, cable and port apart.",
+)
 mpicxx_option = click.option(
     "--mpicxx", type=click.Path(path_type=Path), metavar="PROGRAM", help="MPI C++ compiler to build the engine with."
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fablint.cli.common import Percentiles, Session, run_argument, topology_option, verb
+from fablint.cli.common import Percentiles, Session, findings_option, run_argument, topology_option, verb
 from fablint.cli.importing import say_left_out
 from fablint.errors import UsageError
 
@@ -45,7 +45,8 @@ def _read(session: Session, runs: tuple[Path, ...]) -> Run:
 @verb(short_help="Judge a run: what is at fault.")
 @runs_argument
 @topology_option
-def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None) -> int:
+@findings_option
+def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None) -> int:
     """Judge a run: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
 
     RUN is a run directory; FILE is what another tool printed, as for fablint import.
@@ -57,13 +58,15 @@ def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None) -> 
     """
     from fablint import flow
 
+    known, others = flow.load_topology(topology), flow.load_findings(findings)
     read = _read(session, runs)
-    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology)))
+    return session.verdict(read, flow.diagnose(read, known, others))
 
 
 @verb(short_help="Judge a run and write the HTML report.")
 @runs_argument
 @topology_option
+@findings_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write [RUN/report/index.html]."
 )
@@ -76,6 +79,7 @@ def report(  # noqa: PLR0913
     session: Session,
     runs: tuple[Path, ...],
     topology: Path | None,
+    findings: Path | None,
     output: Path | None,
     table: str | None,
     rows: tuple[str, ...],
@@ -98,21 +102,28 @@ def report(  # noqa: PLR0913
     if table is None:
         if rows or percentiles or full or slowest:
             raise UsageError("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
-        return _page(session, runs, topology, output)
-    if output or topology:
-        raise UsageError("--table prints a table: -o and --topology belong to the page", "leave them out")
+        return _page(session, runs, Judging(topology, findings), output)
+    if output or topology or findings:
+        raise UsageError("--table prints a table: -o, --topology and --findings belong to the page", "leave them out")
     found = render_table(_read(session, runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(found.text, {"format": 1, **found.as_dict()})
     return 0
 
 
-def _page(session: Session, runs: tuple[Path, ...], topology: Path | None, output: Path | None) -> int:
+class Judging(NamedTuple):
+    """Files that a judgement takes besides the run."""
+
+    topology: Path | None
+    findings: Path | None
+
+
+def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path | None) -> int:
     from fablint import flow
 
     read = _read(session, runs)
     if read.path is None and output is None:
         raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
-    diagnosis = flow.diagnose(read, flow.load_topology(topology))
+    diagnosis = flow.diagnose(read, flow.load_topology(files.topology), flow.load_findings(files.findings))
     page = output or flow.page_of(runs[0])
     flow.write_report(read, diagnosis, page)
     code = session.verdict(read, diagnosis)

@@ -173,7 +173,8 @@ def next_stage(
     if not rounds:
         return None
     rounds = with_controls(rounds, seats, suspects_of(questions), CONTROLS, asked.seed + number)
-    return timed_stage(f"{NEXT}-{number}", rounds, asked, left_s)
+    crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
+    return timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s)
 
 
 def timed_stage(

@@ -64,15 +64,6 @@ def test_without_findings_nothing_is_measured(fablint, tmp_path):
     assert not (tmp_path / "y.run").exists()
 
 
-def test_hosts_that_cannot_be_reached_leave_one_line_and_no_run(fablint, tmp_path, mpicxx):
-    a_run(tmp_path / "x.run", HOST)
-    chosen = ["--mpicxx", str(mpicxx)] if mpicxx else []
-    done = fablint("-q", "retest", "x.run", "-o", "y.run", *chosen)
-    assert done.returncode == 3
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "y.run").exists()
-
-
 @pytest.fixture
 def again(tmp_path, monkeypatch):
     """Retest a run in which h05 is slow; `left` is what still is, in the place of the engine a simulator."""

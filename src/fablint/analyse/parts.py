@@ -142,6 +142,8 @@ class Spines:
         assert self.ways.routes is not None
         into = self.ways.routes.ends[:, 1]
         total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.ways.routes.switches))
+        if self.mutual:  # a round trip may cross it there and back: at half, none counts more than once
+            total = np.floor(total / 2)
         none = np.zeros(len(self), dtype=np.int64)
         return total[self.codes].astype(np.int64), none, none
 

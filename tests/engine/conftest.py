@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from real_mpi import Mpi, ranks_of, with_signal
+from simgrid_bed import build_smpi_engine
 
 from fablint.measure import build_engine, find_mpiexec
 from fablint.measure.progress import Silent
@@ -28,6 +29,12 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     mpicxx = system.which(f"mpicxx{suffix}")
     engine = build_engine(system, Silent(), mpicxx=mpicxx)
     return Mpi(request.param, engine.path, find_mpiexec(system, engine.mpicxx))
+
+
+@pytest.fixture(scope="session")
+def smpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The engine for SimGrid, where it is installed."""
+    return build_smpi_engine(tmp_path_factory.mktemp("smpi"))
 
 
 @pytest.fixture

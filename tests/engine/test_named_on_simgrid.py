@@ -1,0 +1,121 @@
+"""The real engine on SimGrid's fabrics, and the verdict on its runs: each injected fault is named, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from simgrid_bed import NEEDS_SIMGRID, make_fabric, run_engine, topology_of
+
+from fablint.analyse import diagnose
+from fablint.model import Diagnosis, State
+from fablint.plan.seats import seats_of
+from fablint.plan.stratified import stratified_rounds
+from fablint.store import read_run
+
+pytestmark = NEEDS_SIMGRID
+
+# Healthy cables differ by 2 %, and messages by 50 ns.
+TREE = ["--topology", "fattree", "--routing", "dmodk"]
+LEAVES = ["--topology", "twolevel", "--routing", "ecmp", "--param", "leaf=8", "--param", "spines=4"]
+FLY = ["--topology", "dragonfly", "--routing", "static"]
+SCATTER = ["--spread", "0.02", "--noise", "50ns"]
+
+LATENCY = "latency --sizes 8 --samples 5 --warmup 1"
+STREAM = "bandwidth --sizes 1M --window 2 --samples 3 --warmup 1"
+PLANNED = "--pattern rounds --rounds-file rounds/planned.txt"
+ALL = "--pattern all-pairs"
+
+Part = tuple[str, str, str | None]  # component, name, direction
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fabric with faults, what is measured, and what has to be found."""
+
+    fabric: list[str]
+    rows: tuple[str, ...]
+    faults: list[str] = field(default_factory=list)
+    truth: frozenset[Part] = frozenset()
+    hosts: int = 64
+
+    def made(self, folder: Path, engine: Path) -> Diagnosis:
+        faults = [word for fault in self.faults for word in ("--fault", fault)]
+        make_fabric(folder, [*self.fabric, "--hosts", str(self.hosts), *SCATTER, *faults])
+        topology = topology_of(folder)
+        rounds = stratified_rounds(seats_of(list(topology.host_switch), topology))
+        (folder / "a.run" / "rounds").mkdir(parents=True)
+        lines = [" ".join(f"{a}-{b}" for a, b in pairs.tolist()) for pairs in rounds]
+        (folder / "a.run" / "rounds" / "planned.txt").write_text("\n".join(lines) + "\n")
+        (folder / "net.plan").write_text("\n".join(self.rows) + "\n")
+        run_engine(folder, engine, ["--plan", "net.plan", "-q", "-o", "a.run"])
+        return diagnose(read_run(folder / "a.run"), topology)
+
+
+def planned(order: str, *rows: str) -> tuple[str, ...]:
+    return tuple(f"{row} {PLANNED} --order {order}" for row in rows)
+
+
+CASES = {
+    "crowded global cable": Case(
+        FLY,
+        planned("parallel", STREAM),
+        ["bw:g00r02=g05r01:0.5", "bw:h0007.rx:0.7"],
+        frozenset({("cable", "g00r02=g05r01", "both"), ("host", "h0007", "rx")}),
+    ),
+    "NIC one way": Case(
+        TREE, planned("parallel", LATENCY, STREAM), ["bw:h0012.tx:0.5"], frozenset({("host", "h0012", "tx")})
+    ),
+    "uplink one way": Case(
+        TREE,
+        (f"{STREAM} {ALL} --order parallel --samples 1",),
+        ["bw:p01e00>p01a01:0.5"],
+        frozenset({("link", "p01e00>p01a01", None)}),
+    ),
+    "several": Case(
+        TREE,
+        planned("serial", LATENCY, STREAM),
+        ["bw:h0012.rx:0.7", "bw:p01e00>p01a01:0.5", "bw:h0040:0.6"],
+        frozenset({("host", "h0012", "rx"), ("link", "p01e00>p01a01", None), ("host", "h0040", "both")}),
+    ),
+    "slow to answer": Case(
+        TREE, planned("parallel", LATENCY), ["lat:h0012:+1us"], frozenset({("host", "h0012", None)})
+    ),
+    "hashed uplink": Case(
+        LEAVES,
+        (f"{STREAM} {ALL} --order serial --samples 1",),
+        ["bw:leaf01=spine00:0.5"],
+        frozenset({("cable", "leaf01=spine00", "both")}),
+    ),
+    "global cable": Case(
+        FLY,
+        planned("serial", LATENCY, STREAM),
+        ["bw:g00r02=g05r01:0.5", "bw:h0007.rx:0.7"],
+        frozenset({("cable", "g00r02=g05r01", "both"), ("host", "h0007", "rx")}),
+    ),
+    "128 hosts": Case(
+        TREE,
+        planned("parallel", LATENCY, STREAM),
+        ["bw:p02e00>p02a02:0.5", "bw:h0100.tx:0.6"],
+        frozenset({("link", "p02e00>p02a02", None), ("host", "h0100", "tx")}),
+        hosts=128,
+    ),
+}
+
+
+def accused(diagnosis: Diagnosis, *states: State) -> set[Part]:
+    return {(f.component, f.name, f.direction) for f in diagnosis.verdict.findings if f.state in states}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_fault_is_named_and_nothing_else(name: str, smpi_engine: Path, tmp_path: Path) -> None:
+    diagnosis = CASES[name].made(tmp_path, smpi_engine)
+    assert accused(diagnosis, State.FAULT) == CASES[name].truth
+    assert accused(diagnosis, State.SUSPECT) == set()
+
+
+@pytest.mark.parametrize(("fabric", "order"), [(TREE, "parallel"), (LEAVES, "parallel"), (FLY, "serial")])
+def test_a_healthy_platform_is_not_accused(fabric: list[str], order: str, smpi_engine: Path, tmp_path: Path) -> None:
+    diagnosis = Case(fabric, planned(order, LATENCY, STREAM)).made(tmp_path, smpi_engine)
+    assert accused(diagnosis, State.FAULT, State.SUSPECT) == set()

@@ -19,6 +19,9 @@ from fablint.model import Routing, Topology
 Index = npt.NDArray[np.int32]
 Shares = npt.NDArray[np.float32]
 
+# A dragonfly's minimal ways cross one cable between groups at most, however many inside them: two of the former cost
+# more than one and two hops on either side. Fat trees have no cables between two declared groups.
+BETWEEN_GROUPS = 5
 UNREACHED = np.iinfo(np.int8).max
 QUERIES = 1 << 18  # whose next hops are looked up at a time
 MAX_HOPS = 16  # of a forwarding table: what is longer goes round in circles
@@ -36,6 +39,7 @@ class Routes:
     ends: Index
     routing: Routing
     hosts: tuple[str, ...]  # in the order of the topology: what `dst_host` counts
+    costs: npt.NDArray[np.int8]  # (L,) of crossing each link: the way that costs least is taken
     _leaves: Index = field(repr=False)  # switches that have hosts
 
     @property
@@ -133,9 +137,14 @@ class Routes:
     def _shortest(self, at: Index, dst: Index) -> npt.NDArray[np.bool_]:
         """(k, degree) which of the switch's links lie on a shortest way to the destination."""
         row = self._row[dst]
-        nearer = self._distance[row, at] - np.int8(1)
-        nearer[(row < 0) | (nearer == UNREACHED - 1)] = -1  # no way: nothing is nearer
-        return np.asarray(self._distance[row[:, None], self._beyond[at]] == nearer[:, None])
+        far = self._distance[row, at]
+        far[(row < 0) | (far == UNREACHED)] = -1  # no way: nothing is nearer
+        return np.asarray(self._distance[row[:, None], self._beyond[at]] == far[:, None] - self._cost[at])
+
+    @cached_property
+    def _cost(self) -> npt.NDArray[np.int8]:
+        """(S, degree) of each link of `_out`."""
+        return np.where(self._out >= 0, self.costs[self._out] if len(self.costs) else 1, 1).astype(np.int8)
 
     @cached_property
     def _beyond(self) -> Index:
@@ -163,18 +172,25 @@ class Routes:
 
     @cached_property
     def _distance(self) -> npt.NDArray[np.int8]:
-        """(switches with hosts, S + 1) links between them, UNREACHED where there is no way, as in the last column."""
+        """(switches with hosts, S + 1) cost of the way, UNREACHED where there is none, as in the last column."""
         size = len(self.switches)
         distance = np.full((self._leaves.size, size + 1), UNREACHED, dtype=np.int8)
         distance[np.arange(self._leaves.size), self._leaves] = 0
-        joined = sparse.csr_matrix(
-            (np.ones(len(self.ends), np.float32), (self.ends[:, 0], self.ends[:, 1])), shape=(size + 1, size + 1)
-        )
-        step = 0
-        while (distance == step).any() and step < UNREACHED - 1:
-            touched = np.asarray((distance == step).astype(np.float32) @ joined) > 0
-            distance[touched & (distance == UNREACHED)] = step + 1
-            step += 1
+        joined = {}
+        for cost in np.unique(self.costs).tolist():
+            a, b = self.ends[self.costs == cost].T
+            joined[cost] = sparse.csr_matrix((np.ones(a.size, np.float32), (a, b)), shape=(size + 1, size + 1))
+        furthest = 0
+        for total in range(1, int(UNREACHED)):
+            if total > furthest + max(joined, default=0):
+                break
+            for cost, links in joined.items():
+                before = distance == total - cost
+                if total >= cost and before.any():
+                    touched = np.asarray(before.astype(np.float32) @ links) > 0
+                    new = touched & (distance > total)
+                    distance[new] = total
+                    furthest = max(furthest, total if new.any() else 0)
         return distance
 
     @cached_property
@@ -224,12 +240,15 @@ def routes_of(topology: Topology) -> Routes:
         if (b, a) not in seen:
             seen.setdefault((a, b))
     ends = np.array([(a, b) for pair in seen for a, b in (pair, pair[::-1])], dtype=np.int32).reshape(-1, 2)
+    group = {code[name]: switch.group for name, switch in topology.switches.items()}
+    apart = [bool(group[a] and group[b] and group[a] != group[b]) for a, b in ends.tolist()]
     used = {code[name] for name in (*topology.host_switch.values(), *topology.nic_switch.values())}
     return Routes(
         tuple(topology.switches),
         ends,
         topology.routing,
         tuple(topology.host_switch),
+        np.where(apart, BETWEEN_GROUPS, 1).astype(np.int8).reshape(-1),
         np.array(sorted(used), dtype=np.int32),
     )
 

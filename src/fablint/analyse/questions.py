@@ -83,6 +83,8 @@ def question_about(case: Conviction, evidence: Evidence, clean: Codes) -> Questi
     component, name = case.part()
     between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.places.switches)
     pairs = _across(case.cells, evidence, clean) if between else _with_others(case, evidence, clean)
+    if between and not len(pairs):  # nobody knows who else crosses it: the same once more
+        pairs = np.unique(np.stack([case.cells[0], evidence.pairs.destination(case.cells)], axis=1), axis=0)[:PAIRS]
     return Question(component, name, pairs)
 
 
@@ -182,7 +184,7 @@ def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> npt.NDArray
     if ways.routes is None or not pairs.size:
         return np.zeros(len(pairs), dtype=bool)
     code = {name: index for index, name in enumerate(ways.routes.switches)}
-    at = np.array([code[name] for name in places.switches], dtype=np.int32)
+    at = np.array([*(code[name] for name in places.switches), -1], dtype=np.int32)  # the last: of switches nobody knows
     hops = ways.routes.hops(at[places.switch[pairs[:, 0]]], at[places.switch[pairs[:, 1]]], places.number[pairs[:, 1]])
     return np.asarray(np.isin(hops, segments).any(axis=1))
 

@@ -79,7 +79,9 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     mutual = not flows.one_way
     ways = ways_of(pairs, places, routes)
-    classes = Classes(places, _loads(flows, pairs, ways), cables_beyond(places, routes))
+    # A stream is as fast over three cables as over one; only the answer to a message comes later.
+    beyond = cables_beyond(places, routes) if flows.row.quantity == "latency" else None
+    classes = Classes(places, _loads(flows, pairs, ways), beyond)
     effects = fit(pairs, classes, ways, settings, mutual=mutual)
     parts = [
         family

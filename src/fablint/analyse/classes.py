@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from fablint.analyse.pairs import Cells, Pairs
 from fablint.analyse.places import Codes, Places
@@ -27,6 +28,9 @@ Mask = npt.NDArray[np.bool_]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
 FEWEST_FREE = 6  # pairs of a host that shared no link, from which the others are not needed
+UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
+LEAST_SHARE = 0.05  # of a pair's messages, that a link counts for
+EXPECTED = np.array([1.05, 1.6, 2.1, 3.1, 4.1, 6.1, 8.1, 12.1, 16.1, 24.1])  # as STEPS, of flows to be expected
 STEPS = np.array([2, 3, 4, 5, 7, 9, 13, 17, 25, 33])  # flows on the busiest link from which a pair is in the next class
 
 
@@ -155,7 +159,9 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
     `concurrent` says of each column of a list whether its pairs were measured at once; `rounds` (n, n) gives the round
     of each cell of a matrix whose rounds were. The two directions of a pair take turns, all lower ranks first.
     """
-    if ways.routes is None or not ways.known_links or not ways.routes.certain:
+    if ways.routes is not None and ways.known_links and ways.routes.routing.kind in UNCERTAIN:
+        return _expected(pairs, ways, concurrent)
+    if ways.routes is None or not ways.known_links:
         return _alone(pairs, concurrent)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
     if pairs.partner is not None:
@@ -179,6 +185,33 @@ def _alone(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
     if pairs.partner is None or concurrent.all() or not concurrent.any():
         return None
     return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
+
+
+def _expected(pairs: Pairs, ways: Ways, concurrent: Mask) -> Loads | None:
+    """Where messages choose their way: steps of the flows to be expected on the busiest link of each pair."""
+    assert ways.routes is not None
+    if pairs.partner is None:
+        return None
+    links, codes = len(ways.routes.ends), ways.codes
+    load = np.zeros(pairs.value.shape, dtype=np.uint8)
+    row, column = np.nonzero((pairs.partner >= 0) & concurrent[None, :])
+    to = pairs.partner[row, column]
+    a, b = ways.switch[row], ways.switch[to]
+    known = (a >= 0) & (b >= 0)
+    row, column, to, a, b = (values[known] for values in (row, column, to, a, b))
+    unique, inverse = np.unique(a * ways.keys + b, return_inverse=True)
+    query, link, share = ways.routes.exposure(codes[unique // ways.keys], codes[unique % ways.keys])
+    crosses = sparse.csr_matrix((share, (query, link)), shape=(unique.size, links))
+    turn = 2 * column + (row < to)
+    for one in np.unique(turn):
+        here = np.flatnonzero(turn == one)
+        pairs_of = np.bincount(inverse[here], minlength=unique.size).astype(np.float32)
+        flows = np.asarray(pairs_of @ crosses).ravel()
+        busiest = np.zeros(unique.size)
+        if query.size:
+            np.maximum.at(busiest, query, np.where(share >= LEAST_SHARE, flows[link], 0.0))
+        load[row[here], column[here]] = np.searchsorted(EXPECTED, busiest[inverse[here]], side="right")
+    return load if load.any() else None
 
 
 def _share(load: Loads, cells: Cells, first: npt.NDArray[np.bool_], ways: Ways, pairs: Pairs) -> None:

@@ -30,6 +30,7 @@ FAR = 0.75  # distances of the quartiles beyond the upper one from which it is f
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
 LARGEST = 4.0  # nats that one pair can bet
 POOL = 8192  # pairs that show what a bet wins by chance
+LEAST_LATE = 1e-4  # of all messages
 EXPOSED = 0.05  # probability from which a pair tells something about a link
 MOST_OVERDISPERSION = 20.0
 MOST_PARTS = 200  # found in one view
@@ -100,36 +101,36 @@ def late_parts(
     settings: Settings,
     *,
     sick: frozenset[str] = frozenset(),
+    free: bool = False,
 ) -> LateParts:
     """Find them. `sick` are switches that were convicted by what starts or ends there: what crosses them is theirs.
 
-    `histograms`: (n, m, buckets) counts, lower edges of the buckets in s; None: one value a pair.
+    `free`: look at pairs only that shared no link. `histograms`: (n, m, buckets) counts, lower edges of the buckets
+    in s; None: one value a pair.
     """
-    tails = count_late(effects, histograms, settings.tolerance)
+    tails = count_late(effects, histograms, settings.tolerance, free=free)
     exposures = _of_parts(routes, places, effects, tails.cells, least=EXPOSED if histograms is not None else 0.0)
     counts = np.bincount(exposures.part, minlength=exposures.parts)
     rejected = counts < FEWEST_VALUES
-    background, spread = _background(effects, tails)
+    bets = _Bets(tails, *_background(effects, tails), exposures)
     for switch in (code for code, name in enumerate(routes.switches) if name in sick):
-        scores, _ = _scores(tails, background, spread, exposures)
         part = len(routes.ends) + switch
-        _explain(background, exposures, part, SHARES_LATE[int(np.argmax(scores[:, part]))])
+        bets.explain(part, int(np.argmax(bets.scores[:, part])))
         rejected[exposures.around(switch)] = True
     bar = float(np.log(len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
     found: list[LatePart] = []
     suspects: list[LatePart] = []
     while len(found) + len(suspects) < MOST_PARTS:
-        scores, gains = _scores(tails, background, spread, exposures)
-        scores[:, rejected] = -np.inf
+        scores = np.where(rejected, -np.inf, bets.scores)
         choice, best = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
         if not scores[choice, best] >= SPEAKS:
             break
         rejected[best] = True
-        case = _examine(best, choice, scores, gains[choice], exposures, tails)
+        case = _examine(best, choice, bets)
         if case is None:
             continue
         (found if case.log_e >= bar else suspects).append(case)
-        _explain(background, exposures, best, SHARES_LATE[choice])
+        bets.explain(best, choice)
         if case.is_switch:
             rejected[exposures.around(case.number)] = True
     exposed = counts[: len(routes.ends)]
@@ -159,16 +160,15 @@ def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *,
     return _Exposures(routes, cell[known], part[known], chance[known])
 
 
-def _explain(background: Floats, exposures: _Exposures, part: int, late: float) -> None:
-    """Messages that this part makes late are expected from now on."""
-    mine = exposures.part == part
-    np.add.at(background, exposures.cell[mine], exposures.share[mine] * late)
-
-
-def count_late(effects: Effects, histograms: tuple[Histograms, Floats] | None, tolerance: float) -> Tails:
+def count_late(
+    effects: Effects, histograms: tuple[Histograms, Floats] | None, tolerance: float, *, free: bool = False
+) -> Tails:
     """Messages per cell that are late, relative to what the pair's class and ends make usual."""
     pairs = effects.residual
-    row, column = np.nonzero(~np.isnan(pairs.value))
+    looked = ~np.isnan(pairs.value)
+    if free and effects.telling is not None:
+        looked &= effects.telling
+    row, column = np.nonzero(looked)
     cells = (row, column)
     most = effects.host_tolerance
     to = pairs.destination(cells)
@@ -248,10 +248,13 @@ def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
     """(k,) share of late messages that the ends of each cell explain, and how much more than Poisson it scatters."""
     pairs = effects.residual
     rate = tails.late / np.maximum(tails.messages, 1)
-    common = float(np.mean(np.sort(rate)[: max(1, int(0.9 * rate.size))])) if rate.size else 0.0
-    common = max(common, float(np.mean(rate)) / 2 if rate.size else 0.0, 1e-4)
+    common = np.full(rate.size, LEAST_LATE)
+    classes = effects.classes.of_cells(pairs, tails.cells)
+    for code in np.unique(classes):  # pairs that collide more are late more often
+        own = np.sort(rate[classes == code])
+        common[classes == code] = max(np.mean(own[: max(1, int(0.9 * own.size))]), np.mean(own) / 2, LEAST_LATE)
     to = pairs.destination(tails.cells)
-    extra = [_median_beyond(codes, rate, pairs.ranks, common) for codes in (tails.cells[0], to)]
+    extra = [_median_beyond(codes, rate - common, pairs.ranks) for codes in (tails.cells[0], to)]
     background = common + extra[0][tails.cells[0]] + extra[1][to]
     expected = background * tails.messages
     calm = rate <= np.quantile(rate, 0.95) if rate.size else np.zeros(0, dtype=bool)
@@ -259,43 +262,70 @@ def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
     return background, float(np.clip(np.mean(ratio) if ratio.size else 1.0, 1.0, MOST_OVERDISPERSION))
 
 
-def _median_beyond(codes: Codes, rate: Floats, ranks: int, common: float) -> Floats:
-    """(n,) how much the median rate of each rank's cells is beyond the common one."""
+def _median_beyond(codes: Codes, rate: Floats, ranks: int) -> Floats:
+    """(n,) how much the median of each rank's cells is beyond 0."""
     order = np.lexsort((rate, codes))
     count = np.bincount(codes, minlength=ranks)
     first = np.cumsum(count) - count
     middle = rate[order][np.minimum(first + count // 2, max(0, rate.size - 1))] if rate.size else np.zeros(ranks)
-    return np.where(count >= 3, np.maximum(middle - common, 0.0), 0.0)
+    return np.where(count >= 3, np.maximum(middle, 0.0), 0.0)
 
 
-def _scores(tails: Tails, background: Floats, spread: float, exposures: _Exposures) -> tuple[Floats, list[Floats]]:
-    """(shares tried, parts) evidence in nats, and the gain of each entry."""
-    scores, gains = np.zeros((len(SHARES_LATE), exposures.parts)), []
-    some = _some(tails.late.size)
-    pool = (tails.late[some], tails.messages[some], background[some])
-    at = exposures.cell
-    for index, tried in enumerate(SHARES_LATE):
-        more = exposures.share * tried
-        gain = _bet(tails.late[at], tails.messages[at], background[at], more, spread)
-        # What the same bet wins on the pool of all pairs is taken off: then it is an e-value whatever the noise is.
+class _Bets:
+    """What every pair bets on every part that its messages may cross, for each share of late messages that is tried."""
+
+    def __init__(self, tails: Tails, background: Floats, spread: float, exposures: _Exposures) -> None:
+        """Bet on everything."""
+        self.tails, self.background, self.spread, self.exposures = tails, background, spread, exposures
+        self.by_cell = np.argsort(exposures.cell, kind="stable")
+        self.first = np.searchsorted(exposures.cell[self.by_cell], np.arange(tails.late.size + 1))
+        some = _some(tails.late.size)
+        pool = (tails.late[some], tails.messages[some], background[some])
+        self.won = [self._won(exposures.share * tried, pool) for tried in SHARES_LATE]
+        every = np.arange(exposures.cell.size)
+        self.gains = [self._bet(every, index) for index in range(len(SHARES_LATE))]
+        self.scores = np.stack(
+            [np.bincount(exposures.part, weights=gain, minlength=exposures.parts) for gain in self.gains]
+        )
+
+    def _won(self, more: Floats, pool: tuple[Floats, Floats, Floats]) -> Floats:
+        """Log of what each bet wins on the pool of all pairs: taken off, it is an e-value whatever the noise is."""
+        if not more.size:
+            return more
         level, inverse = np.unique(np.round(2 * np.log2(more)), return_inverse=True)
-        won = [np.log(np.mean(np.exp(_bet(*pool, np.array([2 ** (one / 2)]), spread)))) for one in level]
-        gain -= np.maximum(np.array(won), 0.0)[inverse] if level.size else 0.0
-        gains.append(gain)
-        scores[index] = np.bincount(exposures.part, weights=gain, minlength=exposures.parts)
-    return scores, gains
+        won = [np.log(np.mean(np.exp(_ratio(*pool, np.array([2 ** (one / 2)]), self.spread)))) for one in level]
+        return np.asarray(np.maximum(np.array(won), 0.0)[inverse])
+
+    def _bet(self, entries: Codes, index: int) -> Floats:
+        cell = self.exposures.cell[entries]
+        more = self.exposures.share[entries] * SHARES_LATE[index]
+        late, messages, usual = self.tails.late[cell], self.tails.messages[cell], self.background[cell]
+        return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.won[index][entries])
+
+    def explain(self, part: int, index: int) -> None:
+        """Messages that this part makes late are expected from now on: the bets of its pairs change."""
+        mine = self.exposures.part == part
+        cells = self.exposures.cell[mine]
+        np.add.at(self.background, cells, self.exposures.share[mine] * SHARES_LATE[index])
+        touched = np.unique(cells)
+        entries = np.concatenate(
+            [self.by_cell[self.first[cell] : self.first[cell + 1]] for cell in touched] or [np.empty(0, np.int64)]
+        )
+        for number, gain in enumerate(self.gains):
+            new = self._bet(entries, number)
+            np.add.at(self.scores[number], self.exposures.part[entries], new - gain[entries])
+            gain[entries] = new
 
 
-def _bet(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: float) -> Floats:
+def _ratio(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: float) -> Floats:
     """Log-likelihood ratio of so many late messages with `more` of them than usual, bounded."""
     ratio = (late * np.log1p(more / usual) - messages * more) / spread
     return np.asarray(np.clip(ratio, -LARGEST, LARGEST))
 
 
-def _examine(
-    part: int, choice: int, scores: Floats, gain: Floats, exposures: _Exposures, tails: Tails
-) -> LatePart | None:
+def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
     """Do enough of the pairs that may cross it show it, and of a switch most of its links?"""
+    exposures, tails, scores = bets.exposures, bets.tails, bets.scores
     links = len(exposures.routes.ends)
     if part >= links:
         own = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
@@ -303,7 +333,7 @@ def _examine(
         if told.size < FEWEST_LINKS or np.mean(scores[choice, told] > 0) < SHARED_BY:
             return None
     mine = exposures.part == part
-    positive = gain[mine] > 0
+    positive = bets.gains[choice][mine] > 0
     at = exposures.cell[mine]
     if np.count_nonzero(positive) < FEWEST_VALUES:
         return None

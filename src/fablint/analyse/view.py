@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse import confounders
-from fablint.analyse.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
+from fablint.analyse.classes import SMALLEST_SHARED, UNCERTAIN, Classes, cables_beyond, loads
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
 from fablint.analyse.exposure import LatePart, late_parts
@@ -31,7 +31,6 @@ from fablint.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
 HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
-UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
 FEWEST_SHARED = 3  # pairs of a culprit, alone and among others, from which these are compared
 MOST_SUSPICIONS = 100
 STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
@@ -111,7 +110,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
             effects = without(effects, evidence.gain == 0)
         if routes is not None and routes.routing.kind in UNCERTAIN:
             sick = frozenset(case.name for case in convictions if case.kind == "switch")
-            late = late_parts(routes, places, effects, flows.histograms, settings, sick=sick)
+            late = late_parts(routes, places, effects, flows.histograms, settings, sick=sick, free=True)
             crossed = late.exposed
             convictions += [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.found]
             for case in late.found:

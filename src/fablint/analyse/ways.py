@@ -7,7 +7,7 @@ two switches. Ways keep evidence small: a matrix of n x n pairs has switches x h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,7 @@ class Ways:
     keys: int  # how many different ones there are
     listed: npt.NDArray[np.int64] | None  # sorted codes of the ways; None: all possible ones
     cells: Index | None  # (n, m) way of each cell of a list of rounds
+    codes: Index = field(default_factory=lambda: np.empty(0, np.int32))  # of the run's switches among the routes'
 
     @property
     def symmetric(self) -> bool:
@@ -125,7 +126,12 @@ def ways_of(pairs: Pairs, places: Places, routes: Routes | None) -> Ways:
             cells, codes = np.where(cells == 0, codes.size - 1, cells - 1).astype(np.int32), codes[1:]
         listed = codes
     segments, links, count = _segments(codes, key, keys, places, routes)
-    return Ways(routes, segments, links, count, switch, key, keys, listed, cells)
+    return Ways(routes, segments, links, count, switch, key, keys, listed, cells, _codes(places, routes))
+
+
+def _codes(places: Places, routes: Routes | None) -> Index:
+    """(S,) the run's switches as those of the routes."""
+    return codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
 
 
 def _nowhere(pairs: Pairs) -> Index | None:
@@ -154,7 +160,7 @@ def _segments(
     hops = np.full((codes.size, 0), -1, dtype=np.int32)
     if routes is not None:
         links = len(routes.ends)
-        code = codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)})
+        code = _codes(places, routes)
         hops = routes.hops(code[start], np.where(end < 0, -1, code[end]), host)
     hops = hops if hops.shape[1] else np.full((codes.size, 1), -1, dtype=np.int32)
     unknown = (hops[:, 0] < 0) & (start != end) & (end >= 0)

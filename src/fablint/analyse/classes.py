@@ -160,7 +160,7 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
     of each cell of a matrix whose rounds were. The two directions of a pair take turns, all lower ranks first.
     """
     if ways.routes is not None and ways.known_links and ways.routes.routing.kind in UNCERTAIN:
-        return _expected(pairs, ways, concurrent)
+        return _expected(pairs, ways, concurrent, rounds)
     if ways.routes is None or not ways.known_links:
         return _alone(pairs, concurrent)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
@@ -187,31 +187,43 @@ def _alone(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
     return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
 
 
-def _expected(pairs: Pairs, ways: Ways, concurrent: Mask) -> Loads | None:
-    """Where messages choose their way: steps of the flows to be expected on the busiest link of each pair."""
+def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) -> Loads | None:
+    """Where messages choose their way: steps of the flows to be expected on the busiest link of each pair.
+
+    Pairs that were measured at once with ends that the topology does not know get the last step.
+    """
     assert ways.routes is not None
-    if pairs.partner is None:
-        return None
-    links, codes = len(ways.routes.ends), ways.codes
+    cells, turn = _turns(pairs, concurrent, rounds)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
-    row, column = np.nonzero((pairs.partner >= 0) & concurrent[None, :])
-    to = pairs.partner[row, column]
-    a, b = ways.switch[row], ways.switch[to]
+    a, b = ways.switch[cells[0]], ways.switch[pairs.destination(cells)]
     known = (a >= 0) & (b >= 0)
-    row, column, to, a, b = (values[known] for values in (row, column, to, a, b))
+    load[cells[0][~known], cells[1][~known]] = len(STEPS)
+    row, column, turn, a, b = (values[known] for values in (*cells, turn, a, b))
     unique, inverse = np.unique(a * ways.keys + b, return_inverse=True)
+    codes = ways.codes
     query, link, share = ways.routes.exposure(codes[unique // ways.keys], codes[unique % ways.keys])
-    crosses = sparse.csr_matrix((share, (query, link)), shape=(unique.size, links))
-    turn = 2 * column + (row < to)
-    for one in np.unique(turn):
-        here = np.flatnonzero(turn == one)
-        pairs_of = np.bincount(inverse[here], minlength=unique.size).astype(np.float32)
-        flows = np.asarray(pairs_of @ crosses).ravel()
+    crosses = sparse.csr_matrix((share, (query, link)), shape=(unique.size, len(ways.routes.ends)))
+    order = np.argsort(turn, kind="stable")
+    bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))
+    for first, last in pairwise(bounds.tolist()):
+        here = order[first:last]
+        flows = np.bincount(inverse[here], minlength=unique.size).astype(np.float32) @ crosses
         busiest = np.zeros(unique.size)
-        if query.size:
-            np.maximum.at(busiest, query, np.where(share >= LEAST_SHARE, flows[link], 0.0))
+        np.maximum.at(busiest, query, np.where(share >= LEAST_SHARE, np.asarray(flows).ravel()[link], 0.0))
         load[row[here], column[here]] = np.searchsorted(EXPECTED, busiest[inverse[here]], side="right")
     return load if load.any() else None
+
+
+def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells, Codes]:
+    """Cells that were measured at once with others, and a number that those have in common that were so together."""
+    if pairs.partner is not None:
+        row, column = np.nonzero((pairs.partner >= 0) & concurrent[None, :])
+        return (row, column), 2 * column + (row < pairs.partner[row, column])
+    if rounds is None:
+        empty = np.empty(0, dtype=np.int64)
+        return (empty, empty), empty
+    row, column = np.nonzero(rounds >= 0)
+    return (row, column), 2 * rounds[row, column].astype(np.int64) + (row < column)
 
 
 def _share(load: Loads, cells: Cells, first: npt.NDArray[np.bool_], ways: Ways, pairs: Pairs) -> None:

@@ -48,7 +48,8 @@ _planned: dict[tuple[object, ...], Sequence[np.ndarray]] = {}
 
 def rounds_of(fabric: Fabric, seed: int = 1) -> Sequence[np.ndarray]:
     """The rounds that a check of the fabric plans; the same each time."""
-    key = (fabric.topology.source, fabric.hosts, fabric.topology.routing.kind, seed)
+    routing = fabric.topology.routing
+    key = (fabric.topology.source, fabric.hosts, routing.kind, routing.minimal_share, seed)
     if key not in _planned:
         _planned[key] = _plan(fabric, seed)
     return _planned[key]

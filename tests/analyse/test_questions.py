@@ -1,0 +1,176 @@
+"""What is proposed to be measured next decides about the part that it asks about."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from analyse_cases import attributed, named
+from fabric_cases import (
+    BIG,
+    DEEP,
+    FABRICS,
+    NOISES,
+    ROUND_TRIP,
+    STREAM,
+    checked,
+    findings,
+    rounds_of,
+    sick,
+    thinned,
+)
+
+from fablint.analyse import diagnose
+from fablint.model import Diagnosis, Question, Run, State
+from fablint.simulate import Fabric, Fault, Noise, SimulatedRow, fat_tree, random_faults
+
+SMALL = fat_tree(8, 2)
+
+
+def asked(run: Run, fabric: Fabric) -> Diagnosis:
+    return diagnose(run, fabric.topology)
+
+
+def crosses(fabric: Fabric, name: str, pairs: np.ndarray) -> np.ndarray:
+    """(k,) which pairs' messages cross a link, or either direction of a cable."""
+    at, names = fabric.port_switch, fabric.routes.names
+    links = [names.index(name)] if ">" in name else [names.index(name.replace("=", ">"))]
+    links += [links[0] ^ 1] if "=" in name else []
+    return np.isin(fabric.routes.hops(at[pairs[:, 0]], at[pairs[:, 1]], pairs[:, 1] // fabric.rails), links).any(axis=1)
+
+
+def assert_sound(question: Question, fabric: Fabric, *, ways: bool) -> None:
+    """`ways`: do these pairs have to cross the link in question?"""
+    pairs = question.pairs
+    assert pairs.ndim == 2
+    assert pairs.shape[1] == 2
+    assert len(pairs) > 0
+    assert 0 <= pairs.min() <= pairs.max() < len(fabric.hosts) * fabric.rails
+    host = pairs // fabric.rails
+    assert (host[:, 0] != host[:, 1]).all()
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    if question.component == "host":
+        assert (np.array(fabric.hosts)[host] == question.name).any(axis=1).all()
+    if question.component in ("link", "cable") and ways:
+        assert crosses(fabric, question.name, pairs).all()
+
+
+def splits(question: Question, diagnosis: Diagnosis) -> bool:
+    """Is it about a culprit that others are in series with? Its pairs then cross some of them."""
+    return any(
+        finding.name == question.name and any(name.startswith(("link", "host")) for name in finding.alternatives)
+        for finding in findings(diagnosis.verdict.findings, State.FAULT)
+    )
+
+
+def all_of(diagnosis: Diagnosis) -> list[Question]:
+    return [*diagnosis.questions, *diagnosis.retests]
+
+
+@pytest.mark.parametrize("kernel", ["bandwidth", "latency"])
+@pytest.mark.parametrize("noise", NOISES)
+def test_every_pair_crosses_what_it_is_asked_about(noise: str, kernel: str) -> None:
+    components = set()
+    for seed in range(3):
+        for fabric in (SMALL, DEEP):
+            faults = random_faults(fabric, 2, np.random.default_rng(seed), rounds=rounds_of(fabric))
+            run = checked(
+                sick(fabric, *faults, noise=Noise(noise), seed=seed), STREAM if kernel == "bandwidth" else ROUND_TRIP
+            )
+            for share in (0.0, 0.5):
+                diagnosis = asked(thinned(run, share, seed), fabric)
+                for question in all_of(diagnosis):
+                    components.add(question.component)
+                    one_way = kernel == "bandwidth"  # a round trip crosses the way back as well
+                    assert_sound(question, fabric, ways=one_way and not splits(question, diagnosis))
+    assert {"host", "link"} <= components or kernel == "latency"
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_no_question_is_out_of_place_on_any_fabric(name: str) -> None:
+    fabric = FABRICS[name]
+    rng, ranks = np.random.default_rng(2), fabric.rails
+    faults = random_faults(fabric, 2, rng, rounds=rounds_of(fabric), ranks_per_host=ranks)
+    for seed in range(2):
+        run = thinned(checked(sick(fabric, *faults, seed=seed)), 0.3, seed)
+        diagnosis = asked(run, fabric)
+        for question in all_of(diagnosis):
+            assert_sound(question, fabric, ways=name in ("tree", "deep") and not splits(question, diagnosis))
+
+
+def test_an_open_part_is_asked_about_and_a_convicted_one_can_be_retested() -> None:
+    run = checked(sick(SMALL, Fault("host", "h21", bandwidth_factor=0.7)))
+    diagnosis = asked(run, SMALL)
+    assert named(diagnosis) == {("host", "h21", "both")}
+    assert ("host", "h21") in {(question.component, question.name) for question in diagnosis.retests}
+    thin = asked(thinned(run, 0.85, 3), SMALL)
+    open_ = {question.name for question in thin.questions}
+    assert "h21" in open_ or named(thin) == {("host", "h21", "both")}
+
+
+def test_a_suspect_has_a_question() -> None:
+    """Links that nine pairs cross, with heavy tails: not enough to convict, too much to be quiet about."""
+    found = 0
+    for seed in range(3):
+        faults = random_faults(BIG, 12, np.random.default_rng(seed), 0.2, rounds=rounds_of(BIG))
+        diagnosis = asked(checked(sick(BIG, *faults, noise=Noise("lognormal"), seed=seed)), BIG)
+        suspects = {
+            (one.component, one.name)
+            for one in findings(diagnosis.verdict.findings, State.SUSPECT)
+            if one.component in ("link", "cable")
+        }
+        found += len(suspects)
+        assert suspects <= {(question.component, question.name) for question in diagnosis.questions}
+    assert found > 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "members"),
+    [
+        (Fault("host", "h21", "rx", bandwidth_factor=0.6), ("h21", "spine5>leaf2")),
+        (Fault("link", "spine5>leaf2", bandwidth_factor=0.6), ("h21", "spine5>leaf2")),
+    ],
+    ids=["host", "link"],
+)
+def test_what_splits_a_class_crosses_some_of_it_and_not_all(fault: Fault, members: tuple[str, str]) -> None:
+    at, host = SMALL.port_switch, SMALL.hosts.index("h21")
+    rounds = [pairs[(at[pairs[:, 0]] != at[pairs[:, 1]]) | (pairs != host).all(axis=1)] for pairs in rounds_of(SMALL)]
+    fabric = sick(SMALL, fault)
+    run = fabric.measure(rounds, [STREAM])
+    diagnosis = asked(run, SMALL)
+    (culprit,) = {name for _, name, _ in named(diagnosis)}
+    (question,) = [one for one in diagnosis.questions if one.name == culprit]
+    into = question.pairs[:, 1] == host
+    across = crosses(SMALL, members[1], question.pairs)
+    assert ((into | across) & ~(into & across)).all()
+    assert {culprit} <= set(members)
+    # Measured, they decide.
+    again = fabric.extended(run, [pair[None, :] for pair in question.pairs])
+    assert {name for _, name, _ in named(asked(again, SMALL))} == {fault.name}
+
+
+def test_a_link_that_is_known_by_its_late_pairs_only_is_measured_by_them_again() -> None:
+    hashed = FABRICS["hashed"]
+    fabric = sick(hashed, Fault("link", "leaf0>spine3", bandwidth_factor=0.5))
+    diagnosis = asked(fabric.measure(None, [SimulatedRow("bandwidth", (1 << 20,), "serial")]), hashed)
+    ((_, name, _),) = named(diagnosis)
+    (question,) = [one for one in diagnosis.retests if one.name == name]
+    assert_sound(question, hashed, ways=False)
+    assert (hashed.port_switch[question.pairs[:, 0]] == hashed.switch_codes["leaf0"]).all()
+
+
+def test_hosts_that_the_topology_does_not_know_split_no_class() -> None:
+    """h21 is told from its only way in by its neighbours, of which nobody knows two."""
+    fabric = sick(SMALL, Fault("host", "h21", "rx", bandwidth_factor=0.6))
+    host = SMALL.hosts.index("h21")
+    at = SMALL.port_switch
+    rounds = [pairs[(at[pairs[:, 0]] != at[pairs[:, 1]]) | (pairs != host).all(axis=1)] for pairs in rounds_of(SMALL)]
+    run = fabric.measure(rounds, [STREAM])
+    strange = {f"h{index}" for index in (0, 1, 8, 16, 17, 40, 63)}
+    hosts = [f"x{name}" if name in strange else name for name in run.hosts]
+    diagnosis = asked(attributed(run, hosts=hosts), SMALL)
+    assert any("the topology does not name" in note for note in diagnosis.verdict.notes)
+    (question,) = [one for one in diagnosis.questions if one.name in ("h21", "spine5>leaf2")]
+    unknown = np.isin(question.pairs, [SMALL.hosts.index(f"h{int(name[1:]):02d}") for name in strange])
+    across = crosses(SMALL, "spine5>leaf2", question.pairs)
+    into = question.pairs[:, 1] == host
+    assert (into & ~across)[~unknown.any(axis=1)].all()

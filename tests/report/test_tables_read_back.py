@@ -94,7 +94,6 @@ def test_latency_test_is_read_as_many_tables():
     parsed = parse_osu(render_table(run_of(made), "latency_test", Options()).text)
     assert [table.column("Latency (us)") for table in parsed.tables] == [(1.0, 3.0), (2.0, 4.0)]
     assert [parsed.launches[table.launch].hosts for table in parsed.tables] == [("n0", "n1"), ("n0", "n2")]
-    assert not parsed.foreign
 
 
 @settings(deadline=None, max_examples=40)

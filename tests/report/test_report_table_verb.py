@@ -54,7 +54,10 @@ def test_the_same_figures_as_json(run, capsys):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--table", "osu", "-o", "x.html"], "--table prints a table: -o, --topology and --findings belong to the page"),
+        (
+            ["--table", "osu", "-o", "x.html"],
+            "--table prints a table: -o, --topology and --findings belong to the page",
+        ),
         (["--table", "osu", "--slowest", "2"], "table osu has no use for --slowest: leave it out"),
         (["--table", "osu", "--row", "far"], "the run has no row 'far': choose from near, wide"),
         (["--table", "bisection"], "table bisection needs a row of the pattern bisection"),

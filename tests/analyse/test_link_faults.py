@@ -155,3 +155,14 @@ def test_a_link_in_the_middle_of_a_tree_is_found_by_all_that_cross_it() -> None:
     verdict = diagnose(simulate(mesh, faults=faults), tree).verdict
     fault = [(f.component, f.name) for f in verdict.findings if f.state is State.FAULT]
     assert fault == [("link", "t0>t1")]
+
+
+@pytest.mark.parametrize("added", [0.3e-6, 1e-6])
+def test_a_slow_spine_is_not_taken_for_the_hosts_behind_it(added: float) -> None:
+    """All that a twelfth of the hosts send or receive far away crosses it."""
+    tree = fat_tree(12, 2)
+    run = SimulatedFabric(tree, (Fault("switch", "spine03", added_latency_s=added),)).measure(
+        None, [SimulatedRow("latency", (8,))]
+    )
+    faults = {f.name for f in diagnose(run, tree.topology).verdict.findings if f.state is State.FAULT}
+    assert faults == {"spine03"}

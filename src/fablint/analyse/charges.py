@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from fablint.analyse.culprits import Conviction
 from fablint.analyse.places import Codes, Places
+from fablint.analyse.rivals import Rival
 from fablint.analyse.slopes import explain
 from fablint.analyse.view import Judged
 from fablint.analyse.words import NEXT_STEP, conviction_text, counted, fold, relative, view_text
@@ -49,7 +50,7 @@ def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> 
         state=state,
         component=component,
         name=name,
-        direction=direction if component != "link" else None,
+        direction=direction if _has_sides(component, name, places) else None,
         quantity=view.quantity,
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
@@ -58,6 +59,11 @@ def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> 
         log10_odds=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
         next_step=_next_step(state, component, name),
     )
+
+
+def _has_sides(component: Component, name: str, places: Places) -> bool:
+    """Does the part send and receive? A link has one direction by its name, a switch without hosts none."""
+    return component != "link" and (component != "switch" or name in places.switches)
 
 
 def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
@@ -93,10 +99,21 @@ def _only_at_once(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
 
 def _common_rivals(charges: list[Charge]) -> tuple[str, ...]:
     """Parts that no view tells from the culprit: pairs that one view has and another has not split a class."""
-    common = list(charges[0][1].rivals.names)
-    for _, conviction in charges[1:]:
-        common = [name for name in common if name in conviction.rivals.names]
-    return tuple(common)
+    by_view: dict[int, list[Rival]] = defaultdict(list)
+    for view, conviction in charges:  # both links of a cable may be convicted by themselves
+        by_view[id(view)] += conviction.rivals.all
+    first, *others = ([*_both_ways(rivals)] for rivals in by_view.values())
+    return tuple(name for name in dict.fromkeys(first) if all(name in names for names in others))
+
+
+def _both_ways(rivals: Sequence[Rival]) -> Iterator[str]:
+    """Their names; of both links of a cable the cable's."""
+    there = {rival.number: rival.name for rival in rivals if rival.component == "link"}
+    for rival in rivals:
+        if rival.component != "link" or rival.number ^ 1 not in there:
+            yield rival.name
+        elif rival.number % 2 == 0:
+            yield rival.name.replace("link ", "cable ").replace(">", "=")
 
 
 def _state(charges: list[Charge], places: Places) -> State:

@@ -7,7 +7,7 @@ A part is convicted when its e-value exceeds (number of parts and views) / alpha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -18,13 +18,14 @@ from fablint.analyse.fit import Effects
 from fablint.analyse.pairs import Cells, Values
 from fablint.analyse.parts import Endpoints, Family, Kind
 from fablint.analyse.places import Codes
-from fablint.analyse.quantiles import FEWEST_VALUES, interval_ranks
+from fablint.analyse.quantiles import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.rivals import Rival, Rivals, rival, rivals_of
 from fablint.analyse.settings import Settings
 from fablint.model import Component, Direction
 
 SHARED_BY = 0.6  # of a switch's hosts or a link's users must be slow, else it is not the switch or the link
 EACH_SIDE = 0.25  # of the evidence that convicts both sides together
+SMALL_RUN = 1 << 20  # cells, up to which all ends are fitted again without those of a link
 FEW_ENDS = 64  # of a link
 USERS = 3  # from which that can be said
 
@@ -215,27 +216,49 @@ def _loss(family: Family, part: int, sides: Sequence[int], cells: Cells, effects
 def _elsewhere(effects: Effects, cells: Cells, side: int) -> Values:
     """(k,) the tolerated effect of each cell's sender (side 0) or receiver.
 
-    Where a link serves few ends, most of what these send or receive crosses it, and what is the link's would be taken
-    for theirs: their effect is then that of their other pairs.
+    Much of what an end sends or receives may cross the link, and what is the link's would be taken for the end's: its
+    effect is that of its other pairs. Of a large run only where the link serves few ends.
     """
     pairs, most = effects.residual, effects.host_tolerance
     ends = cells[0] if side == 0 else pairs.destination(cells)
     known, partner = (effects.sent, effects.received) if side == 0 else (effects.received, effects.sent)
-    effect = known.copy()
-    few = np.unique(ends)
-    if few.size <= FEW_ENDS:
-        width = pairs.value.shape[1]
-        crossing = cells[0] * width + cells[1]
-        for end in few:
-            other = pairs.cells_from(np.array([end])) if side == 0 else pairs.cells_to(np.array([end]))
-            off = ~np.isin(other[0] * width + other[1], crossing) & ~np.isnan(pairs.value[other])
-            if effects.telling is not None:
-                off &= effects.telling[other]
-            beyond = (other[0][off], other[1][off])
-            across = pairs.destination(beyond) if side == 0 else beyond[0]
-            left = pairs.value[beyond] - np.clip(partner, -most, most)[across]
-            effect[end] = float(np.median(left)) if left.size else 0.0
-    return np.clip(effect, -most, most)[ends]
+    if pairs.value.size <= SMALL_RUN:
+        effect = _of_other_pairs(effects, cells, side)
+    elif np.unique(ends).size <= FEW_ENDS:
+        effect = known.copy()
+        for end in np.unique(ends):
+            effect[end] = _of_others(effects, cells, int(end), side, np.clip(partner, -most, most))
+    else:
+        effect = known
+    return np.asarray(np.clip(effect, -most, most)[ends], dtype=np.float32)
+
+
+def _of_other_pairs(effects: Effects, cells: Cells, side: int) -> Values:
+    """(n,) effect of each rank as sender or receiver without these cells, 0 where it has no others."""
+    pairs, most = effects.residual, effects.host_tolerance
+    value = pairs.value.copy()
+    value[cells] = np.nan
+    if effects.telling is not None:
+        value[~effects.telling] = np.nan
+    others = replace(pairs, value=value)
+    every = slice(0, pairs.ranks)
+    partner = np.clip(effects.received if side == 0 else effects.sent, -most, most)
+    left = (others.sent(every) if side == 0 else others.received(every)) - partner[pairs.partners(every)]
+    return np.asarray(np.nan_to_num(row_medians(left)[1]), dtype=np.float32)
+
+
+def _of_others(effects: Effects, cells: Cells, end: int, side: int, partner: Values) -> float:
+    """The same for one rank."""
+    pairs = effects.residual
+    width = pairs.value.shape[1]
+    own = np.array([end])
+    row, column = pairs.cells_from(own) if side == 0 else pairs.cells_to(own)
+    off = ~np.isin(row * width + column, cells[0] * width + cells[1]) & ~np.isnan(pairs.value[row, column])
+    if effects.telling is not None:
+        off &= effects.telling[row, column]
+    beyond = (row[off], column[off])
+    across = pairs.destination(beyond) if side == 0 else beyond[0]
+    return float(np.median(pairs.value[beyond] - partner[across])) if across.size else 0.0
 
 
 def _own(family: Family, side: int, cells: Cells, evidence: Evidence) -> bool:

@@ -258,6 +258,8 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
         if topology.cables and "cable" not in compared:
             notes.append("too few cables between switches to compare them with each other")
     notes += _contention(judged)
+    if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in judged):
+        notes.append("adaptive routing: links are judged by rows with --histogram, of which there is none")
     if judged and not any(view.one_way for view in judged) and len(places.hosts) > 1:
         notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
     return notes

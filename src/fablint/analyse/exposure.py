@@ -63,6 +63,7 @@ class LatePart:
     pairs: int  # exposed to it
     slow: int  # of these, with more late messages than their ends explain
     cells: Cells  # exposed to it and late
+    same: Codes  # other links that the same messages cross as likely: one class
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,14 @@ def late_parts(
     settings: Settings,
     *,
     sick: frozenset[str] = frozenset(),
-    free: bool = False,
+    only: npt.NDArray[np.bool_] | None = None,
 ) -> LateParts:
     """Find them. `sick` are switches that were convicted by what starts or ends there: what crosses them is theirs.
 
-    `free`: look at pairs only that shared no link. `histograms`: (n, m, buckets) counts, lower edges of the buckets
+    `only`: (n, m) cells to look at, None: all. `histograms`: (n, m, buckets) counts, lower edges of the buckets
     in s; None: one value a pair.
     """
-    tails = count_late(effects, histograms, settings.tolerance, free=free)
+    tails = count_late(effects, histograms, settings.tolerance, only)
     exposures = _of_parts(routes, places, effects, tails.cells, least=EXPOSED if histograms is not None else 0.0)
     counts = np.bincount(exposures.part, minlength=exposures.parts)
     rejected = counts < FEWEST_VALUES
@@ -161,13 +162,13 @@ def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *,
 
 
 def count_late(
-    effects: Effects, histograms: tuple[Histograms, Floats] | None, tolerance: float, *, free: bool = False
+    effects: Effects, histograms: tuple[Histograms, Floats] | None, tolerance: float, only: npt.NDArray[np.bool_] | None
 ) -> Tails:
     """Messages per cell that are late, relative to what the pair's class and ends make usual."""
     pairs = effects.residual
     looked = ~np.isnan(pairs.value)
-    if free and effects.telling is not None:
-        looked &= effects.telling
+    if only is not None:
+        looked &= only
     row, column = np.nonzero(looked)
     cells = (row, column)
     most = effects.host_tolerance
@@ -284,6 +285,11 @@ class _Bets:
         self.won = [self._won(exposures.share * tried, pool) for tried in SHARES_LATE]
         every = np.arange(exposures.cell.size)
         self.gains = [self._bet(every, index) for index in range(len(SHARES_LATE))]
+        # Parts to which the same pairs are exposed in the same way have the same sum of random numbers.
+        weights = exposures.share * np.random.default_rng(1).random(tails.late.size)[exposures.cell]
+        self.signature: Floats = np.bincount(exposures.part, weights=weights, minlength=exposures.parts).astype(
+            np.float64
+        )
         self.scores = np.stack(
             [np.bincount(exposures.part, weights=gain, minlength=exposures.parts) for gain in self.gains]
         )
@@ -323,6 +329,13 @@ def _ratio(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: 
     return np.asarray(np.clip(ratio, -LARGEST, LARGEST))
 
 
+def _alike(link: int, signature: Floats) -> Codes:
+    """Other links with the same exposures."""
+    alike = np.flatnonzero(np.isclose(signature, signature[link], rtol=1e-6, atol=0))
+    others: Codes = alike[alike != link].astype(np.int64)
+    return others
+
+
 def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
     """Do enough of the pairs that may cross it show it, and of a switch most of its links?"""
     exposures, tails, scores = bets.exposures, bets.tails, bets.scores
@@ -348,4 +361,5 @@ def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
         pairs=at.size,
         slow=int(np.count_nonzero(positive)),
         cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
+        same=_alike(part, bets.signature[:links]) if part < links else np.empty(0, dtype=np.int64),
     )

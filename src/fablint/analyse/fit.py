@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fablint.analyse.classes import Classes
 from fablint.analyse.pairs import Cells, Pairs, Values
-from fablint.analyse.places import Codes
+from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd, row_medians
 from fablint.analyse.settings import Settings
 from fablint.analyse.ways import Ways
@@ -27,6 +27,7 @@ PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
 FEW_PARTS = 5  # so many parts have their spread doubled
 FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
+FEWEST_STRANGERS = 3  # hosts that the topology does not name, from which they can be compared with each other
 FEWEST_ALIKE = 12  # pairs that collided alike, from which they can be compared
 SEGMENT_CELLS = 1 << 22  # cells from which the effects of segments are found
 FITTED_FROM = 30  # cells of a segment from which its own effect is taken out: fewer are noise
@@ -160,9 +161,16 @@ def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None) -> d
     codes = classes.of_cells(pairs, cells)
     found = {}
     for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
+        if code == SCOPES.index(Scope.UNKNOWN) and _strangers(classes.places) < FEWEST_STRANGERS:
+            continue  # alone in its class, a host would be what is usual there
         if code < len(SCOPES) or count >= FEWEST_ALIKE:  # what few others collided like is compared with nobody
             found[int(code)] = float(np.median(values[codes == code]))
     return found
+
+
+def _strangers(places: Places) -> int:
+    """Hosts that a topology does not name, be there one."""
+    return np.unique(places.host[places.switch < 0]).size if places.switches else len(places.hosts)
 
 
 def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float], *, fabric_only: bool) -> None:

@@ -171,12 +171,13 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
     switches = np.arange(len(places.switches))
     group_of = np.full(len(places.switches), -1, dtype=np.int64)
     group_of[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
+    # The smaller one first: of two that carry the same messages it is the one to name.
     kinds = [
-        Endpoints("group", places.placement.groups, places.group, pairs, group_of),
-        Endpoints("switch", places.switches, places.switch, pairs, switches),
         Endpoints("host", places.hosts, places.host, pairs),
         Endpoints("nic", places.nics, places.nic, pairs),
         Endpoints("rank", RankNames(places), np.arange(pairs.ranks), pairs),
+        Endpoints("switch", places.switches, places.switch, pairs, switches),
+        Endpoints("group", places.placement.groups, places.group, pairs, group_of),
     ]
     found: list[Family] = []
     seen: list[Codes] = []

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse import confounders
-from fablint.analyse.classes import SMALLEST_SHARED, UNCERTAIN, Classes, cables_beyond, loads
+from fablint.analyse.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
 from fablint.analyse.exposure import LatePart, late_parts
@@ -108,9 +108,10 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         ]
         if convictions:
             effects = without(effects, evidence.gain == 0)
-        if routes is not None and routes.routing.kind in UNCERTAIN:
+        if routes is not None and _followed_by_tails(flows, routes):
             sick = frozenset(case.name for case in convictions if case.kind == "switch")
-            late = late_parts(routes, places, effects, flows.histograms, settings, sick=sick, free=True)
+            alone = _alone(flows, effects, routes)
+            late = late_parts(routes, places, effects, flows.histograms, settings, sick=sick, only=alone)
             crossed = late.exposed
             convictions += [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.found]
             for case in late.found:
@@ -193,6 +194,23 @@ def _shared(case: Conviction, effects: Effects) -> str:
     return f"{times_text(ratio)} times as long among others as alone"
 
 
+def _followed_by_tails(flows: Flows, routes: Routes) -> bool:
+    """Are links judged by late messages? With adaptive routing a median says nothing of the ways of single messages."""
+    return routes.routing.kind == "ecmp" or (routes.routing.kind == "adaptive" and flows.histograms is not None)
+
+
+def _alone(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArray[np.bool_] | None:
+    """(n, m) cells that no other pair could make late; None: all.
+
+    How much hashed pairs collide nobody knows: of large messages only those count that were measured one by one.
+    """
+    if routes.routing.kind != "ecmp" or flows.observations.size < SMALLEST_SHARED:
+        return effects.telling
+    if flows.concurrent.size:
+        return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
+    return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
+
+
 def _as_conviction(case: LatePart, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
     """A part that makes messages late: a switch, one direction of a cable, or both where that cannot be told."""
     sides = (0,) if case.is_switch else (0, 1) if mutual else (case.number % 2,)
@@ -207,10 +225,14 @@ def _as_conviction(case: LatePart, routes: Routes, pairs: Pairs, *, mutual: bool
         slow=case.slow,
         log_e=case.log_e,
         cells=case.cells,
-        rivals=Rivals(),
+        rivals=Rivals(same=tuple(_rival(int(link), routes, mutual=mutual) for link in case.same)),
         own=tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in both[: len(sides)]),
         late=case.late,
     )
+
+
+def _rival(link: int, routes: Routes, *, mutual: bool) -> Rival:
+    return Rival("link", link, link % 2, f"cable {routes.cable(link)}" if mutual else f"link {routes.names[link]}")
 
 
 def _loads(flows: Flows, pairs: Pairs, ways: Ways) -> npt.NDArray[np.uint8] | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
 
 from fablint.analyse.classes import Classes
 from fablint.analyse.pairs import Cells, Pairs, Values
@@ -26,6 +27,7 @@ from fablint.model import SCOPES, Scope
 PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
 FEW_PARTS = 5  # so many parts have their spread doubled
+MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
 FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
 FEWEST_STRANGERS = 3  # hosts that the topology does not name, from which they can be compared with each other
 FEWEST_ALIKE = 12  # pairs that collided alike, from which they can be compared
@@ -100,6 +102,7 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
         link_tolerance=settings.tolerance,
     )
     effects = _recentred(effects)
+    effects = replace(effects, noise=_noise(effects))
     crossed, segment, upper = _segments(effects)
     effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
     noise = _noise(effects)
@@ -125,7 +128,7 @@ def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
     ends = _of_ends(pairs, effects.telling)
     sent = _medians(ends, ends.sent, effects.received_bounds[1])
     received = _medians(ends, ends.received, sent[1])
-    effects = replace(effects, sent_bounds=sent, received_bounds=received)
+    effects = replace(effects, sent_bounds=sent, received_bounds=received, segment=np.zeros_like(effects.segment))
     _, segment, upper = _segments(effects)
     return replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
 
@@ -244,14 +247,16 @@ def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) ->
     Of few parts it may come out far too small by chance, and is widened for that.
     """
     parts = max(1, int(np.count_nonzero(~np.isnan(effect))))
-    own = np.sqrt(max(0.0, robust_sd(effect) ** 2 - (1.2533 * noise) ** 2 / pairs))
+    own = np.sqrt(max(0.0, robust_sd(effect) ** 2 - (MEDIAN_ERROR * noise) ** 2 / pairs))
     return float(own * (1 + FEW_PARTS / parts))
 
 
 def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     """(segments,) pairs in the sample that cross each, the median of what they leave over, and its upper 95 % bound.
 
-    The median is 0 where fewer than FITTED_FROM tell, the bound NaN where fewer than FEWEST_VALUES do.
+    The bound is the median's own, by order statistics, or that of a median of as many pairs with the noise of all, for
+    all segments together; whichever is less. The median is 0 where fewer than FITTED_FROM tell, the bound NaN where
+    fewer than FEWEST_VALUES do.
     """
     ways, pairs = effects.ways, effects.residual
     median, upper = np.zeros(ways.count, np.float32), np.full(ways.count, np.nan, np.float32)
@@ -275,6 +280,10 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
     median[fitted] = value[np.minimum(first + crossed // 2, last)][fitted]
     upper[known] = value[np.minimum(first + interval_ranks(crossed)[1], last)][known]
+    # Few pairs bound their median badly by themselves; the fabric's noise, common to all, bounds it better.
+    middle = value[np.minimum(first + crossed // 2, last)]
+    error = MEDIAN_ERROR * effects.noise * norm.isf(0.05 / ways.count) / np.sqrt(np.maximum(crossed, 1))
+    upper[known] = np.minimum(upper, middle + error)[known]
     return crossed, median, upper
 
 

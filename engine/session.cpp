@@ -133,6 +133,8 @@ std::unique_ptr<Watchdog> watch(Team& team, double limit_s, double round_s, Stor
 }  // namespace
 
 Exit measure(Team& team, const Options& options, const std::vector<std::string>& command) {
+    // The front end waits for this word: a launcher that does not reach a host may hang for ever.
+    if (!options.quiet && team.rank() == 0) std::fprintf(stderr, "fablint-engine: started: %d ranks\n", team.size());
     const std::vector<RowOptions> rows = collect_rows(team, options);
     check_threads(rows);
     if (!std::filesystem::is_directory(options.sysfs))

@@ -10,7 +10,7 @@ import pytest
 
 from fablint import checks, flow
 from fablint.errors import IncompleteError, UsageError
-from fablint.measure import Silent
+from fablint.measure import Silent, session
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.stages import Stage
 from fablint.store import missing_rounds
@@ -90,8 +90,9 @@ def test_a_check_of_this_machine_is_all_pairs_as_ever(fablint, mpicxx):
     assert not any("undecided" in note for note in verdict["notes"])
 
 
-def test_a_launcher_that_does_not_reach_the_hosts_leaves_no_run(around, tmp_path):
+def test_a_launcher_that_does_not_reach_the_hosts_leaves_no_run(around, tmp_path, monkeypatch):
     """Slots that are on no machine: whatever the launcher says, there is one line and no directory."""
+    monkeypatch.setattr(session, "START_S", 5.0)  # Hydra waits for ever
     away = stage(FIRST, "rounds/stratified.txt", tuple(Slots(f"no-such-host-{i}", 1) for i in range(RANKS)))
     with pytest.raises(IncompleteError):
         checks.measure_stage(around, away, tmp_path / "a.run")

@@ -132,12 +132,12 @@ def test_every_pattern_runs(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
     kernel = {"world": "allgather"}
     extra = {"rounds": "--rounds 0-1;1-0"}
     lines = [
-        f"{kernel.get(name, 'bandwidth')} --name {name} --pattern {name} {extra.get(name, '')} "
+        f"{kernel.get(name, 'bandwidth')} --name in-{name} --pattern {name} {extra.get(name, '')} "
         f"--sizes 1K {FAST} --validate"
         for name in patterns
     ]
     rows = sound(mpi, ranks, lines, tmp_path / "a.run")
-    assert list(rows) == patterns
+    assert list(rows) == [f"in-{name}" for name in patterns]
     half, pairs = ranks // 2, ranks * (ranks - 1)
     across = 2 * half * (ranks - half)
     cells_of = {
@@ -154,7 +154,7 @@ def test_every_pattern_runs(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
         "victim-aggressor": 4,
     }
     assert {name: int((row.arrays["count"][:] > 0).sum()) for name, row in rows.items()} == {
-        name: cells_of[name] for name in patterns
+        f"in-{name}": cells_of[name] for name in patterns
     }
 
 

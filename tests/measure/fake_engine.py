@@ -23,6 +23,8 @@ def main() -> None:
             (output / "zarr.json").write_text("{}")
         elif verb == "say-plan":
             print(f"fablint-engine: error: {plan.strip()}", file=sys.stderr, flush=True)
+        elif verb == "nap":
+            time.sleep(float(rest))
         elif verb == "hang" or (verb == "leave-a-child-that-hangs" and os.fork() == 0):
             time.sleep(600)
         elif verb == "exit":

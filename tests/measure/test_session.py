@@ -145,6 +145,19 @@ def test_deaths_are_named_by_rank_and_host():
     assert named == [(3, "b"), (4, "c"), (None, "a"), (None, "b")]
 
 
+def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monkeypatch):
+    monkeypatch.setattr(session, "START_S", 0.5)
+    outcome, _ = play("launcher-says ssh: Could not resolve hostname n7", "leave-a-child-that-hangs", "hang")
+    assert outcome == Outcome(3, "the ranks did not start within 1 s: ssh: Could not resolve hostname n7")
+    assert _running(FAKE) == []
+
+
+def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):
+    monkeypatch.setattr(session, "START_S", 0.2)
+    outcome, _ = play("say started: 2 ranks", "nap 1", "exit 0")
+    assert outcome == Outcome(0)
+
+
 def test_survivors_that_hang_are_ended(play, monkeypatch):
     monkeypatch.setattr(session, "LOST_S", 0.5)
     outcome, _ = play(

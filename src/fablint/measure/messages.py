@@ -17,6 +17,11 @@ _LOST = re.compile(
 
 
 @dataclass(frozen=True)
+class Started:
+    """All ranks are there."""
+
+
+@dataclass(frozen=True)
 class RoundBegun:
     """A progress line: `round` of `of` of a row."""
 
@@ -62,7 +67,7 @@ class Failed:
     text: str
 
 
-Message = RoundBegun | Lost | Stuck | Failed
+Message = Started | RoundBegun | Lost | Stuck | Failed
 
 
 def parse(line: str) -> Message | None:
@@ -82,6 +87,8 @@ def parse(line: str) -> Message | None:
         return Lost(int(found["rank"]), found["host"], int(found["round"]), partner, reason)
     if found := _STUCK.fullmatch(said):
         return Stuck(int(found["rank"]), int(found["round"]), found["reason"])
+    if said.startswith("started: "):
+        return Started()
     if said.startswith("error: "):
         return Failed(said.removeprefix("error: "))
     return None

@@ -16,15 +16,17 @@ from typing import Any
 from fablint.measure import messages
 from fablint.measure.engine import Engine
 from fablint.measure.launcher import Death, Mpiexec
-from fablint.measure.messages import Failed, Lost, RoundBegun, Stuck
+from fablint.measure.messages import Failed, Lost, RoundBegun, Started, Stuck
 from fablint.measure.progress import Progress
 from fablint.model import Plan
 from fablint.system import Process, System
 
 DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, docs/reference/engine.md
 
+START_S, START_S_PER_RANK = 60.0, 0.05  # till all ranks are there: Hydra waits for ever for a host out of reach
 STOP_S = 75.0  # after SIGINT: a round may last 60 s, then the engine writes
 LOST_S = 30.0  # after a rank was reported lost
+NO_END = "the engine did not end by itself and was killed"
 _SILENT_SHOWN = 8  # ranks named in a message
 _GLANCE_S = 0.2
 _LAST_LINES = 200  # of what others than the engine print
@@ -51,13 +53,18 @@ class _Watch:
     lost: list[Lost] = field(default_factory=list)
     stuck: list[Stuck] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # lines that are not the engine's
+    started: bool = False
     rows_begun: list[str] = field(default_factory=list)
 
     def deaths(self, mpiexec: Mpiexec) -> list[Death]:
         return mpiexec.kind.deaths(self.others)
 
     def take(self, line: str, progress: Progress) -> None:
-        match messages.parse(line):
+        message = messages.parse(line)
+        self.started |= message is not None
+        match message:
+            case Started():
+                pass
             case RoundBegun() as begun:
                 self._round(begun, progress)
             case Lost() as lost if lost.partner not in {one.rank for one in self.lost if one.rank is not None}:
@@ -71,6 +78,10 @@ class _Watch:
                 del self.others[:-_LAST_LINES]
             case _:
                 pass
+
+    def said(self) -> str:
+        """The first line of the launcher that is neither a ruler nor blank; empty where there is none."""
+        return next((line.strip() for line in self.others if any(letter.isalpha() for letter in line)), "")
 
     def silent(self) -> Lost | None:
         """The rank that hangs in a group of many: the one that did not say that it waits."""
@@ -140,26 +151,28 @@ def run_engine(
         process = system.spawn(argv, text=plan.text, environ=environ)
         watch = _Watch([row.rounds for row in plan.rows], plan.ranks)
         try:
-            killed = _follow(system, progress, process, watch, caught, engine.path)
+            overdue = _follow(system, progress, process, watch, caught, engine.path)
         finally:
             process.kill()
     launched = (output / "zarr.json").exists()
     return _outcome(
-        mpiexec, process.poll() or 0, watch, launched=launched, killed=killed, stopped_by=next(iter(caught), None)
+        mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=next(iter(caught), None)
     )
 
 
 def _follow(
     system: System, progress: Progress, process: Process, watch: _Watch, caught: Sequence[int], program: Path
-) -> bool:
-    """Read until the end. True when the deadline had to end it."""
+) -> str:
+    """Read until the end. What a deadline ended it for, empty where it ended by itself."""
     passed_on = 0
     deadline: float | None = None
+    patience = START_S + START_S_PER_RANK * watch.ranks
+    start = system.monotonic() + patience
     while True:
         try:
             line = process.read_line(_GLANCE_S)
         except EOFError:
-            return process.wait(LOST_S) is None
+            return "" if process.wait(LOST_S) is not None else NO_END
         now = system.monotonic()
         if line is not None:
             watch.take(line, progress)
@@ -167,17 +180,19 @@ def _follow(
             deadline = now + LOST_S
         if len(caught) > passed_on:
             if passed_on:
-                return True
+                return NO_END
             passed_on = len(caught)
             deadline = now + STOP_S
             progress.note("fablint: stopping after the round under way; once more to stop now")
             process.signal_program(program, signal.SIGINT)
         if deadline is not None and now > deadline:
-            return True
+            return NO_END
+        if not watch.started and now > start:
+            return f"the ranks did not start within {patience:.0f} s: {watch.said() or 'the launcher says nothing'}"
 
 
 def _outcome(
-    mpiexec: Mpiexec, status: int, watch: _Watch, *, launched: bool, killed: bool, stopped_by: int | None
+    mpiexec: Mpiexec, status: int, watch: _Watch, *, launched: bool, overdue: str, stopped_by: int | None
 ) -> Outcome:
     """What the exit status and the messages say together.
 
@@ -191,17 +206,11 @@ def _outcome(
         return Outcome(status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE, watch.errors[0])
     if stopped_by is not None:
         return Outcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
-    if killed:
-        return Outcome(INCOMPLETE, "the engine did not end by itself and was killed")
+    if overdue:
+        return Outcome(INCOMPLETE, overdue)
     if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
         return Outcome(status)
     deaths = watch.deaths(mpiexec)
     if deaths:
         return Outcome(INCOMPLETE, deaths[0].reason, deaths=tuple(deaths))
-    said = next((line.strip() for line in watch.others if _telling(line)), f"exit status {status}")
-    return Outcome(INCOMPLETE, f"{mpiexec.path} failed: {said}")
-
-
-def _telling(line: str) -> bool:
-    """Not a ruler, not blank."""
-    return any(letter.isalpha() for letter in line)
+    return Outcome(INCOMPLETE, f"{mpiexec.path} failed: {watch.said() or f'exit status {status}'}")

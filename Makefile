@@ -31,8 +31,9 @@ dev: $(VENV)/.dev $(VENV)/.engine
 
 test: lint test-engine test-python
 
+# Most tests wait for launchers: as many at once as there are CPUs, each file on one of them, since files share fixtures.
 test-python: dev
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 test-engine: dev
 	engine/tests/run.sh

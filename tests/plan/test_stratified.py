@@ -114,7 +114,7 @@ def test_a_dragonfly_is_loaded_evenly():
     must = 32 / 8  # hosts of a group for each cable to another one; in one direction they may all be
     assert max(loads(rounds, seats)) <= 2 * must
     crossed = sum(link_flows(pairs, seats).sum(axis=0) for pairs in rounds)
-    assert crossed.min() >= 8
+    assert crossed.min() >= 6  # from which a link is judged
 
 
 def test_each_direction_has_loads_of_its_own():

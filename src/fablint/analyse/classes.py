@@ -27,6 +27,7 @@ Loads = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
+SMALL_CLASS = 0.05  # of the pairs at the same distance, up to which a class may consist of suspects
 FEWEST_FREE = 6  # pairs of a host that shared no link, from which the others are not needed
 UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
 LEAST_SHARE = 0.05  # of a pair's messages, that a link counts for
@@ -65,6 +66,22 @@ class Classes:
         free = np.concatenate([cheap[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
         each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
         return free if np.median(each) >= FEWEST_FREE else None
+
+    def plausible(self, offsets: Mapping[int, float], counts: Mapping[int, int]) -> dict[int, float]:
+        """The same log times, where a small class is no slower than a large one at the same distance that shared more.
+
+        Suspects are measured again among few others: pairs that are sick may be most of their class.
+        """
+        bounded = dict(offsets)
+        for kind in range(self._kinds if self.load is not None else 0):
+            codes = [code for code in sorted(offsets) if code % self._kinds == kind]
+            large = SMALL_CLASS * sum(counts[code] for code in codes)
+            most = np.inf
+            for code in reversed(codes):
+                if counts[code] >= large:
+                    most = min(most, offsets[code])
+                bounded[code] = min(offsets[code], most) if counts[code] < large else offsets[code]
+        return bounded
 
     def sharing(self, offsets: Mapping[int, float], tolerance: float) -> tuple[float, float] | None:
         """Least and most time of pairs that shared a link, in that of pairs that did not; None: it costs nothing."""

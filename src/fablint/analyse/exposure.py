@@ -35,6 +35,8 @@ EXPOSED = 0.05  # probability from which a pair tells something about a link
 MOST_OVERDISPERSION = 20.0
 MOST_PARTS = 200  # found in one view
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
+LIKELY = 8.0  # nats of likelihood from which more is asked about a part
+MOST_QUESTIONS = 40
 FEWEST_LINKS = 3  # of a switch, from which it can be told from them
 SHARED_BY = 0.6  # of a switch's links must make messages late, else it is not the switch
 
@@ -134,10 +136,23 @@ def late_parts(
         bets.explain(best, choice)
         if case.is_switch:
             rejected[exposures.around(case.number)] = True
+    suspects += _unsettled(bets, rejected)
     exposed = counts[: len(routes.ends)]
     if effects.mutual:
         exposed[1::2] = exposed[0::2]
     return LateParts(tuple(found), tuple(suspects), exposed)
+
+
+def _unsettled(bets: _Bets, rejected: npt.NDArray[np.bool_]) -> list[LatePart]:
+    """Parts worth a question: against which much would speak if all pairs scattered as the calm ones do."""
+    likely = np.where(rejected, -np.inf, bets.likelihoods())
+    found = []
+    for part in np.argsort(-likely.max(axis=0))[:MOST_QUESTIONS]:
+        choice = int(np.argmax(likely[:, part]))
+        case = _examine(int(part), choice, bets) if likely[choice, part] >= LIKELY else None
+        if case is not None:
+            found.append(case)
+    return found
 
 
 def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
@@ -307,6 +322,12 @@ class _Bets:
         more = self.exposures.share[entries] * SHARES_LATE[index]
         late, messages, usual = self.tails.late[cell], self.tails.messages[cell], self.background[cell]
         return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.won[index][entries])
+
+    def likelihoods(self) -> Floats:
+        """(shares tried, parts) log-likelihood ratios: what is bet, before what bets win by chance is taken off."""
+        part, many = self.exposures.part, self.exposures.parts
+        pairs = zip(self.gains, self.won, strict=True)
+        return np.stack([np.bincount(part, weights=gain + won, minlength=many) for gain, won in pairs])
 
     def explain(self, part: int, index: int) -> None:
         """Messages that this part makes late are expected from now on: the bets of its pairs change."""

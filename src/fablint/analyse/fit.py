@@ -158,17 +158,18 @@ def leftover_of(effects: Effects, cells: Cells) -> Values:
 
 
 def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None) -> dict[int, float]:
-    """Median of each class that occurs, in a sample of a large run; of what is left over where there are effects."""
+    """Log time of each class that occurs: the median, in a sample of a large run; without the effects of the parts."""
     cells = pairs.sample_cells()
     values = pairs.value[cells] if effects is None else leftover_of(effects, cells)
+    known = {} if effects is None else effects.class_log_time
     codes = classes.of_cells(pairs, cells)
-    found = {}
-    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
+    found, counts = {}, {}
+    for code, count in zip(*(values.tolist() for values in np.unique(codes, return_counts=True)), strict=True):
         if code == SCOPES.index(Scope.UNKNOWN) and _strangers(classes.places) < FEWEST_STRANGERS:
             continue  # alone in its class, a host would be what is usual there
         if code < len(SCOPES) or count >= FEWEST_ALIKE:  # what few others collided like is compared with nobody
-            found[int(code)] = float(np.median(values[codes == code]))
-    return found
+            found[code], counts[code] = float(np.median(values[codes == code])) + known.get(code, 0.0), count
+    return classes.plausible(found, counts)
 
 
 def _strangers(places: Places) -> int:
@@ -192,11 +193,11 @@ def _recentred(effects: Effects) -> Effects:
     The class offsets were medians of sums of uneven effects; now that the effects are known, what is left over says
     where the class really is. Without this, few and uneven hosts make all links look slow.
     """
-    pairs = effects.residual
-    shift = _class_offsets(pairs, effects.classes, effects)
+    pairs, before = effects.residual, effects.class_log_time
+    after = _class_offsets(pairs, effects.classes, effects)
+    shift = {code: after[code] - offset for code, offset in before.items() if code in after}
     _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
-    classes = {code: offset + shift.get(code, 0.0) for code, offset in effects.class_log_time.items()}
-    return replace(effects, class_log_time=classes)
+    return replace(effects, class_log_time={**before, **after})
 
 
 def _of_ends(pairs: Pairs, telling: npt.NDArray[np.bool_] | None) -> Pairs:

@@ -103,9 +103,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     doubted = slow_hosts(effects, places, None)
     if evidence:
         convictions = convict(evidence, effects, parts, Bar(threshold_of(tests, settings)), sides=sides)
-        convictions = [
-            replace(case, when=_when(case, flows, effects), shared=_shared(case, effects)) for case in convictions
-        ]
+        convictions = [_described(case, flows, effects) for case in convictions]
         if convictions:
             effects = without(effects, evidence.gain == 0)
         if routes is not None and _followed_by_tails(flows, routes):

@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Question, Run
-from fablint.plan.seats import Codes, Pairs, Seats, crossings, number_within, pair_keys
+from fablint.plan.seats import Codes, Flows, Pairs, Seats, crossings_in_turn, number_within, pair_keys
 
 Keys = npt.NDArray[np.int64]
 
 LEAST = 3  # new partners for each part: so often is a suspect connected anew
 MOST_ROUNDS = 8
-CONTROL_PASSES = 3  # over healthy ranks that are idle, to find pairs that collide with nobody
+CONTROL_PASSES = 6  # over healthy ranks that are idle, to find pairs that collide with nobody
+LEAST_SHARE = 0.05  # of a pair's messages, from which a link counts for it
+ONE_MESSAGE = 1.01  # messages to be expected on a link that nobody shares
 NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
@@ -172,20 +174,23 @@ def _new_first(question: Question, seats: Seats, measured: Keys) -> Pairs:
 
 
 class _Packing:
-    """Rounds under construction: which ranks and which links (in which direction) each of them uses."""
+    """Rounds under construction: the ranks that each uses, and the messages to be expected on each directed link."""
 
     def __init__(self, seats: Seats, pairs: Pairs) -> None:
         self._pairs = pairs
         links = len(seats.routes.ends) if seats.routes is not None else 0
-        self._links: list[set[int]] = [set() for _ in range(len(pairs))]
-        for way in (0, 1):
-            query, link, share = crossings(pairs[:, way], pairs[:, 1 - way], seats)
-            sure = share >= 1.0  # what may be crossed or not cannot be kept apart
-            for pair, number in zip(query[sure].tolist(), link[sure].tolist(), strict=True):
-                self._links[pair].add(number + way * links)
+        self._free = np.zeros(2 * links, np.float32)
+        found = [crossings_in_turn(pairs, way, seats) for way in (0, 1)]  # each way has its turn
+        pair, link, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        link += np.repeat(np.array([0, links], link.dtype), [len(query) for query, _, _ in found])
+        tells = share >= LEAST_SHARE
+        order = np.flatnonzero(tells)[np.argsort(pair[tells], kind="stable")]
+        bounds = np.searchsorted(pair[order], np.arange(1, len(pairs)))
+        self._links = np.split(link[order], bounds)
+        self._shares = np.split(share[order], bounds)
         self._chosen: list[list[int]] = []
         self._busy: list[set[int]] = []
-        self._crossed: list[set[int]] = []
+        self._flows: list[Flows] = []
         self._placed: set[tuple[int, int]] = set()
 
     def add(self, pair: int, most_rounds: int = 0) -> bool:
@@ -198,27 +203,31 @@ class _Packing:
         if clear is None and len(self._chosen) < most_rounds:
             clear = len(self._chosen)
         if clear is None and most_rounds and free:
-            clear = min(free, key=lambda number: len(self._crossed[number] & self._links[pair]))
+            clear = min(free, key=lambda number: self._busiest(pair, number))
         if clear is None:
             return False
         self.place([pair], clear)
         return True
 
     def fits(self, pair: int, number: int) -> bool:
-        """Are both ranks free in the round, and all links?"""
-        return not self._busy[number] & set(self._ends(pair)) and not self._crossed[number] & self._links[pair]
+        """Are both ranks free in the round, and would no link carry more than one message?"""
+        return not self._busy[number] & set(self._ends(pair)) and self._busiest(pair, number) <= ONE_MESSAGE
+
+    def _busiest(self, pair: int, number: int) -> float:
+        """Messages on the busiest of its links if it were in the round."""
+        return float((self._flows[number][self._links[pair]] + self._shares[pair]).max(initial=0.0))
 
     def place(self, pairs: Sequence[int], number: int) -> None:
         """Into round `number`, which may be the next one."""
         while len(self._chosen) <= number:
             self._chosen.append([])
             self._busy.append(set())
-            self._crossed.append(set())
+            self._flows.append(self._free.copy())
         for pair in pairs:
             ends = self._ends(pair)
             self._chosen[number].append(pair)
             self._busy[number] |= set(ends)
-            self._crossed[number] |= self._links[pair]
+            self._flows[number][self._links[pair]] += self._shares[pair]
             self._placed.add((min(ends), max(ends)))
 
     def size(self, number: int) -> int:

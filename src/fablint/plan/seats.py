@@ -136,6 +136,15 @@ def crossings(src: Codes, dst: Codes, seats: Seats) -> tuple[Codes, Codes, Flows
     return query.astype(np.int32), link.astype(np.int32), share
 
 
+def crossings_in_turn(pairs: Pairs, way: int, seats: Seats) -> tuple[Codes, Codes, Flows]:
+    """The same for the messages of a round: `way` 0 from the lower rank of each pair to the higher, 1 back.
+
+    So the engine sends them; the two ways have their turns one after the other, so that they do not share links.
+    """
+    ends = np.sort(pairs, axis=1)
+    return crossings(ends[:, way], ends[:, 1 - way], seats)
+
+
 def link_flows(pairs: Pairs, seats: Seats) -> Flows:
     """(2, links) messages on each directed link when all pairs send at once: one way, then the other.
 
@@ -144,7 +153,7 @@ def link_flows(pairs: Pairs, seats: Seats) -> Flows:
     links = len(seats.routes.ends) if seats.routes else 0
     flows = np.zeros((2, links), dtype=np.float32)
     for way in (0, 1):
-        _, link, share = crossings(pairs[:, way], pairs[:, 1 - way], seats)
+        _, link, share = crossings_in_turn(pairs, way, seats)
         flows[way] = np.bincount(link, weights=share, minlength=links)
     return flows
 

@@ -15,7 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Scope
-from fablint.plan.seats import Codes, Flows, Pairs, Seats, crossings, link_flows, number_within, pair_keys, stays
+from fablint.plan.seats import (
+    Codes,
+    Flows,
+    Pairs,
+    Seats,
+    crossings_in_turn,
+    link_flows,
+    number_within,
+    pair_keys,
+    stays,
+)
 from fablint.plan.untangle import untangled
 
 COUNTS = {Scope.EDGE: 6, Scope.LOCAL: 9, Scope.GLOBAL: 9}
@@ -27,7 +37,7 @@ EASY_RANKS = 8192  # up to which more than two rounds are drawn of which to choo
 TRIES = 12  # at most
 FINE = 1.01  # cost of a round that collides nowhere and repeats nothing
 REPEATED = 2.0  # flows that a round may have more for not measuring the same pairs again
-UNEVEN = 0.25  # the same for not crossing the cables that were crossed already
+UNEVEN = 1.0  # the same for not crossing the cables that were crossed already
 
 Table = npt.NDArray[np.int32]  # (containers, units, members) rank, -1: empty
 
@@ -271,6 +281,6 @@ def collisions(rounds: Sequence[Pairs], seats: Seats) -> int:
     for pairs in rounds:
         flows = link_flows(pairs, seats)
         for way in (0, 1):
-            query, link, _ = crossings(pairs[:, way], pairs[:, 1 - way], seats)
+            query, link, _ = crossings_in_turn(pairs, way, seats)
             count += np.unique(query[flows[way][link] > 1.0 + 1e-3]).size
     return count

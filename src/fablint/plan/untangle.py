@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Scope
-from fablint.plan.seats import Flows, Pairs, Seats, crossings, link_flows, stays
+from fablint.plan.seats import Flows, Pairs, Seats, crossings_in_turn, link_flows, stays
 
 FEWEST_PASSES, MOST_PASSES = 2, 16
 EASY_RANKS = 30_000  # passes times ranks that are worth waiting for
@@ -69,7 +69,7 @@ def _hot(pairs: Pairs, seats: Seats, flows: Flows) -> npt.NDArray[np.int64]:
     """Pairs that share a link with others."""
     hot = np.zeros(len(pairs), dtype=bool)
     for way in (0, 1):
-        query, link, _ = crossings(pairs[:, way], pairs[:, 1 - way], seats)
+        query, link, _ = crossings_in_turn(pairs, way, seats)
         hot[query[flows[way][link] > 1.0]] = True
     return np.flatnonzero(hot)
 
@@ -79,7 +79,7 @@ def _price(pairs: Pairs, seats: Seats, state: tuple[Flows, Flows], more: float) 
     flows, spread = state
     price = np.zeros(len(pairs), dtype=np.float32)
     for way in (0, 1):
-        query, link, share = crossings(pairs[:, way], pairs[:, 1 - way], seats)
+        query, link, share = crossings_in_turn(pairs, way, seats)
         each = 2 * (flows[way][link] + more) - 1 + spread[link]
         price += np.bincount(query, weights=share * each, minlength=len(pairs)).astype(np.float32)
     return price

@@ -17,7 +17,7 @@ SHARES = {"host": 0.35, "link": 0.35, "cable": 0.15, "lossy": 0.1, "switch": 0.0
 MOST = 0.5  # of the bandwidth that a fault takes
 FEWEST = 6  # measurements that a part shows itself in
 SAMPLE = 64  # rounds that stand for all
-TRIES = 50  # draws for each fault wanted
+TRIES = 300  # draws in a row that do not fit, from which no more are made
 
 
 def random_faults(
@@ -46,15 +46,15 @@ def random_faults(
     crossings = Crossings.of(nature, table)
     drawn: list[tuple[Fault, Mask]] = [(fault, crossings.of_links(fault.links(fabric))) for fault in beside]
     wanted = len(drawn) + k
-    for _ in range(TRIES * k):
-        if len(drawn) == wanted:
-            break
+    misses = 0
+    while len(drawn) < wanted and misses < TRIES:
+        misses += 1
         fault = _draw(fabric, rng, least)
         if fault is None or any(fault.name == other.name for other, _ in drawn):
             continue
         more = [*drawn, (fault, crossings.of_links(fault.links(fabric)))]
         if _all_show(more, new=len(drawn)):
-            drawn = more
+            drawn, misses = more, 0
     if len(drawn) < wanted:
         raise UsageError(
             f"random faults: only {len(drawn) - len(beside)} of {k} fit without one hiding another",

@@ -76,6 +76,8 @@ def check(around: flow.Surroundings, asked: Asked, output: Path) -> Checked:
 
     def measure(stage: Stage, run: Run | None) -> tuple[Run, bool]:
         measured = measure_stage(around, stage, output, run)
+        if run is None:
+            flow.keep_topology(asked.topology, output)
         if measured.error:
             errors.append(measured.error)
         return measured.run, not measured.error and measured.run.state == "complete"
@@ -149,6 +151,7 @@ def retest(
         names = ", ".join(finding.name for finding in accused(before)[:_SHOWN])
         raise UsageError(f"{path}: no pair of ranks would tell about {names}", "see its findings: fablint analyse")
     measured = measure_stage(around, planned.stage, output)
+    flow.keep_topology(topology, output)
     after = flow.diagnose(measured.run, topology)
     page = flow.page_of(output)
     flow.write_report(measured.run, after, page)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fablint.report import Table
 
 
+TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What every measuring verb works with: the machine, where progress goes, the `mpicxx` that the user chose."""
@@ -225,10 +228,21 @@ def import_files(system: System, files: Sequence[Path], output: Path, hosts: str
 # ------------------------------------------------------------------------------------------------ analyse, report
 
 
-def load_topology(path: Path | None) -> Topology | None:
+def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
+    """The topology in a file; where none is given, that which the run was measured with."""
     from fablint.discover import load_topology as load
 
+    own = run.path / TOPOLOGY if run is not None and run.path is not None else None
+    path = path or (own if own is not None and own.exists() else None)
     return None if path is None else load(path)
+
+
+def keep_topology(topology: Topology | None, run: Path) -> None:
+    """Write the topology into a run directory, so that who reads the run has it."""
+    from fablint.discover import write_topology
+
+    if topology is not None:
+        (run / TOPOLOGY).write_text(write_topology(topology))
 
 
 def load_findings(path: Path | None) -> Sequence[Finding]:

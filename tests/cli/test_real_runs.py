@@ -82,7 +82,7 @@ def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):
         assert f"cable {CABLE}" in done.stdout
         pages = [f"  {run}/report/index.html" for run in ("demo-local.run", "demo-fabric.run")]
         assert done.stdout.splitlines()[-2:] == pages
-        again = fablint("analyse", "demo-fabric.run", "--topology", "demo-fabric.run/topology.yaml")
+        again = fablint("analyse", "demo-fabric.run")
         assert again.returncode == 1
 
 

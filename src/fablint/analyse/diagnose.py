@@ -255,7 +255,7 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
         compared = {kind for view in judged for kind in view.compared}
         if "switch" not in compared:
             notes.append(f"{counted(len(places.switches), 'switch')} in the run: too few to compare switches")
-        if topology.cables and "cable" not in compared:
+        if topology.cables and "cable" not in compared and not any(view.link_pairs.any() for view in judged):
             notes.append("too few cables between switches to compare them with each other")
     notes += _contention(judged)
     if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in judged):

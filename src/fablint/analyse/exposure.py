@@ -13,44 +13,30 @@ histograms (a hashed way that stays the same) a pair is one message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.fit import Effects
+from fablint.analyse.late import Histograms, Tails, count_late, sample_of
 from fablint.analyse.pairs import Cells
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.settings import Settings
 from fablint.routing import Index, Routes, Shares, codes_of
 
-LATE = 0.985  # quantile of all messages from which one is rare,
-FAR = 0.75  # distances of the quartiles beyond the upper one from which it is far from the bulk
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
+MOST_ALIKE = 0.7  # of a pair's messages go the same way, where its fast ones are those that no single link slows
 LARGEST = 4.0  # nats that one pair can bet
-POOL = 8192  # pairs that show what a bet wins by chance
 LEAST_LATE = 1e-4  # of all messages
 EXPOSED = 0.05  # probability from which a pair tells something about a link
 MOST_OVERDISPERSION = 20.0
 MOST_PARTS = 200  # found in one view
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
-LIKELY = 8.0  # nats of likelihood from which more is asked about a part
-MOST_QUESTIONS = 40
 FEWEST_LINKS = 3  # of a switch, from which it can be told from them
 SHARED_BY = 0.6  # of a switch's links must make messages late, else it is not the switch
-
-Histograms = npt.NDArray[np.uint32]
-
-
-@dataclass(frozen=True)
-class Tails:
-    """Messages of each measured cell."""
-
-    cells: Cells
-    messages: Floats  # (k,) how many
-    late: Floats  # (k,) how many of them were late
-    excess: Floats  # (k,) log of how much longer the late ones took than this pair's messages do, NaN: none
 
 
 @dataclass(frozen=True)
@@ -110,49 +96,64 @@ def late_parts(
 
     `only`: (n, m) cells to look at, None: all. `histograms`: (n, m, buckets) counts, lower edges of the buckets
     in s; None: one value a pair.
+
+    Late means later than this pair's own fast messages, where a pair's messages go several ways: what slows them all
+    alike is no link. Where a crowded link slows even those, only a comparison with other pairs tells: it comes second.
     """
-    tails = count_late(effects, histograms, settings.tolerance, only)
-    exposures = _of_parts(routes, places, effects, tails.cells, least=EXPOSED if histograms is not None else 0.0)
+    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST_ALIKE
+    references = (True, False) if histograms is not None and mixed else (False,)
+    compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
+    least = EXPOSED if histograms is not None else 0.0
+    exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
     counts = np.bincount(exposures.part, minlength=exposures.parts)
-    rejected = counts < FEWEST_VALUES
-    bets = _Bets(tails, *_background(effects, tails), exposures)
-    for switch in (code for code, name in enumerate(routes.switches) if name in sick):
-        part = len(routes.ends) + switch
-        bets.explain(part, int(np.argmax(bets.scores[:, part])))
-        rejected[exposures.around(switch)] = True
-    bar = float(np.log(len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
-    found: list[LatePart] = []
-    suspects: list[LatePart] = []
-    while len(found) + len(suspects) < MOST_PARTS:
-        scores = np.where(rejected, -np.inf, bets.scores)
-        choice, best = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
-        if not scores[choice, best] >= SPEAKS:
-            break
-        rejected[best] = True
-        case = _examine(best, choice, bets)
-        if case is None:
-            continue
-        (found if case.log_e >= bar else suspects).append(case)
-        bets.explain(best, choice)
-        if case.is_switch:
-            rejected[exposures.around(case.number)] = True
-    suspects += _unsettled(bets, rejected)
+    bar = float(np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
+    search = _Search({}, {}, counts < FEWEST_VALUES)
+    for tails in compared:
+        bets = _Bets(tails, *_background(effects, tails), exposures)
+        search = replace(search, rejected=counts < FEWEST_VALUES)
+        search.set_aside(bets, [code for code, name in enumerate(routes.switches) if name in sick])
+        search.run(bets, bar)
     exposed = counts[: len(routes.ends)]
     if effects.mutual:
         exposed[1::2] = exposed[0::2]
-    return LateParts(tuple(found), tuple(suspects), exposed)
+    suspects = [case for part, case in search.suspects.items() if part not in search.found]
+    return LateParts(tuple(search.found.values()), tuple(suspects), exposed)
 
 
-def _unsettled(bets: _Bets, rejected: npt.NDArray[np.bool_]) -> list[LatePart]:
-    """Parts worth a question: against which much would speak if all pairs scattered as the calm ones do."""
-    likely = np.where(rejected, -np.inf, bets.likelihoods())
-    found = []
-    for part in np.argsort(-likely.max(axis=0))[:MOST_QUESTIONS]:
-        choice = int(np.argmax(likely[:, part]))
-        case = _examine(int(part), choice, bets) if likely[choice, part] >= LIKELY else None
-        if case is not None:
-            found.append(case)
-    return found
+@dataclass(frozen=True)
+class _Search:
+    """Greedy: the part with the most evidence, what it explains set aside, the next. Keys are parts."""
+
+    found: dict[int, LatePart]
+    suspects: dict[int, LatePart]
+    rejected: npt.NDArray[np.bool_]  # (parts,) not to be looked at
+
+    def set_aside(self, bets: _Bets, sick: Sequence[int]) -> None:
+        """What sick switches and the parts that were found before make late is explained."""
+        links = len(bets.exposures.routes.ends)
+        for part in [*(links + switch for switch in sick), *self.found]:
+            bets.explain(part, int(np.argmax(bets.scores[:, part])))
+            self._close(part, bets)
+
+    def run(self, bets: _Bets, bar: float) -> None:
+        """Find all that `bets` tell; `bar` is what convicts, in nats."""
+        while len(self.found) + len(self.suspects) < MOST_PARTS:
+            scores = np.where(self.rejected, -np.inf, bets.scores)
+            choice, part = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
+            if not scores[choice, part] >= SPEAKS:
+                break
+            self.rejected[part] = True
+            case = _examine(part, choice, bets)
+            if case is None:
+                continue
+            (self.found if case.log_e >= bar else self.suspects)[part] = case
+            bets.explain(part, choice)
+            self._close(part, bets)
+
+    def _close(self, part: int, bets: _Bets) -> None:
+        """A switch's links are the switch's."""
+        links = len(bets.exposures.routes.ends)
+        self.rejected[bets.exposures.around(part - links) if part >= links else part] = True
 
 
 def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
@@ -174,71 +175,6 @@ def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *,
     chance = np.concatenate([share.astype(np.float64), through])
     known = chance > least
     return _Exposures(routes, cell[known], part[known], chance[known])
-
-
-def count_late(
-    effects: Effects, histograms: tuple[Histograms, Floats] | None, tolerance: float, only: npt.NDArray[np.bool_] | None
-) -> Tails:
-    """Messages per cell that are late, relative to what the pair's class and ends make usual."""
-    pairs = effects.residual
-    looked = ~np.isnan(pairs.value)
-    if only is not None:
-        looked &= only
-    row, column = np.nonzero(looked)
-    cells = (row, column)
-    most = effects.host_tolerance
-    to = pairs.destination(cells)
-    ends = np.clip(effects.sent, -most, most)[row] + np.clip(effects.received, -most, most)[to]
-    if histograms is None:
-        left = (pairs.value[cells] - ends).astype(np.float64)
-        bound = _late_from(np.sort(left), np.arange(1, left.size + 1), tolerance)
-        beyond_it = left > bound
-        excess = np.where(beyond_it, left, np.nan)
-        return Tails(cells, np.ones(row.size), beyond_it.astype(np.float64), excess)
-    counts, edges = histograms
-    centre = np.log(np.append(np.sqrt(edges[:-1] * edges[1:]), edges[-1]))
-    known = np.full(effects.classes.count, np.nan)
-    for code, value in effects.class_log_time.items():
-        known[code] = value
-    usual = known[effects.classes.of_cells(pairs, cells)] + ends
-    bound = _late_from(*_sampled(counts, centre, usual, cells), tolerance)
-    late, messages, excess = np.zeros(row.size), np.zeros(row.size), np.full(row.size, np.nan)
-    for first in range(0, row.size, 1 << 15):
-        some = slice(first, first + (1 << 15))
-        block = counts[row[some], column[some]].astype(np.float64)
-        beyond = centre[None, :] - usual[some, None]
-        tail = np.where(beyond > bound, block, 0.0)
-        messages[some], late[some] = block.sum(axis=1), tail.sum(axis=1)
-        half = tail.cumsum(axis=1) >= np.maximum(late[some], 1)[:, None] / 2
-        excess[some] = np.where(
-            late[some] > 0, np.take_along_axis(beyond, half.argmax(axis=1)[:, None], 1)[:, 0], np.nan
-        )
-    return Tails(cells, messages, late, excess)
-
-
-def _late_from(values: Floats, below: npt.NDArray[np.floating | np.integer], tolerance: float) -> float:
-    """Log of relative time beyond which a message is late: beyond what is tolerated, and rare or far from the bulk.
-
-    `values` are sorted, `below` counts the messages up to each.
-    """
-    if not values.size or below[-1] == 0:
-        return tolerance
-    lower, upper, rare = (float(values[np.searchsorted(below, share * below[-1])]) for share in (0.25, 0.75, LATE))
-    return max(tolerance, min(rare, upper + FAR * (upper - lower)))
-
-
-def _some(size: int) -> Codes:
-    """Positions of a sample, the same each time. Not every k-th one: these would all be of the same round."""
-    return np.sort(np.random.default_rng(size).permutation(size)[:POOL])
-
-
-def _sampled(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
-    """Relative log times of a sample of all messages, sorted, and how many there are up to each."""
-    at = _some(usual.size)
-    block = counts[cells[0][at], cells[1][at]].astype(np.float64)
-    beyond = (centre[None, :] - usual[at, None]).ravel()
-    order = np.argsort(beyond)
-    return beyond[order], block.ravel()[order].cumsum()
 
 
 def _exposures(routes: Routes, places: Places, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
@@ -295,7 +231,7 @@ class _Bets:
         self.tails, self.background, self.spread, self.exposures = tails, background, spread, exposures
         self.by_cell = np.argsort(exposures.cell, kind="stable")
         self.first = np.searchsorted(exposures.cell[self.by_cell], np.arange(tails.late.size + 1))
-        some = _some(tails.late.size)
+        some = sample_of(tails.late.size)
         pool = (tails.late[some], tails.messages[some], background[some])
         self.won = [self._won(exposures.share * tried, pool) for tried in SHARES_LATE]
         every = np.arange(exposures.cell.size)
@@ -322,12 +258,6 @@ class _Bets:
         more = self.exposures.share[entries] * SHARES_LATE[index]
         late, messages, usual = self.tails.late[cell], self.tails.messages[cell], self.background[cell]
         return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.won[index][entries])
-
-    def likelihoods(self) -> Floats:
-        """(shares tried, parts) log-likelihood ratios: what is bet, before what bets win by chance is taken off."""
-        part, many = self.exposures.part, self.exposures.parts
-        pairs = zip(self.gains, self.won, strict=True)
-        return np.stack([np.bincount(part, weights=gain + won, minlength=many) for gain, won in pairs])
 
     def explain(self, part: int, index: int) -> None:
         """Messages that this part makes late are expected from now on: the bets of its pairs change."""

@@ -281,11 +281,17 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
     median[fitted] = value[np.minimum(first + crossed // 2, last)][fitted]
     upper[known] = value[np.minimum(first + interval_ranks(crossed)[1], last)][known]
-    # Few pairs bound their median badly by themselves; the fabric's noise, common to all, bounds it better.
     middle = value[np.minimum(first + crossed // 2, last)]
-    error = MEDIAN_ERROR * effects.noise * norm.isf(0.05 / ways.count) / np.sqrt(np.maximum(crossed, 1))
-    upper[known] = np.minimum(upper, middle + error)[known]
+    upper[known] = np.minimum(upper, middle + median_error(crossed, effects.noise))[known]
     return crossed, median, upper
+
+
+def median_error(pairs: Codes, noise: float) -> Floats:
+    """By how much the medians of so many pairs each may be too small, all of them together in 95 % of runs.
+
+    Few pairs bound their median badly by themselves; the fabric's noise, common to all, bounds it better.
+    """
+    return np.asarray(MEDIAN_ERROR * noise * norm.isf(0.05 / pairs.size) / np.sqrt(np.maximum(pairs, 1)))
 
 
 def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8]]:

@@ -14,7 +14,7 @@ from fablint.analyse.classes import SMALLEST_SHARED, Classes, cables_beyond, loa
 from fablint.analyse.culprits import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.evidence import Evidence, gather
 from fablint.analyse.exposure import LatePart, late_parts
-from fablint.analyse.fit import Effects, fit, without
+from fablint.analyse.fit import Effects, fit, median_error, without
 from fablint.analyse.flows import Flows
 from fablint.analyse.leads import SlowPair, slow_hosts, slow_pairs
 from fablint.analyse.pairs import Pairs
@@ -92,7 +92,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
     evidence = gather(effects, settings, tests=tests)
     crossed = _crossed(evidence, ways)
-    sample = _sample(flows, pairs)
+    sample = _sample(flows, pairs, places)
     convictions: list[Conviction] = []
     suspicions: list[Conviction] = []
     questions: list[Question] = []
@@ -114,6 +114,8 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
             convictions += [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.found]
             for case in late.found:
                 evidence.remove(case.cells)
+            if late.found:
+                effects = without(effects, evidence.gain == 0)
             doubtful = [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.suspects]
         pairs_left = slow_pairs(evidence, effects, settings, views=views)
         suspicions = _suspicions(evidence, effects, parts, sides, tests)
@@ -151,10 +153,14 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     )
 
 
-def _sample(flows: Flows, pairs: Pairs) -> confounders.Cells:
-    """Residuals from the class, with what the parts add still in them."""
+def _sample(flows: Flows, pairs: Pairs, places: Places) -> confounders.Cells:
+    """Residuals from the class, with what the parts add still in them.
+
+    Planned rounds go near or far: where nobody knows which, they say nothing about the time of their measurement.
+    """
     cells = pairs.sample_cells()
-    started = np.full(cells[0].size, np.nan) if flows.started is None else flows.started[cells]
+    unlike = flows.started is None or (flows.row.pattern == "rounds" and not places.switches)
+    started = np.full(cells[0].size, np.nan) if unlike or flows.started is None else flows.started[cells]
     row, size = flows.observations.row, flows.observations.size
     excess = pairs.value[cells].astype(np.float64)
     return confounders.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
@@ -315,7 +321,11 @@ def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sides: Sequen
 
 def _host_bounds(effects: Effects, places: Places) -> Floats:
     """(hosts,) the largest loss that a host can hide: of its worst rank, in its worse direction."""
-    upper = np.fmax(effects.sent_bounds[2], effects.received_bounds[2])
+    pairs = effects.residual
+    row, column = np.nonzero(~np.isnan(pairs.value))
+    met = [np.bincount(ranks, minlength=pairs.ranks) for ranks in (row, pairs.destination((row, column)))]
+    sides = zip((effects.sent_bounds, effects.received_bounds), met, strict=True)
+    upper = np.fmax(*(np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides))
     bound = np.full(len(places.hosts), np.nan)
     np.fmax.at(bound, places.host, upper)
     return bound

@@ -188,11 +188,11 @@ def retest(
 
     \b
     Example:
-      fablint retest night.run --topology fabric.yaml -o mended.run
+      fablint retest night.run -o mended.run
     """
     from fablint import checks, flow
 
-    known = flow.load_topology(topology)
+    known = flow.load_topology(topology, flow.read(run))
     output = flow.free_output(session.machine(), output)
     with session.surroundings(mpicxx) as around:
         retested = checks.retest(around, run, output, known, budget)

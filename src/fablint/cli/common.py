@@ -166,7 +166,10 @@ output_option = click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run directory to write."
 )
 topology_option = click.option(
-    "--topology", type=click.Path(path_type=Path), metavar="FILE", help="Which host hangs on which switch (YAML)."
+    "--topology",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Which host hangs on which switch (YAML) [the run's own].",
 )
 findings_option = click.option(
     "--findings",

@@ -92,17 +92,15 @@ def _fabric() -> Checked:
     """Simulate, write, and then do with the run what is done with any other."""
     from fablint import flow
     from fablint.checks import Checked
-    from fablint.discover import write_topology
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
 
     fabric = full_mesh(switches=8, hosts_per_switch=8)
     write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))
     (FABRIC / _MARK).touch()
-    topology = FABRIC / "topology.yaml"
-    topology.write_text(write_topology(fabric.topology))
+    flow.keep_topology(fabric.topology, FABRIC)
     run = flow.read(FABRIC)
-    diagnosis = flow.diagnose(run, flow.load_topology(topology))
+    diagnosis = flow.diagnose(run, flow.load_topology(None, run))
     flow.write_report(run, diagnosis, flow.page_of(FABRIC))
     return Checked(run, diagnosis, flow.page_of(FABRIC))
 

@@ -58,9 +58,9 @@ def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None, fin
     """
     from fablint import flow
 
-    known, others = flow.load_topology(topology), flow.load_findings(findings)
+    others = flow.load_findings(findings)
     read = _read(session, runs)
-    return session.verdict(read, flow.diagnose(read, known, others))
+    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology, read), others))
 
 
 @verb(short_help="Judge a run and write the HTML report.")
@@ -123,7 +123,7 @@ def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path
     read = _read(session, runs)
     if read.path is None and output is None:
         raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
-    diagnosis = flow.diagnose(read, flow.load_topology(files.topology), flow.load_findings(files.findings))
+    diagnosis = flow.diagnose(read, flow.load_topology(files.topology, read), flow.load_findings(files.findings))
     page = output or flow.page_of(runs[0])
     flow.write_report(read, diagnosis, page)
     code = session.verdict(read, diagnosis)

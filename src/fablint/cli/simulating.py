@@ -97,7 +97,7 @@ def simulate(session: Session, output: Path | None, **given: Any) -> None:
     Examples:
       fablint simulate --hosts 4096 --fault host:h0012:tx:-20% --fault random:5 -o x.run
       fablint simulate --topology dragonfly --shape 9x4x2 --fault 'link:g0r0>g0r1:-30%' -o y.run
-      fablint analyse x.run --topology x.run/topology.yaml
+      fablint analyse x.run
     """
     from fablint import flow
 
@@ -187,29 +187,30 @@ def _rows(simulated: SimulatedFabric, wanted: Wanted) -> list[SimulatedRow]:
 
 
 def _write(path: Path, run: Run, fabric: Fabric, truth: Sequence[TrueFault]) -> None:
-    from fablint.discover import write_topology
+    from fablint import flow
     from fablint.simulate import write_truth
     from fablint.store import write_run
 
     write_run(path, run)
     write_truth(path, truth)
-    (path / "topology.yaml").write_text(write_topology(fabric.topology))
+    flow.keep_topology(fabric.topology, path)
 
 
 def _tell(session: Session, path: Path, simulated: SimulatedFabric, run: Run, truth: Sequence[TrueFault]) -> None:
     fabric = simulated.fabric
-    topology = path / "topology.yaml"
+    from fablint import flow
+
     lines = [
         f"{path}: {fabric.topology.source}, {len(fabric.hosts):,} hosts, {fabric.links:,} directed links",
         *(f"  {row.name}: {int(row.attributes['rounds']):,} rounds, {row.pattern}" for row in run.rows),
         *(_line(fault) for fault in truth),
         *(["  no fault"] if not truth else []),
-        f"Judge it: fablint analyse {path} --topology {topology}",
+        f"Judge it: fablint analyse {path}",
     ]
     facts = {
         "format": 1,
         "run": str(path),
-        "topology": str(topology),
+        "topology": str(path / flow.TOPOLOGY),
         "hosts": len(fabric.hosts),
         "links": fabric.links,
         "rounds": {row.name: int(row.attributes["rounds"]) for row in run.rows},

@@ -40,6 +40,20 @@ def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) ->
     assert topology.routing.kind == "d-mod-k"
 
 
+def test_a_run_is_judged_by_the_topology_that_lies_in_it(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "x.run"
+    call(capsys, "--hosts", "64", "--fault", "link:spine0>leaf3:-40%", "-o", path)
+    with pytest.raises(SystemExit) as ended:
+        main(["analyse", "--json", str(path)])
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert ended.value.code == 1
+    assert [one["name"] for one in findings if one["state"] == "FAULT"] == ["spine0>leaf3"]
+    (path / "topology.yaml").unlink()
+    with pytest.raises(SystemExit):
+        main(["analyse", "--json", str(path)])
+    assert any(note.startswith("no topology") for note in json.loads(capsys.readouterr().out)["notes"])
+
+
 @pytest.mark.parametrize(
     ("words", "fabric"),
     [

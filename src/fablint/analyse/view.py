@@ -46,12 +46,12 @@ class Judged:
     hubs: Codes  # of a star: ranks that all others shared; a star accuses, but shows nobody to be fine
     size: int
     fit: Fit
-    convictions: list[Conviction]
-    suspicions: list[Conviction]  # parts that the evidence is against, but not enough to convict
-    questions: list[Question]  # what would decide about the open parts
-    retests: list[Question]  # what would test again those who are accused
-    slow_pairs: list[SlowPair]
-    slow_hosts: list[tuple[int, float]]  # host code, log-effect
+    convictions: Sequence[Conviction]
+    suspicions: Sequence[Conviction]  # parts that the evidence is against, but not enough to convict
+    questions: Sequence[Question]  # what would decide about the open parts
+    retests: Sequence[Question]  # what would test again those who are accused
+    slow_pairs: Sequence[SlowPair]
+    slow_hosts: Sequence[tuple[int, float]]  # host code, log-effect
     compared: frozenset[Kind]  # kinds of parts that had peers to be compared with
     host_tolerance: float  # log-effect that a healthy host may have here
     link_tolerance: float
@@ -90,41 +90,15 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     together = flows.forward and mutual
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
-    evidence = gather(effects, settings, tests=tests)
-    crossed = _crossed(evidence, ways)
-    sample = _sample(flows, pairs, places)
-    convictions: list[Conviction] = []
-    suspicions: list[Conviction] = []
-    questions: list[Question] = []
-    again: list[Question] = []
-    doubtful: list[Conviction] = []
-    pairs_left: list[SlowPair] = []
     fitted, partners = _as_fit(flows, effects), _host_partners(pairs, places, settings, scarcer=not together)
-    doubted = slow_hosts(effects, places, None)
-    if evidence:
-        convictions = convict(evidence, effects, parts, Bar(threshold_of(tests, settings)), sides=sides)
-        convictions = [_described(case, flows, effects) for case in convictions]
-        if convictions:
-            effects = without(effects, evidence.gain == 0)
-        if routes is not None and _followed_by_tails(flows, routes):
-            sick = frozenset(case.name for case in convictions if case.kind == "switch")
-            alone = _alone(flows, effects, routes)
-            late = late_parts(routes, places, effects, flows.histograms, settings, sick=sick, only=alone)
-            crossed = late.exposed
-            convictions += [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.found]
-            for case in late.found:
-                evidence.remove(case.cells)
-            if late.found:
-                effects = without(effects, evidence.gain == 0)
-            doubtful = [_as_conviction(case, routes, pairs, mutual=mutual) for case in late.suspects]
-        pairs_left = slow_pairs(evidence, effects, settings, views=views)
-        suspicions = _suspicions(evidence, effects, parts, sides, tests)
-        doubted = slow_hosts(effects, places, evidence)
-        again = retests([*convictions, *suspicions], evidence)
-        questions = [
-            *about_late(doubtful, evidence, places),
-            *open_questions(convictions, suspicions, evidence, effects, parts, sides),
-        ]
+    sample = _sample(flows, pairs, places)
+    evidence = gather(effects, settings, tests=tests)
+    if evidence is None:
+        found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, places, None))
+    else:
+        late = routes if routes is not None and _followed_by_tails(flows, routes) else None
+        found = _weigh(evidence, effects, _Court(flows, places, parts, late, sides, tests, settings, views))
+    effects = found.effects
     return Judged(
         row=observations.row,
         quantity=flows.row.quantity,
@@ -132,24 +106,92 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         hubs=flows.hubs,
         size=observations.size,
         fit=fitted,
-        convictions=convictions,
-        suspicions=suspicions,
-        questions=questions,
-        retests=again,
-        slow_pairs=pairs_left,
-        slow_hosts=doubted,
+        convictions=found.convictions,
+        suspicions=found.suspicions,
+        questions=found.questions,
+        retests=found.again,
+        slow_pairs=found.pairs,
+        slow_hosts=found.doubted,
         compared=frozenset(family.component for family in parts),
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
         host_partners=partners,
         host_bound=_host_bounds(effects, places),
-        link_pairs=crossed,
+        link_pairs=found.crossed,
         link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
         bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
         sharing=effects.classes.sharing(effects.class_log_time, settings.tolerance),
         sample=sample,
-        links_possible=np.maximum(ways.possible[: ways.known_links], crossed) >= FEWEST_VALUES,
+        links_possible=np.maximum(ways.possible[: ways.known_links], found.crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
+    )
+
+
+@dataclass(frozen=True)
+class _Court:
+    """Before which the evidence of a view is brought."""
+
+    flows: Flows
+    places: Places
+    parts: Sequence[Family]
+    late: Routes | None  # where links are judged by late messages
+    sides: Sides
+    tests: int
+    settings: Settings
+    views: int
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What became of it. `effects` are without the pairs that culprits explain."""
+
+    effects: Effects
+    crossed: Codes  # (links,) pairs that tell of each
+    convictions: Sequence[Conviction] = ()
+    suspicions: Sequence[Conviction] = ()
+    questions: Sequence[Question] = ()
+    again: Sequence[Question] = ()
+    pairs: Sequence[SlowPair] = ()
+    doubted: Sequence[tuple[int, float]] = ()
+
+
+def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
+    """Convict, suspect and ask. `evidence` is used up on the way."""
+    flows, places, settings = court.flows, court.places, court.settings
+    crossed = _crossed(evidence, effects.ways)
+    found = convict(evidence, effects, court.parts, Bar(threshold_of(court.tests, settings)), sides=court.sides)
+    convictions = [_described(case, flows, effects) for case in found]
+    if convictions:
+        effects = without(effects, evidence.gain == 0)
+    doubtful: list[Conviction] = []
+    if court.late is not None:
+        sick = frozenset(case.name for case in convictions if case.kind == "switch")
+        alone = _alone(flows, effects, court.late)
+        late = late_parts(court.late, places, effects, flows.histograms, settings, sick=sick, only=alone)
+        crossed = late.exposed
+        guilty, doubtful = (
+            [_as_conviction(case, court.late, effects.residual, mutual=effects.mutual) for case in cases]
+            for cases in (late.found, late.suspects)
+        )
+        convictions += guilty
+        for case in guilty:
+            evidence.remove(case.cells)
+        if guilty:
+            effects = without(effects, evidence.gain == 0)
+    pairs = slow_pairs(evidence, effects, settings, views=court.views)
+    suspicions = _suspicions(evidence, effects, court.parts, court.sides, court.tests)
+    return _Found(
+        effects,
+        crossed,
+        convictions,
+        suspicions,
+        pairs=pairs,
+        doubted=slow_hosts(effects, places, evidence),
+        again=retests([*convictions, *suspicions], evidence),
+        questions=[
+            *about_late(doubtful, evidence, places),
+            *open_questions(convictions, suspicions, evidence, effects, court.parts, court.sides),
+        ],
     )
 
 

@@ -20,7 +20,7 @@ from scipy import sparse
 from fablint.analyse.pairs import Cells, Pairs
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.ways import MOST_UNKNOWN, Ways
-from fablint.model import SCOPES
+from fablint.model import SCOPES, Scope
 from fablint.routing import Routes, codes_of
 
 Loads = npt.NDArray[np.uint8]
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
 SMALL_CLASS = 0.05  # of the pairs at the same distance, up to which a class may consist of suspects
-FEWEST_FREE = 6  # pairs of a host that shared no link, from which the others are not needed
+FEWEST_FREE = 3  # pairs of a host that shared no link, from which the others are not needed
 UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
 LEAST_SHARE = 0.05  # of a pair's messages, that a link counts for
 EXPECTED = np.array([1.05, 1.6, 2.1, 3.1, 4.1, 6.1, 8.1, 12.1, 16.1, 24.1])  # as STEPS, of flows to be expected
@@ -49,23 +49,36 @@ class Classes:
     places: Places
     load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
     beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: not known, or the same for all
+    stream: bool = False  # is a healthy pair as fast over many cables as over one?
 
     def telling(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """(n, m) cells that tell how fast their ends are; None: all.
 
         A stream that shares a link with others is as fast as its part of that link, and no end that can do as much is
         seen to be slow by it. Where sharing costs nothing (`offsets` are the classes' log times), or where too few
-        others were measured, all do.
+        others were measured, all do. Of streams far pairs are compared with near ones: all of them may share.
         """
         if self.load is None:
             return None
-        costly = self._extra(offsets) > tolerance
+        costly = self._extra(offsets, everywhere=True) > tolerance
         if not costly.any():
             return None
         cheap = np.logical_not(costly).ravel()
         free = np.concatenate([cheap[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
         each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
         return free if np.median(each) >= FEWEST_FREE else None
+
+    def unshared(self, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
+        """(n, m) cells whose messages no other pair made late, None: all.
+
+        They were alone on their links; or all were as fast as those at the same distance that were alone, or, where
+        none was, as fast as any stream.
+        """
+        if self.load is None:
+            return None
+        times = self._times(offsets)
+        usual = np.where(np.isnan(times[0]), self._fastest(times), times[0])
+        return np.asarray(self.load == 0) if (times[1:] > usual + tolerance).any() else None
 
     def plausible(self, offsets: Mapping[int, float], counts: Mapping[int, int]) -> dict[int, float]:
         """The same log times, where a small class is no slower than a large one at the same distance that shared more.
@@ -89,14 +102,30 @@ class Classes:
         costly = extra[extra > tolerance]
         return (float(np.exp(costly.min())), float(np.exp(costly.max()))) if costly.size else None
 
-    def _extra(self, offsets: Mapping[int, float]) -> npt.NDArray[np.float64]:
-        """(steps, kinds) log time of each class beyond the fastest at the same distance, 0 where there is none."""
-        extra = np.zeros((len(STEPS) + 1, self._kinds))
-        for kind in range(self._kinds):
-            steps = [step for step in range(len(STEPS) + 1) if kind + step * self._kinds in offsets]
-            times = np.array([offsets[kind + step * self._kinds] for step in steps])
-            extra[steps, kind] = times - times.min(initial=np.inf)
-        return extra
+    def _extra(self, offsets: Mapping[int, float], *, everywhere: bool = False) -> npt.NDArray[np.float64]:
+        """(steps, kinds) log time of each class beyond the fastest at the same distance, 0 where there is none.
+
+        `everywhere`: beyond the fastest at any distance, but for messages inside a host.
+        """
+        times = self._times(offsets)
+        fastest = self._fastest(times) if everywhere else np.fmin.reduce(times, axis=0)
+        beyond: npt.NDArray[np.float64] = np.nan_to_num(times - fastest)
+        return beyond
+
+    def _fastest(self, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """(kinds,) of streams the fastest class at any distance but inside a host, else that at the same distance."""
+        fastest = np.fmin.reduce(times, axis=0)
+        if self.stream:
+            fabric = np.arange(self._kinds) % len(SCOPES) != SCOPES.index(Scope.INTRA_NODE)
+            fastest[fabric] = np.fmin.reduce(fastest[fabric])
+        return np.asarray(fastest, dtype=np.float64)
+
+    def _times(self, offsets: Mapping[int, float]) -> npt.NDArray[np.float64]:
+        """(steps, kinds) log time of each class, NaN where there is none."""
+        times = np.full((len(STEPS) + 1, self._kinds), np.nan)
+        for code, time in offsets.items():
+            times[divmod(code, self._kinds)] = time
+        return times
 
     @property
     def _kinds(self) -> int:
@@ -207,7 +236,8 @@ def _alone(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
 def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) -> Loads | None:
     """Where messages choose their way: steps of the flows to be expected on the busiest link of each pair.
 
-    Pairs that were measured at once with ends that the topology does not know get the last step.
+    Pairs that were measured at once with ends that the topology does not know get the last step. Messages that take a
+    detour go anywhere and back: they are spread evenly over all links.
     """
     assert ways.routes is not None
     cells, turn = _turns(pairs, concurrent, rounds)
@@ -219,6 +249,7 @@ def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) 
     unique, inverse = np.unique(a * ways.keys + b, return_inverse=True)
     codes = ways.codes
     query, link, share = ways.routes.exposure(codes[unique // ways.keys], codes[unique % ways.keys])
+    detours = _detour_cables(ways) / max(1, len(ways.routes.ends)) * (unique // ways.keys != unique % ways.keys)
     crosses = sparse.csr_matrix((share, (query, link)), shape=(unique.size, len(ways.routes.ends)))
     order = np.argsort(turn, kind="stable")
     bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))
@@ -227,8 +258,18 @@ def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) 
         flows = np.bincount(inverse[here], minlength=unique.size).astype(np.float32) @ crosses
         busiest = np.zeros(unique.size)
         np.maximum.at(busiest, query, np.where(share >= LEAST_SHARE, np.asarray(flows).ravel()[link], 0.0))
+        busiest += np.where(busiest > 0, detours[inverse[here]].sum(), 0.0)
         load[row[here], column[here]] = np.searchsorted(EXPECTED, busiest[inverse[here]], side="right")
     return load if load.any() else None
+
+
+def _detour_cables(ways: Ways) -> float:
+    """Cables that a message crosses on detours, on average: where all detours are alike, those of two shortest ways."""
+    routes = ways.routes
+    if routes is None or routes.routing.kind != "adaptive":
+        return 0.0
+    apart = routes.apart(np.arange(len(routes.switches), dtype=np.int32))
+    return (1.0 - routes.routing.minimal_share) * 2.0 * float(apart[apart > 0].mean()) if (apart > 0).any() else 0.0
 
 
 def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells, Codes]:

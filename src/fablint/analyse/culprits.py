@@ -267,13 +267,16 @@ def _own(family: Family, side: int, cells: Cells, evidence: Evidence) -> bool:
         return True  # one round trip per pair: the other side speaks
     places, to = evidence.places, evidence.pairs.destination(cells)
     gain = evidence.gain[cells].astype(np.int64)
-    if isinstance(family, Endpoints) and not family.of_switch.size:
-        behind = places.switch[to if side == 0 else cells[0]]
-        if not places.switches or (behind < 0).all():
+    if isinstance(family, Endpoints):
+        own, behind = (places.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
+        told = (behind >= 0) & ((behind != own) | (family.of_switch.size == 0))  # of a switch: towards others
+        if told.any():
+            totals = np.bincount(behind[told], weights=gain[told], minlength=len(places.switches))
+            elsewhere = told & (behind != int(np.argmax(totals)))
+            if elsewhere.any() and int(gain[elsewhere].sum()) <= 0:
+                return False  # slow towards one switch only
+        if not family.of_switch.size:
             return True
-        totals = np.bincount(behind[behind >= 0], weights=gain[behind >= 0], minlength=len(places.switches))
-        elsewhere = behind != int(np.argmax(totals))
-        return not elsewhere.any() or int(gain[elsewhere].sum()) > 0  # else: slow towards one switch only
     users = {0: cells[0], 1: to}
     for end in (side,) if isinstance(family, Endpoints) else (0, 1):
         per_host = np.bincount(places.host[users[end]], weights=gain, minlength=len(places.hosts))

@@ -255,11 +255,18 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
         compared = {kind for view in judged for kind in view.compared}
         if "switch" not in compared:
             notes.append(f"{counted(len(places.switches), 'switch')} in the run: too few to compare switches")
-        if topology.cables and "cable" not in compared and not any(view.link_pairs.any() for view in judged):
+        followed = topology.routing.kind not in ("adaptive", "ecmp")
+        if topology.cables and "cable" not in compared and followed:
             notes.append("too few cables between switches to compare them with each other")
     notes += _contention(judged)
     if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in judged):
-        notes.append("adaptive routing: links are judged by rows with --histogram, of which there is none")
+        crowded = any("histogram" in row.arrays for row in run.rows)
+        notes.append(
+            "adaptive routing: no link was judged, since all pairs that may cross one shared links with others"
+            " (rows with --order serial tell)"
+            if crowded
+            else "adaptive routing: links are judged by rows with --histogram, of which there is none"
+        )
     if judged and not any(view.one_way for view in judged) and len(places.hosts) > 1:
         notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
     return notes

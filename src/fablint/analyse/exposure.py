@@ -35,8 +35,10 @@ EXPOSED = 0.05  # probability from which a pair tells something about a link
 MOST_OVERDISPERSION = 20.0
 MOST_PARTS = 200  # found in one view
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
+FEWEST_ASKED = 2  # pairs from which more is asked about a part
 FEWEST_LINKS = 3  # of a switch, from which it can be told from them
-SHARED_BY = 0.6  # of a switch's links must make messages late, else it is not the switch
+TOLD = 0.5  # of a switch's links must be known, and
+SHARED_BY = 0.6  # of these must make messages late, else it is not the switch
 
 
 @dataclass(frozen=True)
@@ -90,30 +92,33 @@ def late_parts(
     settings: Settings,
     *,
     sick: frozenset[str] = frozenset(),
-    only: npt.NDArray[np.bool_] | None = None,
+    alone: npt.NDArray[np.bool_] | None = None,
 ) -> LateParts:
     """Find them. `sick` are switches that were convicted by what starts or ends there: what crosses them is theirs.
 
-    `only`: (n, m) cells to look at, None: all. `histograms`: (n, m, buckets) counts, lower edges of the buckets
-    in s; None: one value a pair.
+    `histograms`: (n, m, buckets) counts, lower edges of the buckets in s; None: one value a pair. `alone`: (n, m) cells
+    that no other pair made late, None: all. The others convict nobody: how messages collide that choose their way
+    nobody knows. But they tell where to look.
 
     Late means later than this pair's own fast messages, where a pair's messages go several ways: what slows them all
     alike is no link. Where a crowded link slows even those, only a comparison with other pairs tells: it comes second.
     """
     mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST_ALIKE
     references = (True, False) if histograms is not None and mixed else (False,)
-    compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
     least = EXPOSED if histograms is not None else 0.0
-    exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
-    counts = np.bincount(exposures.part, minlength=exposures.parts)
-    bar = float(np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
-    search = _Search({}, {}, counts < FEWEST_VALUES)
-    for tails in compared:
-        bets = _Bets(tails, *_background(effects, tails), exposures)
-        search = replace(search, rejected=counts < FEWEST_VALUES)
-        search.set_aside(bets, [code for code, name in enumerate(routes.switches) if name in sick])
-        search.run(bets, bar)
-    exposed = counts[: len(routes.ends)]
+    search, exposed = _Search({}, {}, np.zeros(0, dtype=bool)), None
+    for only in (None,) if alone is None else (alone, None):
+        compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
+        exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
+        counts = np.bincount(exposures.part, minlength=exposures.parts)
+        bar = float(np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
+        for tails in compared:
+            bets = _Bets(tails, *_background(effects, tails), exposures)
+            search = replace(search, rejected=counts < FEWEST_ASKED)
+            search.set_aside(bets, [code for code, name in enumerate(routes.switches) if name in sick])
+            search.run(bets, bar if exposed is None else np.inf)
+        exposed = counts[: len(routes.ends)] if exposed is None else exposed
+    assert exposed is not None
     if effects.mutual:
         exposed[1::2] = exposed[0::2]
     suspects = [case for part, case in search.suspects.items() if part not in search.found]
@@ -146,7 +151,8 @@ class _Search:
             case = _examine(part, choice, bets)
             if case is None:
                 continue
-            (self.found if case.log_e >= bar else self.suspects)[part] = case
+            sure = case.log_e >= bar and case.slow >= FEWEST_VALUES
+            (self.found if sure else self.suspects)[part] = case
             bets.explain(part, choice)
             self._close(part, bets)
 
@@ -294,12 +300,12 @@ def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
     if part >= links:
         own = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
         told = own[np.isin(own, exposures.part)]
-        if told.size < FEWEST_LINKS or np.mean(scores[choice, told] > 0) < SHARED_BY:
+        if told.size < max(FEWEST_LINKS, TOLD * own.size) or np.mean(scores[choice, told] > 0) < SHARED_BY:
             return None
     mine = exposures.part == part
     positive = bets.gains[choice][mine] > 0
     at = exposures.cell[mine]
-    if np.count_nonzero(positive) < FEWEST_VALUES:
+    if np.count_nonzero(positive) < FEWEST_ASKED:
         return None
     excess = tails.excess[at[positive]]
     lower, middle, upper = np.nanquantile(excess, (0.025, 0.5, 0.975)).tolist()

@@ -53,23 +53,29 @@ def about_late(cases: Sequence[Conviction], evidence: Evidence, places: Places) 
     clean = _clean(evidence)
     found = []
     for case in cases:
-        rng = np.random.default_rng(_seed(case.cells[0]))
         component, name = case.part()
-        senders, receivers = case.cells[0], evidence.pairs.destination(case.cells)
+        ends = case.cells[0], evidence.pairs.destination(case.cells)
         if component in ("link", "cable"):
-            ends = [places.switches.index(end) if end in places.switches else -1 for end in case.name.split("=")]
-            if case.sides == (1,):
-                ends.reverse()
-            at = [np.flatnonzero(places.switch == end) for end in ends]
-            if at[0].size and at[1].size:
-                senders, receivers = at
-        pairs = np.stack([rng.choice(senders, TRIES), rng.choice(receivers, TRIES)], axis=1)
-        pairs = rng.permutation(np.unique(pairs[places.host[pairs[:, 0]] != places.host[pairs[:, 1]]], axis=0))
-        spoilt = 2 - np.isin(pairs, clean).sum(axis=1)
-        found.append(
-            Question(component, name, _unmeasured_first(pairs[np.argsort(spoilt, kind="stable")], evidence)[:PAIRS])
-        )
+            there, back = case.name.split("=")
+            at = _ranks_at(places, *((back, there) if case.sides == (1,) else (there, back)))
+            ends = at if at[0].size and at[1].size else ends
+        found.append(Question(component, name, _between(ends, clean, evidence)))
     return found
+
+
+def _ranks_at(places: Places, *switches: str) -> tuple[Codes, Codes]:
+    """Ranks on the hosts of each of two switches."""
+    a, b = (places.switches.index(name) if name in places.switches else len(places.switches) for name in switches)
+    return np.flatnonzero(places.switch == a), np.flatnonzero(places.switch == b)
+
+
+def _between(ends: tuple[Codes, Codes], clean: Codes, evidence: Evidence) -> RankPairs:
+    """Pairs from the first ranks to the second, clean ones first."""
+    rng, host = np.random.default_rng(_seed(ends[0])), evidence.places.host
+    pairs = np.stack([rng.choice(one, TRIES) for one in ends], axis=1)
+    pairs = rng.permutation(np.unique(pairs[host[pairs[:, 0]] != host[pairs[:, 1]]], axis=0))
+    spoilt = 2 - np.isin(pairs, clean).sum(axis=1)
+    return _unmeasured_first(pairs[np.argsort(spoilt, kind="stable")], evidence)[:PAIRS]
 
 
 def retests(cases: Sequence[Conviction], evidence: Evidence) -> list[Question]:

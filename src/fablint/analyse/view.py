@@ -80,7 +80,7 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     ways = ways_of(pairs, places, routes)
     # A stream is as fast over three cables as over one; only the answer to a message comes later.
     beyond = cables_beyond(places, routes) if flows.row.quantity == "latency" else None
-    classes = Classes(places, _loads(flows, pairs, ways), beyond)
+    classes = Classes(places, _loads(flows, pairs, ways), beyond, stream=flows.row.quantity == "bandwidth")
     effects = fit(pairs, classes, ways, settings, mutual=mutual)
     parts = [
         family
@@ -167,7 +167,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     if court.late is not None:
         sick = frozenset(case.name for case in convictions if case.kind == "switch")
         alone = _alone(flows, effects, court.late)
-        late = late_parts(court.late, places, effects, flows.histograms, settings, sick=sick, only=alone)
+        late = late_parts(court.late, places, effects, flows.histograms, settings, sick=sick, alone=alone)
         crossed = late.exposed
         guilty, doubtful = (
             [_as_conviction(case, court.late, effects.residual, mutual=effects.mutual) for case in cases]
@@ -251,7 +251,7 @@ def _alone(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArray[np.boo
     How much hashed pairs collide nobody knows: of large messages only those count that were measured one by one.
     """
     if routes.routing.kind != "ecmp" or flows.observations.size < SMALLEST_SHARED:
-        return effects.telling
+        return effects.classes.unshared(effects.class_log_time, effects.link_tolerance)
     if flows.concurrent.size:
         return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
     return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)

@@ -16,7 +16,7 @@ LEAST = 3  # new partners for each part: so often is a suspect connected anew
 MOST_ROUNDS = 8
 CONTROL_PASSES = 6  # over healthy ranks that are idle, to find pairs that collide with nobody
 LEAST_SHARE = 0.05  # of a pair's messages, from which a link counts for it
-ONE_MESSAGE = 1.01  # messages to be expected on a link that nobody shares
+ROOM = 0.75  # messages to be expected on a link, up to which several pairs may cross it
 NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
@@ -210,8 +210,11 @@ class _Packing:
         return True
 
     def fits(self, pair: int, number: int) -> bool:
-        """Are both ranks free in the round, and would no link carry more than one message?"""
-        return not self._busy[number] & set(self._ends(pair)) and self._busiest(pair, number) <= ONE_MESSAGE
+        """Are both ranks free in the round, and would hardly any link carry two messages?"""
+        if self._busy[number] & set(self._ends(pair)):
+            return False
+        others = self._flows[number][self._links[pair]]
+        return not ((others > 0) & (others + self._shares[pair] > ROOM)).any()
 
     def _busiest(self, pair: int, number: int) -> float:
         """Messages on the busiest of its links if it were in the round."""

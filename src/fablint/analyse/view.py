@@ -364,8 +364,12 @@ def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sides: Sequen
 def _host_bounds(effects: Effects, places: Places) -> Floats:
     """(hosts,) the largest loss that a host can hide: of its worst rank, in its worse direction."""
     pairs = effects.residual
-    row, column = np.nonzero(~np.isnan(pairs.value))
-    met = [np.bincount(ranks, minlength=pairs.ranks) for ranks in (row, pairs.destination((row, column)))]
+    met = np.zeros((2, pairs.ranks), dtype=np.int64)
+    for rows in pairs.blocks():
+        known = ~np.isnan(pairs.value[rows])
+        met[0, rows] = np.count_nonzero(known, axis=1)
+        partners = np.broadcast_to(pairs.partners(rows), known.shape)[known]
+        met[1] += np.bincount(partners, minlength=pairs.ranks)
     sides = zip((effects.sent_bounds, effects.received_bounds), met, strict=True)
     upper = np.fmax(*(np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides))
     bound = np.full(len(places.hosts), np.nan)

@@ -95,6 +95,13 @@ CASES = {
         frozenset({("link", "p02e00>p02a02", None), ("host", "h0100", "tx")}),
         hosts=128,
     ),
+    "256 hosts": Case(
+        TREE,
+        planned("parallel", STREAM),
+        ["bw:p02e00>p02a02:0.5", "bw:h0200.rx:0.6"],
+        frozenset({("link", "p02e00>p02a02", None), ("host", "h0200", "rx")}),
+        hosts=256,
+    ),
 }
 
 

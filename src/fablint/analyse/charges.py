@@ -25,9 +25,18 @@ def convicted(views: Sequence[Judged], places: Places) -> list[Finding]:
     cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
     for view in views:
         for conviction in view.convictions:
-            cases[conviction.kind, conviction.name].append((view, conviction))
+            if not _of_a_slower_switch(conviction, view):
+                cases[conviction.kind, conviction.name].append((view, conviction))
     findings = [_finding(charges, views, places) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
+
+
+def _of_a_slower_switch(conviction: Conviction, view: Judged) -> bool:
+    """Is it a cable at a switch that is at fault and loses as much? Of few pairs one side of it may not tell."""
+    ends = conviction.name.split("=") if conviction.kind == "cable" else []
+    return any(
+        case.kind == "switch" and case.name in ends and case.loss[1] >= conviction.loss[1] for case in view.convictions
+    )
 
 
 def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> Finding:

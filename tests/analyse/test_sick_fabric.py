@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from analyse_cases import accused, changed, deleted, fit_of, in_rounds, named, permuted
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fablint.analyse import diagnose
@@ -182,6 +182,9 @@ def test_a_faster_clock_changes_nothing(factor, case, seed) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(share=st.floats(0.05, 0.95), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
+@example(
+    share=0.9499999999999998, case=([Fault("switch", "s3", bandwidth_factor=0.8)], {("switch", "s3", "both")}), seed=470
+)
 def test_deleting_measurements_never_creates_a_fault(share, case, seed) -> None:
     faults, truth = case
     diagnosis = diagnose(deleted(simulate(MESH, faults=faults, seed=seed), share, seed), MESH.topology)

@@ -197,9 +197,9 @@ def _write(path: Path, run: Run, fabric: Fabric, truth: Sequence[TrueFault]) -> 
 
 
 def _tell(session: Session, path: Path, simulated: SimulatedFabric, run: Run, truth: Sequence[TrueFault]) -> None:
-    fabric = simulated.fabric
     from fablint import flow
 
+    fabric = simulated.fabric
     lines = [
         f"{path}: {fabric.topology.source}, {len(fabric.hosts):,} hosts, {fabric.links:,} directed links",
         *(f"  {row.name}: {int(row.attributes['rounds']):,} rounds, {row.pattern}" for row in run.rows),

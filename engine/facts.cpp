@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -31,15 +32,22 @@ int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
     return nodes.empty() ? -1 : *nodes.begin();
 }
 
-bool more_ranks_than_cpus(const std::vector<int>& rank_host, const std::vector<std::string>& cores) {
-    std::map<int, std::pair<std::size_t, std::set<int>>> hosts;
+// What tells one running kernel from another: containers and namespaces have hosts of their own, but not CPUs.
+std::string machine_of(const std::string& host) {
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    return boot.empty() ? host : boot;
+}
+
+bool more_ranks_than_cpus(const std::vector<std::string>& machines, const std::vector<std::string>& cores) {
+    std::map<std::string, std::pair<std::size_t, std::set<int>>> found;
     for (std::size_t rank = 0; rank < cores.size(); ++rank) {
-        auto& [ranks, cpus] = hosts[rank_host[rank]];
+        auto& [ranks, cpus] = found[machines[rank]];
         ++ranks;
         for (const int cpu : unfold(cores[rank])) cpus.insert(cpu);
     }
-    return std::any_of(hosts.begin(), hosts.end(),
-                       [](const auto& host) { return host.second.first > host.second.second.size(); });
+    return std::any_of(found.begin(), found.end(),
+                       [](const auto& machine) { return machine.second.first > machine.second.second.size(); });
 }
 
 }  // namespace
@@ -82,7 +90,9 @@ Facts::Facts(Team& team, const std::string& sysfs, const std::optional<Binding>&
     nics_json_ = by_host.json();
     counters_before_ = counters_of_all_hosts();
 #ifndef SMPI_H  // simulated hosts have CPUs of their own
-    const bool crowded = team_.rank() == 0 && more_ranks_than_cpus(team_.rank_host(), cores_);
+    const std::vector<std::string> machines = team_.gather(machine_of(team_.host_of(team_.rank())));
+    machines_ = static_cast<int>(std::set<std::string>(machines.begin(), machines.end()).size());
+    const bool crowded = team_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
     oversubscribed_ = team_.maximum(crowded ? 1.0 : 0.0) > 0.0;
 #endif
 }
@@ -123,6 +133,7 @@ void Facts::describe(JsonObject& root) const {
         .add("nics", nics_json_)
         .add("counters", counters.json())
         .add("environment", relevant_environment());
+    if (machines_ > 0) root.add("machines", machines_);
     if (binding_.text() != "null") root.add("binding", binding_);
 }
 

@@ -17,7 +17,8 @@ class Facts {
     // Collective. `sysfs` is /sys. `binding`: what bind_to_nics() did; without it each rank's NIC is the nearest.
     Facts(Team& team, const std::string& sysfs, const std::optional<Binding>& binding = std::nullopt);
 
-    // Some host has more ranks than CPUs they may use. Known on all ranks.
+    // Some machine has more ranks than CPUs they may use, be they of one host or of several that share its kernel.
+    // Known on all ranks.
     bool oversubscribed() const { return oversubscribed_; }
 
     // Collective: {host: {nic: {counter: int}}} as it is now; on rank 0, an empty object elsewhere.
@@ -36,6 +37,7 @@ class Facts {
     std::string sysfs_;
     std::vector<Nic> nics_;  // of this host; on its first rank
     bool oversubscribed_ = false;
+    int machines_ = 0;                          // running kernels; on rank 0
     std::vector<std::string> cores_, nearest_;  // per rank; on rank 0
     std::vector<int> numa_, pids_;
     Json nics_json_ = Json::null();

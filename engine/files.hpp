@@ -19,6 +19,8 @@ void create_filled(const std::filesystem::path& file, const std::string& element
 
 // Of a run directory: holds the rounds files that its rows name as rounds/NAME.txt.
 inline constexpr const char* rounds_folder = "rounds";
+// Of a run directory: holds runs that other ranks measured for it.
+inline constexpr const char* launches_folder = "launches";
 
 // The content of a file; throws a usage error where it cannot be read.
 std::string read_file(const std::filesystem::path& file);

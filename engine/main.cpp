@@ -29,8 +29,19 @@ bool wants_threads(const std::vector<std::string>& words) {
     return threads;
 }
 
+// Ranks that the launcher's PMI does not introduce to each other are rank 0 of a world of their own each.
+void check_ranks(const Team& team, int expected) {
+    if (expected == 0 || team.size() == expected) return;
+    const std::string counted = std::to_string(team.size()) + (team.size() == 1 ? " rank of " : " ranks of ") +
+                                std::to_string(expected) + (team.size() == 1 ? " was started" : " were started");
+    throw usage_error(counted +
+                      ": the launcher's PMI is not that of this MPI library: use the library's own mpiexec, or srun "
+                      "with another --mpi=TYPE (srun --mpi=list)");
+}
+
 Exit act(Team& team, const std::vector<std::string>& words, const std::string& program) {
     const Options options = parse_command_line(words);
+    check_ranks(team, options.expect_ranks);
     std::string text;
     if (options.action == Options::Action::help) text = help_text();
     if (options.action == Options::Action::version) text = std::string("fablint-engine ") + version + "\n";
@@ -57,6 +68,7 @@ int main(int argc, char** argv) {
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
+    std::signal(SIGUSR2, on_signal);  // srun and Open MPI's mpirun end their ranks at the others, and pass this one on
     Exit status = Exit::internal;
     std::string message;  // printed outside the handlers: SMPI allows no MPI call inside one
     bool alone = false;   // this rank failed by itself, the others do not know

@@ -30,6 +30,7 @@ const std::vector<Rule<Options>>& run_rules() {
         {"counters", 0, false, [](O& o, S) { o.counters = true; }},
         {"sysfs", 0, true, [](O& o, S a) { o.sysfs = a; }},
         {"ranks-per-nic", 0, true, [](O& o, S a) { o.ranks_per_nic = parse_count("ranks-per-nic", a, 1); }},
+        {"expect-ranks", 0, true, [](O& o, S a) { o.expect_ranks = parse_count("expect-ranks", a, 1); }},
         {"threads", 0, false, [](O& o, S) { o.threads = true; }},
         {"quiet", 'q', false, [](O& o, S) { o.quiet = true; }},
         {"list", 0, false, [](O& o, S) { o.action = O::Action::list; }},
@@ -173,8 +174,8 @@ std::string help_text() {
            "      --watchdog SECONDS name a silent rank (60; 0 off) --private-files    hosts share no file system\n"
            "      --counters         NIC counters around each row   --ranks-per-nic K  bind ranks to NICs\n"
            "      --threads          MPI_THREAD_MULTIPLE            --sysfs DIR        facts from there (/sys)\n"
-           "      -q, --quiet        no progress                    --list             what can be measured\n"
-           "      --version          -h, --help\n"
+           "      --expect-ranks N   refuse another number          -q, --quiet        no progress\n"
+           "      --list             what can be measured           --version          -h, --help\n"
            "row:  --pattern P        pair pairs all-pairs bisection random rounds fan-in fan-out clients-servers\n"
            "                         world victim-aggressor (pair; collectives: world)\n"
            "      --matchings K      for random (8)                 --rounds LIST      for rounds: 0-1,2-3;0-2\n"

@@ -23,6 +23,7 @@ struct Options {
     bool threads = false;  // MPI_THREAD_MULTIPLE
     int ranks_per_nic = 0;
     std::string sysfs = "/sys";
+    int expect_ranks = 0;  // 0: any number
     bool quiet = false;
     std::vector<RowOptions> rows;  // from the command line; empty when --plan is given
 };

@@ -18,7 +18,7 @@ std::string parse_name(Text text) {
     constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (text.empty() || text.find_first_not_of(allowed) != std::string::npos)
         throw usage_error("--name " + text + ": letters, digits, - and _ only, since it names a folder");
-    if (text == "report" || text == "rounds" || text.rfind("launch-", 0) == 0)
+    if (text == "report" || text == "rounds" || text == "launches" || text.rfind("launch-", 0) == 0)
         throw usage_error("--name " + text + ": the run directory keeps that name for itself, choose another");
     return text;
 }

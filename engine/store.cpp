@@ -23,11 +23,15 @@ std::string bytes_of(T value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// A folder with `rounds` in it and nothing else: who planned the run put its rounds files there.
-bool holds_only_rounds(const fs::path& directory) {
+// A folder with `rounds` or `launches` in it and nothing else: who planned the run put its rounds files there, and
+// launches that are not of its ranks.
+bool holds_only_plans(const fs::path& directory) {
     std::error_code reason;
     const fs::directory_iterator entries(directory, reason);
-    return !reason && std::distance(begin(entries), end(entries)) == 1 && fs::is_directory(directory / rounds_folder);
+    if (reason) return false;
+    const auto count = std::count_if(begin(entries), end(entries), [](const fs::directory_entry&) { return true; });
+    const auto planned = fs::is_directory(directory / rounds_folder) + fs::is_directory(directory / launches_folder);
+    return count > 0 && count == planned;
 }
 
 }  // namespace
@@ -130,7 +134,7 @@ void Store::create(bool resume) {
         archive_root_ = true;
         return;
     }
-    if (holds_only_rounds(directory_)) return;
+    if (holds_only_plans(directory_)) return;
     if (access(directory_.c_str(), F_OK) == 0)
         throw usage_error(directory_.string() + " exists: choose another -o, or go on with it by fablint resume");
     if (mkdir(directory_.c_str(), 0777) != 0)

@@ -14,9 +14,15 @@ constexpr auto glance = std::chrono::milliseconds(50);
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
 constexpr double own_stop_s = 1.0;
-constexpr auto last_words = std::chrono::seconds(2);  // until all that are stuck have said so
+constexpr auto last_words = std::chrono::seconds(2);  // until all that wait have said so: the launcher ends them then
 
 using SteadyTime = std::chrono::steady_clock;
+
+[[noreturn]] void end() {
+    std::fflush(stderr);
+    std::this_thread::sleep_for(last_words);
+    _exit(static_cast<int>(Exit::incomplete));
+}
 
 double seconds_since(SteadyTime::time_point instant) {
     return std::chrono::duration<double>(SteadyTime::now() - instant).count();
@@ -77,17 +83,14 @@ void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const 
         std::fprintf(stderr, "fablint-engine: stuck: rank %d (%s), round %lld: no message from its group for %.0f s\n",
                      team_.rank(), team_.host_of(team_.rank()).c_str(), static_cast<long long>(reading.round),
                      silent_s);
-        std::fflush(stderr);
-        std::this_thread::sleep_for(last_words);
-        _exit(static_cast<int>(Exit::incomplete));
+        end();
     }
     char partner[32] = "none";
     if (measuring) std::snprintf(partner, sizeof partner, "%d", team_.rank());
     std::fprintf(stderr, "fablint-engine: lost: rank %d (%s), round %lld, partner %s: %s for %.0f s\n", reading.peer,
                  team_.host_of(reading.peer).c_str(), static_cast<long long>(reading.round), partner,
                  measuring ? "no message" : "did not come to the next round", silent_s);
-    std::fflush(stderr);
-    _exit(static_cast<int>(Exit::incomplete));
+    end();
 }
 
 }  // namespace fablint

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.model import Cable, Routing, Switch, Topology
 from fablint.routing import MAX_HOPS, Routes, codes_of, routes_of

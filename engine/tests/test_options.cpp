@@ -366,3 +366,10 @@ TEST_CASE("only-rounds takes ranges, and none") {
     for (const int round : {3, 6, 8}) CHECK_FALSE(some.wants_round(round));
     CHECK_FALSE(parse_command_line({"latency", "--only-rounds", "none"}).rows.at(0).wants_round(0));
 }
+
+TEST_CASE("the number of ranks that is expected is a count") {
+    CHECK(parse_command_line({"latency"}).expect_ranks == 0);
+    CHECK(parse_command_line({"--version", "--expect-ranks", "16"}).expect_ranks == 16);
+    CHECK(refusal({"latency", "--expect-ranks", "none"}).find("--expect-ranks") != std::string::npos);
+    CHECK(refusal({"latency", "--expect-ranks", "0"}).find("--expect-ranks") != std::string::npos);
+}

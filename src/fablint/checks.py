@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,15 +87,36 @@ def check(around: flow.Surroundings, asked: Asked, output: Path) -> Checked:
         return flow.diagnose(run, asked.topology)
 
     done = investigate(asked, measure, judge, around.system.monotonic)
-    diagnosis = _with_undecided(done.diagnosis, done.undecided, done.ended)
+    diagnosis = with_undecided(done.diagnosis, done.undecided, done.ended)
     flow.write_report(done.run, diagnosis, flow.page_of(output))
     return Checked(done.run, diagnosis, flow.page_of(output), next(iter(errors), ""))
 
 
-def measure_stage(around: flow.Surroundings, stage: Stage, output: Path, run: Run | None = None) -> flow.Measured:
-    """Measure a stage into a new run, or add it to `run`; its rounds files become part of the run."""
-    from fablint.plan.resume import grown_plan
+def measure_stage(
+    around: flow.Surroundings, stage: Stage, output: Path, run: Run | None = None, options: Sequence[str] = ()
+) -> flow.Measured:
+    """Measure a stage into a new run, or add it to `run`; its rounds files become part of the run.
 
+    `options` are run options of the engine.
+    """
+    from fablint.plan.resume import grown_plan
+    from fablint.plan.stages import FOLDER
+
+    write_rounds(stage, output)
+    if run is not None:
+        return flow.measure(around, grown_plan(run, stage.plan), output, [*flow.going_on(run), *options])
+    try:
+        return flow.measure(around, stage.plan, output, options)
+    except (FablintError, KeyboardInterrupt):
+        if stage.rounds and not (output / "zarr.json").exists():
+            shutil.rmtree(output / FOLDER)  # nothing was started: nothing but our rounds is in it
+            with suppress(OSError):  # launches of other ranks are
+                output.rmdir()
+        raise
+
+
+def write_rounds(stage: Stage, output: Path) -> None:
+    """The rounds files of a stage, into the run that they are for."""
     try:
         for name, text in stage.texts().items():
             file = output / name
@@ -104,17 +126,9 @@ def measure_stage(around: flow.Surroundings, stage: Stage, output: Path, run: Ru
         raise IncompleteError(
             f"cannot write {error.filename}: {error.strerror}", "give another place with -o"
         ) from None
-    if run is not None:
-        return flow.measure(around, grown_plan(run, stage.plan), output, flow.going_on(run))
-    try:
-        return flow.measure(around, stage.plan, output)
-    except (FablintError, KeyboardInterrupt):
-        if stage.rounds and not (output / "zarr.json").exists():
-            shutil.rmtree(output)  # nothing was started: nothing but our rounds is in it
-        raise
 
 
-def _with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:
+def with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:
     """The same with a note that names the parts that are neither convicted nor cleared."""
     if not why:
         return diagnosis

@@ -8,12 +8,26 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, InternalError, UsageError
-from fablint.model import Diagnosis, Finding, Plan, Run, Slots, Topology
+from fablint.kept import (
+    FINDINGS as FINDINGS,
+    INTRA_NODE as INTRA_NODE,
+    LAUNCHES as LAUNCHES,
+    THRESHOLDS as THRESHOLDS,
+    TOPOLOGY as TOPOLOGY,
+    keep_findings as keep_findings,
+    keep_thresholds as keep_thresholds,
+    keep_topology as keep_topology,
+    load_findings as load_findings,
+    load_thresholds as load_thresholds,
+    load_topology as load_topology,
+    own_file,
+)
+from fablint.model import Diagnosis, Finding, Plan, Run, Scope, Slots, Topology
 from fablint.system import System
 
 if TYPE_CHECKING:
@@ -21,9 +35,7 @@ if TYPE_CHECKING:
     from fablint.plan import Benchmark, BenchRequest
     from fablint.plan.options import RowRequest
     from fablint.report import Table
-
-
-TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
+    from fablint.thresholds import Threshold
 
 
 @dataclass(frozen=True)
@@ -119,12 +131,12 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
     Returns what there is, be it complete or not. Raises UsageError, IncompleteError or InternalError when the engine
     refused to start or left no run; KeyboardInterrupt when the user stopped it, after sealing what was measured.
     """
-    from fablint.measure import build_engine, find_mpiexec, run_engine
+    from fablint.measure import build_engine, find_launchers, run_on_first
 
     engine = build_engine(around.system, around.progress, mpicxx=around.mpicxx)
-    mpiexec = find_mpiexec(around.system, engine.mpicxx)
+    choice = find_launchers(around.system, engine.mpicxx, engine.libraries)
     options = [*options, *(["--threads"] if any(row.threads for row in plan.rows) else [])]
-    outcome = run_engine(around.system, around.progress, mpiexec, engine, plan, output, options=options)
+    outcome = run_on_first(around.system, around.progress, choice.launchers, engine, plan, output, options=options)
     if outcome.status == UsageError.exit_code:
         raise UsageError(outcome.error)
     if outcome.status == InternalError.exit_code:
@@ -173,6 +185,7 @@ def resume(around: Surroundings, path: Path) -> Measured | None:
     from fablint.plan import resume_plan
     from fablint.store import missing_rounds, read_run
 
+    _take_in_launches(path)
     run = read_run(path)
     refuse_unmeasured(run, path)
 
@@ -181,7 +194,24 @@ def resume(around: Surroundings, path: Path) -> Measured | None:
         return _read_text(str(path / name) if (path / name).exists() else name)
 
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
+    plan = replace(plan, slots=_as_launchers_know_them(around.system, plan.slots))
     return measure(around, plan, path, going_on(run)) if plan.rows else None
+
+
+def _as_launchers_know_them(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
+    """Hosts by the names that they gave themselves: Slurm wants them without the domain. A single host is this one."""
+    if "SLURM_JOB_ID" in system.environ:
+        return tuple(Slots(slot.host.partition(".")[0], slot.ranks) for slot in slots)
+    return tuple(slots) if len({slot.host for slot in slots}) > 1 else ()
+
+
+def _take_in_launches(path: Path) -> None:
+    """Launches of fewer hosts that were killed before their cells became part of the run."""
+    from fablint.store import absorb
+
+    for part in sorted((path / LAUNCHES).glob("*.run")):
+        if part.stem.isdigit() and (part / "zarr.json").exists():
+            absorb(path, part)
 
 
 def going_on(run: Run) -> list[str]:
@@ -228,44 +258,15 @@ def import_files(system: System, files: Sequence[Path], output: Path, hosts: str
 # ------------------------------------------------------------------------------------------------ analyse, report
 
 
-def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
-    """The topology in a file; where none is given, that which the run was measured with."""
-    from fablint.discover import load_topology as load
+def diagnose(
+    run: Run, topology: Topology | None = None, others: Sequence[Finding] = (), thresholds: Path | None = None
+) -> Diagnosis:
+    """The judgement of a run, with what is known besides. UsageError for the topology of another fabric.
 
-    own = run.path / TOPOLOGY if run is not None and run.path is not None else None
-    path = path or (own if own is not None and own.exists() else None)
-    return None if path is None else load(path)
-
-
-def keep_topology(topology: Topology | None, run: Path) -> None:
-    """Write the topology into a run directory, so that who reads the run has it."""
-    from fablint.discover import write_topology
-
-    if topology is not None:
-        (run / TOPOLOGY).write_text(write_topology(topology))
-
-
-def load_findings(path: Path | None) -> Sequence[Finding]:
-    """Findings of other stages, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
-    from pydantic import ValidationError
-
-    from fablint.model import Verdict
-
-    if path is None:
-        return ()
-    try:
-        return Verdict.model_validate_json(path.read_bytes()).findings
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", "give a verdict.json") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{path}: {where + ': ' if where else ''}{first['msg']}", "give a verdict.json") from error
-
-
-def diagnose(run: Run, topology: Topology | None = None, others: Sequence[Finding] = ()) -> Diagnosis:
-    """The judgement of a run. `others` are findings of other stages. UsageError for the topology of another fabric."""
-    from fablint.analyse import diagnose as judge
+    `others` are findings of other stages, which tell the parts in series apart; `thresholds` a site file, where it is
+    not the run's own that counts.
+    """
+    from fablint.analyse import diagnose as judge, with_besides
 
     if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
         raise UsageError(
@@ -273,7 +274,24 @@ def diagnose(run: Run, topology: Topology | None = None, others: Sequence[Findin
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
-    return judge(run, topology, others=others)
+    judged = with_besides(judge(run, topology, others=others), load_findings(own_file(run, FINDINGS)))
+    site = thresholds or own_file(run, THRESHOLDS)
+    return judged if site is None else _compared(judged, run, load_thresholds(site))
+
+
+def _compared(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:
+    """The diagnosis with the thresholds of the site: those within hosts hold for the run that was measured there."""
+    from fablint.analyse import diagnose as judge
+    from fablint.analyse.thresholds import compare, with_comparison
+    from fablint.store import read_run
+
+    inner = own_file(run, f"{LAUNCHES}/{INTRA_NODE}.run")
+    if inner is not None and (inner / "zarr.json").exists():
+        inside = [one for one in thresholds if one.scope is Scope.INTRA_NODE]
+        thresholds = [one for one in thresholds if one not in inside]
+        within = read_run(inner)
+        diagnosis = with_comparison(diagnosis, compare(within, inside, judge(within)))
+    return with_comparison(diagnosis, compare(run, thresholds, diagnosis))
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:

@@ -87,6 +87,39 @@ class Scope(StrEnum):
     UNKNOWN = "unknown"  # between hosts, no topology given
 
 
+# ------------------------------------------------------------------------------------------------ cluster
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Hosts that may be measured, and how that is known."""
+
+    hosts: tuple[str, ...]  # in the order in which they were given, each once
+    source: str  # for people: `Slurm job 17`, `$PBS_NODEFILE`, `hosts.txt`
+    scheduler: str = ""  # `slurm`, `pbs`; empty where there is none
+    job: str = ""
+    room: Mapping[str, int] = field(default_factory=dict)  # ranks that a host has room for, where it is known
+    seconds_left: float | None = None  # till the job is ended; None where nobody says
+
+
+@dataclass(frozen=True)
+class HostState:
+    """What the scheduler says about a host."""
+
+    host: str
+    state: Literal["idle", "busy", "drained", "down", "unknown"]
+    reason: str = ""  # why it is drained or down, as the administrator wrote it
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program printed on a host, or why it printed nothing."""
+
+    host: str
+    output: str = ""
+    error: str = ""  # one line; empty where the host answered
+
+
 # ------------------------------------------------------------------------------------------------ plan
 
 
@@ -200,6 +233,11 @@ class Row:
     def directions(self) -> str:
         """Cells of a pair that were measured: `both`, `forward` (src < dst), `one` where the pattern has but one."""
         return str(self.attributes.get("directions") or "both")
+
+    @property
+    def of_the_whole(self) -> bool:
+        """Does it tell of the network and not of its parts: its rate (`reach`), or its bottleneck (`bisection`)?"""
+        return self.name.startswith(("reach-", "bisection-"))
 
     @property
     def layout(self) -> Literal["matrix", "list"]:
@@ -387,6 +425,9 @@ class Verdict(BaseModel):
     findings: tuple[Finding, ...]
     coverage: Coverage
     notes: tuple[str, ...] = ()
+    thresholds: tuple[dict[str, Any], ...] = Field(
+        default=(), description="those of the site, beside what was measured"
+    )
 
 
 @dataclass(frozen=True)
@@ -426,3 +467,6 @@ class Diagnosis:
     settings: Mapping[str, float] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()  # undecided parts
     retests: tuple[Question, ...] = ()  # parts that findings accuse
+    routes: tuple[Question, ...] = ()  # pairs that were slow by themselves: the same once more
+    distances: tuple[Question, ...] = ()  # ways whose streams were slow beside others: the same alone
+    comparison: Any = None  # `thresholds.Comparison` where the site has thresholds

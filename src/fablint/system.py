@@ -11,6 +11,7 @@ import queue
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -125,6 +126,10 @@ class Process:
                     reached += 1
         return reached
 
+    def signal(self, number: int) -> None:
+        """Send a signal to the program itself, not to its children."""
+        self._popen.send_signal(number)
+
     def kill(self) -> None:
         """End the whole family at once; returns when it is gone."""
         family = self.family()  # before the parent is gone and its children are somebody else's
@@ -237,6 +242,13 @@ class System:
     def affinity(self) -> frozenset[int]:
         """CPUs that this process may use."""
         return frozenset(os.sched_getaffinity(0))
+
+    def resolves(self, host: str) -> bool:
+        """Has the name of a host an address here?"""
+        try:
+            return bool(socket.getaddrinfo(host, None))
+        except (OSError, UnicodeError):
+            return False
 
     def is_root(self) -> bool:
         return os.geteuid() == 0

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from analyse_cases import attributed
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.analyse.confounders import Cells, confounded, first_hosts, shared_cores, slow_periods, slow_times, when
 from fablint.analyse.places import Places, locate
@@ -199,10 +198,18 @@ def test_without_times_nothing_is_said() -> None:
 
 def test_a_run_has_one_finding_of_time() -> None:
     run = run_of(32)
-    view = at_times(all_pairs(32), 8, 12, 0.4)
+    view = at_times(all_pairs(32), 8, 18, 0.4)
     findings, notes = confounded(run, locate(run, None), [view, view], SETTINGS)
     assert [finding.name for finding in findings] == ["time of measurement"]
     assert notes == []
+
+
+def test_a_slow_time_that_other_times_outvote_is_noted() -> None:
+    run = run_of(32)
+    view = at_times(all_pairs(32), 8, 12, 0.4)
+    findings, notes = confounded(run, locate(run, None), [view], SETTINGS)
+    assert findings == []
+    assert "from 8 s to 12 s pairs of 31 hosts took +49%" in notes[0]
 
 
 # ------------------------------------------------------------------------------------------------ since when

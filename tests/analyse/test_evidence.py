@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.evidence import UNITS_PER_NAT, gain_table, levels
-from fablint.analyse.evidence import _grid as grid_of
+from fablint.analyse.evidence import UNITS_PER_NAT, _grid as grid_of, gain_table, levels
 from fablint.analyse.quantiles import interval_ranks, robust_sd, row_medians
 
 POOLS = {

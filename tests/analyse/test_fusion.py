@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from analyse_cases import attributed
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fablint.analyse.fusion import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
 from fablint.analyse.moved import MEANS, Moved, moved_counters

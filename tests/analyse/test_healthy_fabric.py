@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import accused, attributed, changed, deleted, in_rounds, named, row_attributed
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from analyse_cases import accused, attributed, named
 from fabric_cases import ROUND_TRIP, checked, measured, sick
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, Routing, Run, State, Switch, Topology

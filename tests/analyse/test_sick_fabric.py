@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from analyse_cases import accused, changed, deleted, fit_of, in_rounds, named, permuted
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from fablint.analyse import diagnose
 from fablint.model import Scope, State

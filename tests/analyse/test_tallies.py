@@ -21,8 +21,7 @@ from fabric_cases import (
     sick,
     thinned,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.analyse.evidence import Evidence, Tally
 from fablint.analyse.parts import Cables, Endpoints, Spines, crossing_cells

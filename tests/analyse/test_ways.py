@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from analyse_cases import attributed
 from fabric_cases import DEEP, FABRICS, FLY, HASHED, RAILS, TREE, View, as_list, measured, view_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.analyse.ways import Ways
 from fablint.simulate import Fabric

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, permuted
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.analyse.inferring import infer
 from fablint.analyse.places import locate

@@ -12,7 +12,7 @@ REFUSED = {
     "no verb of that name": (["chekc"], "No such command 'chekc'"),
     "one rank": (["check", "--local", "1"], "1 rank has nobody to talk to: give two or more"),
     "no ranks": (["check", "--local", "0"], "0 ranks: give two or more"),
-    "no allocation": (["check"], "nothing to check: no allocation here: use --local N"),
+    "no allocation": (["check"], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
     "a budget of nothing": (["plan", "--budget", "0s"], "'0s' is no duration above 0"),
     "a budget that is no figure": (["plan", "--budget", "nan"], "'nan' is no duration above 0"),
     "an unknown kernel": (["measure", "-r", "latncy"], "-r:1: unknown kernel 'latncy'"),
@@ -62,10 +62,11 @@ def test_a_run_that_exists_is_not_touched(fablint, tmp_path):
     assert (done.returncode, done.stderr) == (2, "fablint: x.run exists: give another name with -o\n")
 
 
-def test_inside_an_allocation_it_says_what_it_cannot_do_yet(fablint):
+def test_a_job_that_does_not_tell_its_hosts_is_refused(fablint):
     done = fablint("check", SLURM_JOB_ID="7")
     assert done.returncode == 2
-    assert "this is an allocation (SLURM_JOB_ID), but check does not read its hosts yet" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "nothing to check: no allocation here" in done.stderr
 
 
 @pytest.mark.parametrize(

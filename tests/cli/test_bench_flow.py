@@ -27,7 +27,7 @@ def measured(monkeypatch, tmp_path, staged):
     def call(plan: Plan, run: Run, status: int = 0) -> tuple[flow.Measured, list[str]]:
         told: list[str] = []
 
-        def run_engine(system, progress, mpiexec, engine, plan, output, *, options):
+        def run_on_first(system, progress, launchers, engine, plan, output, *, options):
             told.extend(options)
             output.mkdir()
             (output / "zarr.json").touch()
@@ -36,8 +36,8 @@ def measured(monkeypatch, tmp_path, staged):
         monkeypatch.setattr(
             measure, "build_engine", lambda *_, **__: measure.Engine("", Path(), Path(), "", (), "", "")
         )
-        monkeypatch.setattr(measure, "find_mpiexec", lambda *_: None)
-        monkeypatch.setattr(measure, "run_engine", run_engine)
+        monkeypatch.setattr(measure, "find_launchers", lambda *_: measure.Choice(()))
+        monkeypatch.setattr(measure, "run_on_first", run_on_first)
         monkeypatch.setattr(store, "read_run", lambda _: run)
         around = flow.Surroundings(staged, Silent())
         return flow.measure(around, plan, tmp_path / "x.run", ["--counters"]), told

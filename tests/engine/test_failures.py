@@ -38,6 +38,15 @@ def test_wrong_usage_is_one_line_and_status_2(mpi: Mpi, ranks: int, arguments: l
     assert one_line(ended.error_lines) == message
 
 
+def test_another_number_of_ranks_than_expected_is_refused(mpi: Mpi) -> None:
+    """What a launcher does whose PMI is not that of the library: every rank is alone."""
+    for ranks, counted in ((1, "1 rank of 3 was started: "), (2, "2 ranks of 3 were started: ")):
+        ended = mpi.run(ranks, "latency", "--expect-ranks", "3")
+        assert (ended.status, ended.output) == (2, "")
+        assert one_line(ended.error_lines).startswith(counted + "the launcher's PMI is not that of this MPI library")
+    assert mpi.run(2, "--expect-ranks", "2", "--version").output.startswith("fablint-engine ")
+
+
 def test_a_plan_names_its_wrong_line_and_measures_nothing(mpi: Mpi, tmp_path: Path) -> None:
     plan = tmp_path / "plan.txt"
     plan.write_text("latency\n" * 6 + "latency --sizs 8\n")
@@ -76,12 +85,13 @@ def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_fits(mpi: Mpi, smal
     assert "No space left on device: free space, then continue with fablint resume" in line
 
 
-def test_a_stop_signal_finishes_the_round_and_says_interrupted(mpi: Mpi, started: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGUSR2])
+def test_a_stop_signal_finishes_the_round_and_says_interrupted(started: Start, tmp_path: Path, stop: int) -> None:
     path = tmp_path / "a.run"
     process = started(4, *LONG, "-o", path)
     wait_until(lambda: len(ranks_of(process)) == 4 and (path / "latency" / "count" / "c.0.0.0.0").exists(), "measuring")
     for pid in ranks_of(process):
-        with_signal(pid, signal.SIGTERM)
+        with_signal(pid, stop)
     assert process.wait(60) == 3
     run = read_run(path)
     assert run.state == "interrupted"

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from fablint.errors import UsageError
+from fablint.measure import find_launchers
 from fablint.measure.launcher import Death, Mpiexec, find_mpiexec, identify
 from fablint.measure.launchers import LAUNCHERS
 from fablint.measure.launchers.hydra import Hydra, IntelHydra
 from fablint.measure.launchers.openmpi import OpenMpi
+from fablint.measure.launchers.pals import Aprun, Pals
+from fablint.measure.launchers.srun import Srun, mpi_types
 from fablint.model import Plan, Slots
 
 VERSIONS = {
@@ -18,6 +21,12 @@ VERSIONS = {
     "mpirun (Open MPI) 5.0.3\n": OpenMpi,
     "HYDRA build details:\n    Version:                                 4.0.2\n": Hydra,
     "Intel(R) MPI Library for Linux* OS, Version 2021.10 Build 20230619 (id: c2e19c2f3e)\n": IntelHydra,
+    "slurm-wlm 22.05.8\n": Srun,
+    "slurm 24.11.3\n": Srun,
+    # As sites publish them, not seen here:
+    "mpiexec version 1.8.0 revision 1a2b3c4d\n": Pals,
+    "palsrun version 1.2.12 revision 5e6f7a8b\n": Pals,
+    "aprun (ALPS) 5.2.4-2.0502.9822.32.1.gem\n": Aprun,
 }
 
 OPENMPI_KILLED = """\
@@ -51,6 +60,46 @@ INTEL_KILLED = """\
 """
 
 
+OPENMPI_CUT_OFF = """\
+--------------------------------------------------------------------------
+ORTE has lost communication with a remote daemon.
+
+  HNP daemon   : [[37055,0],0] on node head
+  Remote daemon: [[37055,0],2] on node nid001003
+
+This is usually due to either a failure of the TCP network
+connection to the node, or possibly an internal failure of
+the daemon itself. We cannot recover from this failure, and
+therefore will terminate the job.
+--------------------------------------------------------------------------
+"""
+
+SRUN_KILLED = """\
+srun: error: nid001003: task 2: Killed
+srun: launch/slurm: _step_signal: Terminating StepId=18.0
+slurmstepd-nid001000: error: *** STEP 18.0 ON nid001000 CANCELLED AT 2026-11-22T05:01:11 ***
+srun: error: nid001000: task 1: Killed
+srun: error: nid001001: tasks 0,3-4: Killed
+"""
+
+SRUN_SEVERAL = """\
+srun: error: nid[001000,001002]: tasks 0,2-3: Exited with exit code 1
+srun: error: nid001001: task 1: Segmentation fault (core dumped)
+"""
+
+SRUN_NODE = """\
+srun: error: Node failure on nid001003
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
+srun: error: nid001001: task 1: Killed
+"""
+
+# In the form that sites publish, not seen here.
+PALS_KILLED = """\
+x4006c0s6b0n0.hsn.cm.site.gov: rank 256 died from signal 11
+x4001c5s4b0n0.hsn.cm.site.gov: rank 3 exited with code 3
+"""
+
+
 def launcher_script(folder: Path, name: str, version: str) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "version.txt").write_text(version)
@@ -81,6 +130,29 @@ def test_intel_gives_both():
     ]
 
 
+def test_open_mpi_names_a_host_that_it_lost():
+    assert OpenMpi().deaths(OPENMPI_CUT_OFF.splitlines()) == [
+        Death(None, None, "nid001003", "was lost (its mpirun daemon is gone)")
+    ]
+
+
+def test_srun_names_who_ended_before_it_ended_the_others():
+    assert Srun().deaths(SRUN_KILLED.splitlines()) == [Death(2, None, "nid001003", "was ended (Killed)")]
+    assert Srun().deaths(SRUN_SEVERAL.splitlines()) == [
+        *(Death(rank, None, None, "ended with status 1") for rank in (0, 2, 3)),
+        Death(1, None, "nid001001", "was ended (Segmentation fault)"),
+    ]
+    assert Srun().deaths(SRUN_NODE.splitlines()) == [
+        Death(None, None, "nid001003", "was lost (Slurm reports a node failure)")
+    ]
+
+
+def test_pals_in_the_published_form_gives_rank_and_host():
+    first, second = Pals().deaths(PALS_KILLED.splitlines())
+    assert (first.rank, first.host) == (256, "x4006c0s6b0n0.hsn.cm.site.gov")
+    assert (first.reason, second.reason) == ("was ended by signal 11", "ended with status 3")
+
+
 @pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.name)
 def test_ordinary_words_are_no_death(launcher):
     assert launcher.deaths(["fablint-engine: error: rank 3 has no PID", "exit code 9"]) == []
@@ -96,8 +168,40 @@ ENGINE = ["fablint-engine", "--plan", "-"]
 
 
 def test_open_mpi_fills_one_host_after_the_other():
-    words = OpenMpi().placed(SLOTS, ENGINE, root=False)
-    assert words == ["--host", "server2:2,client1:1", "--map-by", "slot", "--oversubscribe", "-n", "3", *ENGINE]
+    words = OpenMpi().placed((Slots("n2", 2), Slots("n10", 1)), ENGINE, root=False)
+    assert words == ["--host", "n2:2,n10:1", "--map-by", "slot", "--oversubscribe", "-n", "3", *ENGINE]
+
+
+def test_open_mpi_is_told_each_host_by_itself_in_an_order_that_a_scheduler_has_not():
+    first, second = ["-n", "2", "--host", "server2:2", *ENGINE], ["-n", "1", "--host", "client1:1", *ENGINE]
+    assert OpenMpi().placed(SLOTS, ENGINE, root=False) == ["--oversubscribe", *first, ":", *second]
+    again = OpenMpi().placed((Slots("a", 1), Slots("b", 1), Slots("a", 1)), ENGINE, root=False)
+    assert again.count(":") == 2
+
+
+def test_srun_is_told_the_host_of_every_rank():
+    words = Srun("pmix").placed(SLOTS, ENGINE, root=True)
+    assert words[:3] == ["--nodes=2", "--distribution=arbitrary", "--nodelist=server2,server2,client1"]
+    assert words[3] == "--mpi=pmix" and words[-4:] == ["--ntasks=3", *ENGINE]
+    assert Srun().environ(oversubscribed=False, unbound=True)["SLURM_CPU_BIND"] == "none"
+
+
+def test_pals_takes_hosts_with_as_many_ranks_together():
+    slots = (Slots("nid00012", 2), Slots("nid00100", 2), Slots("nid00007", 1))
+    first = ["-n", "4", "--ppn", "2", "--hosts", "nid00012,nid00100", "--cpu-bind", "none", *ENGINE]
+    second = ["-n", "1", "--ppn", "1", "--hosts", "nid00007", "--cpu-bind", "none", *ENGINE]
+    assert Pals().placed(slots, ENGINE, root=False) == [*first, ":", *second]
+    assert Aprun().placed(slots[:2], ENGINE, root=False) == [
+        "-n",
+        "4",
+        "-N",
+        "2",
+        "-L",
+        "12,100",
+        "-cc",
+        "none",
+        *ENGINE,
+    ]
 
 
 def test_hydra_fills_one_host_after_the_other():
@@ -142,3 +246,80 @@ def test_open_mpi_binds_nobody_when_the_engine_binds() -> None:
     kind = next(launcher for launcher in LAUNCHERS if launcher.name == "Open MPI")
     assert "none" not in kind.environ(oversubscribed=True, unbound=False).values()
     assert set(kind.environ(oversubscribed=False, unbound=True).values()) == {"none"}
+
+
+MPI_LISTS = {
+    "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions available: pmix_v4\n": [
+        "pmix",
+        "none",
+        "pmi2",
+        "pmix_v4",
+    ],
+    "srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: pmix_v3\n": ["none", "pmi2", "pmix_v3"],
+}
+
+
+@pytest.mark.parametrize(("listing", "types"), MPI_LISTS.items())
+def test_the_mpi_types_of_old_and_new_srun(listing, types):
+    assert mpi_types(listing) == types
+
+
+def slurm_job(staged, folder: Path, types: str, *launchers: tuple[str, str]) -> Path:
+    """A fake Slurm job with a fake srun and fake MPI launchers; returns the `mpicxx` beside them."""
+    folder.mkdir()
+    for name, version in launchers:
+        launcher_script(folder, name, version)
+    listing = "MPI plugin types are...\\n" + types.replace(" ", "\\n")
+    script = f"#!/bin/sh\nif [ $1 = --mpi=list ]; then printf '{listing}\\n'; else echo slurm 22.05.8; fi\n"
+    (folder / "srun").write_text(script)
+    (folder / "srun").chmod(0o755)
+    staged.variables |= {"PATH": f"{folder}:/usr/bin:/bin", "SLURM_JOB_ID": "7"}
+    return folder / "mpicxx"
+
+
+OPENMPI, HYDRA = "mpiexec (OpenRTE) 4.1.4\n", "HYDRA build details:\n    Version: 4.0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "types", "mpi"),
+    [
+        (OPENMPI, "none pmi2 pmix", "pmix"),
+        (OPENMPI, "none pmix_v3", "pmix_v3"),
+        (HYDRA, "cray_shasta none pmix pmi2", "pmi2"),
+        (HYDRA, "none pmix", "pmix"),
+    ],
+)
+def test_in_a_slurm_job_srun_comes_second_with_the_pmi_of_the_library(tmp_path, staged, version, types, mpi):
+    mpicxx = slurm_job(staged, tmp_path / "bin", types, ("mpiexec", version))
+    choice = find_launchers(staged, mpicxx)
+    assert [one.path.name for one in choice.launchers] == ["mpiexec", "srun"]
+    assert choice.launchers[1].kind == Srun(mpi)
+    del staged.variables["SLURM_JOB_ID"]
+    assert [one.path.name for one in find_launchers(staged, mpicxx).launchers] == ["mpiexec"]
+
+
+def test_a_slurm_without_the_pmi_of_the_library_is_left_and_told(tmp_path, staged):
+    choice = find_launchers(staged, slurm_job(staged, tmp_path / "bin", "none pmi2", ("mpiexec", OPENMPI)))
+    assert [one.path.name for one in choice.launchers] == ["mpiexec"]
+    assert choice.trouble == "srun has no PMI for this MPI library (it wants --mpi=pmix, Slurm has none, pmi2)"
+    assert "mpi/pmix" in choice.mend
+
+
+def test_a_library_without_a_launcher_goes_with_srun_alone(tmp_path, staged):
+    mpicxx = slurm_job(staged, tmp_path / "bin", "none pmi2 cray_shasta")
+    staged.variables["PATH"] = str(tmp_path / "bin")
+    (found,) = find_launchers(staged, mpicxx).launchers
+    assert found.kind == Srun("cray_shasta")
+    with pytest.raises(UsageError, match=r"no mpiexec beside .*; srun has no PMI for this MPI library .*mpi/pmix"):
+        find_launchers(staged, mpicxx, ["/usr/lib/libmpi.so.40.30.4 1 2"])
+
+
+def test_the_user_may_choose_the_launcher(tmp_path, staged):
+    mpicxx = slurm_job(staged, tmp_path / "bin", "none pmix", ("mpiexec", OPENMPI))
+    staged.variables["FABLINT_LAUNCHER"] = "mpiexec"
+    assert [one.path.name for one in find_launchers(staged, mpicxx).launchers] == ["mpiexec"]
+    staged.variables["FABLINT_LAUNCHER"] = "srun"
+    assert [one.kind for one in find_launchers(staged, mpicxx).launchers] == [Srun("pmix")]
+    staged.variables["FABLINT_LAUNCHER"] = "nothing"
+    with pytest.raises(UsageError, match=r"FABLINT_LAUNCHER names nothing, which is no program"):
+        find_launchers(staged, mpicxx)

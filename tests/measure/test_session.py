@@ -112,6 +112,53 @@ def test_a_rank_that_was_lost_accuses_nobody(play):
     assert [lost.rank for lost in outcome.lost] == [2]
 
 
+def test_the_rank_that_most_wait_for_is_named_first(play):
+    outcome, _ = play(
+        "say lost: rank 0 (a), round 30, partner none: did not come to the next round for 9 s",
+        "say lost: rank 1 (b), round 30, partner none: did not come to the next round for 9 s",
+        "say lost: rank 1 (b), round 30, partner none: did not come to the next round for 10 s",
+        "exit 3",
+    )
+    assert [lost.rank for lost in outcome.lost] == [1, 1, 0]
+    assert [lost.rank for lost in outcome.accused] == [0, 1, 1]
+
+
+def test_both_ends_of_a_cut_cable_are_among_the_accused(play):
+    outcome, _ = play(
+        "say lost: rank 1 (b), round 6, partner 0: no message for 6 s",
+        "say lost: rank 0 (a), round 6, partner 1: no message for 6 s",
+        "exit 3",
+    )
+    assert [(lost.rank, lost.partner) for lost in outcome.accused] == [(1, 0), (0, 1)]
+
+
+def test_the_number_of_ranks_is_told_to_the_engine_and_ranks_apart_are_known(play):
+    said = "1 rank of 2 was started: the launcher's PMI is not that of this MPI library"
+    outcome, _ = play(f"say error: {said}", f"say error: {said}", "exit 1")
+    assert outcome == Outcome(2, said, apart=True)
+    outcome, _ = play("launcher-says srun: error: Couldn't find the specified plugin name for mpi/pmix", "exit 1")
+    assert outcome.apart
+    outcome, _ = play("say started: 2 ranks", "exit 9")
+    assert not outcome.apart
+
+
+def test_hosts_outside_of_a_slurm_job_are_no_reason_for_another_launcher(play):
+    outcome, _ = play(
+        "launcher-says srun: error: Unable to create step for job 14: Requested node configuration is not available",
+        "exit 1",
+    )
+    assert not outcome.apart
+    assert outcome.error.endswith("is not available (are all hosts in this Slurm job?)")
+
+
+def test_a_launcher_that_waits_for_a_host_without_a_name_is_not_waited_for(play, monkeypatch):
+    monkeypatch.setattr(session, "UNREACHED_S", 0.5)
+    said = "ssh: Could not resolve hostname n7: Name or service not known"
+    outcome, _ = play(f"launcher-says {said}", "leave-a-child-that-hangs", "hang")
+    assert outcome == Outcome(3, f"the ranks did not start: {said}")
+    assert _running(FAKE) == []
+
+
 def test_in_a_group_the_rank_that_does_not_say_that_it_waits_is_the_lost_one(play):
     outcome, _ = play("say stuck: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
     (lost,) = outcome.lost

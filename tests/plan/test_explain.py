@@ -10,8 +10,7 @@ from test_stages import asked
 
 from fablint.plan.explain import NOISE, TOLERANCE, TUNED_TO, explain, smallest_fault
 from fablint.plan.stages import Asked, first_stage
-from fablint.simulate import Fault, Noise
-from fablint.simulate import fat_tree as simulated_fat_tree
+from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
 
 
 def explained(request: Asked):

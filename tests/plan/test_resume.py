@@ -25,7 +25,14 @@ def a_row(name: str, order: str = "parallel", **attributes) -> Row:
 
 
 def a_run(*rows: Row) -> Run:
-    return Run(None, {"ranks": 8, "state": "interrupted", "rows": [row.name for row in rows]}, rows)
+    """Eight ranks on three hosts, one of them in two places."""
+    where = {"hosts": ["b", "a", "c"], "rank_host": [0, 0, 1, 1, 1, 2, 2, 0]}
+    return Run(None, {"ranks": 8, "state": "interrupted", "rows": [row.name for row in rows], **where}, rows)
+
+
+def test_the_ranks_go_where_they_were():
+    plan = resume_plan(a_run(a_row("half")), {"half": [1]})
+    assert [(slot.host, slot.ranks) for slot in plan.slots] == [("b", 2), ("a", 3), ("c", 2), ("b", 1)]
 
 
 def test_only_the_missing_rounds_of_the_unfinished_rows():

@@ -15,8 +15,7 @@ from fablint.plan.grammar import parse_row
 from fablint.plan.options import RowRequest
 from fablint.plan.parse import parse_plan
 from fablint.plan.stages import Asked, Stage, first_stage, investigate, suspects_of, timed_stage
-from fablint.simulate import Fault
-from fablint.simulate import fat_tree as simulated_fat_tree
+from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 
 
 def asked(topology: Topology | int, **more) -> Asked:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
 from fablint.plan import fold_indices, parse_indices, parse_sizes

@@ -1,8 +1,7 @@
 """The distribution behind the report's histograms."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fablint.report.survey import Distribution
 

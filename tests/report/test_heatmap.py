@@ -8,8 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.model import Placement
 from fablint.report.heatmap import HeatMap, block_side, topological_order

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from simulate_cases import DEEP, FABRICS, FLY, GRID, RAILS, TREE
 
 from fablint.errors import UsageError

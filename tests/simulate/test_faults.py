@@ -4,8 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from simulate_cases import DEEP, FLY, RAILS, ROUND_TRIP, SILENT, STREAM, TREE, as_matrix, listed, silent
 
 from fablint.errors import UsageError

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from simulate_cases import DEEP, FLY, RAILS, ROUND_TRIP, STREAM, TREE, silent
 
 from fablint.model import Finding, State

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from run_cases import list_row, matrix_row, run_of, write_like_the_engine
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError

@@ -18,13 +18,17 @@ from fablint.analyse.clean import (
     unjudged,
 )
 from fablint.analyse.confounders import confounded
+from fablint.analyse.distances import distant
 from fablint.analyse.flows import Usable, usable_rows
 from fablint.analyse.fusion import fuse_run
 from fablint.analyse.inferring import infer
+from fablint.analyse.inside import slow_inside
+from fablint.analyse.leads import SlowPair
 from fablint.analyse.parts import FEWEST_PEERS
 from fablint.analyse.places import Places, locate
 from fablint.analyse.reported import damaged, lost
 from fablint.analyse.settings import Settings
+from fablint.analyse.tails import late_messages
 from fablint.analyse.view import Judged, judge
 from fablint.analyse.wiring import shortest_round_trips, verify
 from fablint.analyse.words import between_switches, counted, fold, times_text, view_text, without_run
@@ -52,12 +56,19 @@ def diagnose(
     rows, left_out = usable_rows(run, places, settings)
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
-    clearing = [view for view in judged if view.clears]
+    clearing = [view for view in judged if view.clears and not (places.containers and view.quantity == "latency")]
     findings = [*damaged(run), *lost(run), *misplaced, *_ranked(convicted(judged, places), run, topology, others)]
     findings += suspected(judged, places, findings)
+    ways = [
+        distant(usable.flows(size, places), places, routes, named_hosts(findings, places).tolist())
+        for usable, size in views
+        if usable.row.layout == "list" and usable.row.quantity == "bandwidth"  # of others it says nothing: spare them
+    ]
+    findings += _unnamed([finding for one in ways for finding in one.findings], findings)
+    findings += _not_named([*late_messages(rows, places, routes), *slow_inside(rows, places)], findings)
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
-    beside, beside_notes = confounded(run, places, [view.sample for view in judged], settings)
+    beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
     findings += beside
     findings += _not_accused(clearing, places, routes, findings, settings)
     notes = [*_notes(run, judged, places, topology), *wiring_notes, *beside_notes, *left_out]
@@ -71,6 +82,8 @@ def diagnose(
         settings=asdict(settings),
         questions=_once(question for view in judged for question in view.questions),
         retests=_once(question for view in judged for question in view.retests),
+        distances=_once(question for one in ways for question in one.questions),
+        routes=_once(_about_route(pair, places) for view in judged for pair in view.slow_pairs),
     )
 
 
@@ -80,6 +93,24 @@ def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
     for question in questions:
         found.setdefault((question.component, question.name), question)
     return tuple(found.values())
+
+
+def _unnamed(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """Slow ways, each once, where no link, cable or switch is at fault already: that would be the reason."""
+    if any(one.state is State.FAULT and one.component in ("link", "cable", "switch") for one in known):
+        return []
+    return list({one.name: one for one in reversed(found)}.values())
+
+
+def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """Those about other parts than the known faults."""
+    named = {one.name.split("/")[0] for one in known if one.state is State.FAULT}
+    return [one for one in found if one.name not in named]
+
+
+def _about_route(pair: SlowPair, places: Places) -> Question:
+    name = "=".join(sorted(places.hosts[places.host[rank]] for rank in pair.ranks))
+    return Question("route", name, np.array([pair.ranks, pair.ranks[::-1]]))
 
 
 def _ranked(
@@ -212,12 +243,13 @@ def _coverage(
     """`judged`: the views that show who is fine."""
     planned = measured = 0
     names = {view.row for view in judged}
-    for row in (usable.row for usable in rows if usable.row.name in names):
-        per_round = row.attributes["cells_per_round"]
-        rounds = int(row.attributes["rounds"])
-        cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
-        planned += cells // max(1, int(row.attributes.get("repeats", 1)))
-        measured += min((view.pairs_measured for view in judged if view.row == row.name), default=0)
+    for usable in (usable for usable in rows if usable.row.name in names):
+        for row in (usable.row, *usable.more):
+            per_round = row.attributes["cells_per_round"]
+            rounds = int(row.attributes["rounds"])
+            cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
+            planned += cells // max(1, int(row.attributes.get("repeats", 1)))
+        measured += min((view.pairs_measured for view in judged if view.row == usable.row.name), default=0)
     hosts = np.full(len(places.hosts), bool(judged) and len(places.hosts) > 1)
     links = _judgeable_links(judged, routes)
     in_use = int(np.count_nonzero(links))
@@ -238,13 +270,10 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
     """What a reader should know, and what this run could not have shown whatever it measured."""
     imported = (run.attributes.get("imported") or {}).get("missing", ())
     notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
-    if run.state != "complete":
-        notes.append(f"the run is not complete (state: {run.state}): what is missing is not judged")
-    notes += [
-        ": ".join(filter(None, (f"row {row.name}", row.attributes["state"], row.attributes.get("reason"))))
-        for row in run.rows
-        if row.attributes["state"] != "complete"
-    ]
+    if places.containers:
+        machines = counted(int(run.attributes["machines"]), "machine")
+        notes.append(f"hosts share the CPUs of {machines}: latencies accuse, but they clear nobody")
+    notes += _unfinished(run)
     if not topology and any(len(view.convictions) >= MANY_CULPRITS for view in judged):
         notes.append("several culprits at once: with --topology, parts that they share can be told from them")
     if not topology and len(places.hosts) > 1:
@@ -270,6 +299,19 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
     if judged and not any(view.one_way for view in judged) and len(places.hosts) > 1:
         notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
     return notes
+
+
+def _unfinished(run: Run) -> list[str]:
+    """What was not measured to its end."""
+    notes = [f"the run is not complete (state: {run.state}): what is missing is not judged"]
+    return [
+        *(notes if run.state != "complete" else []),
+        *(
+            ": ".join(filter(None, (f"row {row.name}", row.attributes["state"], row.attributes.get("reason"))))
+            for row in run.rows
+            if row.attributes["state"] != "complete"
+        ),
+    ]
 
 
 def _contention(judged: Sequence[Judged]) -> list[str]:

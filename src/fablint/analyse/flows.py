@@ -126,7 +126,7 @@ class Usable:
 
 def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usable], list[str]]:
     """Rows to be judged, and notes on those that are not, nor their absence anybody's fault."""
-    rows = [row for row in run.rows if _moved(run, row)]
+    rows = [row for row in run.rows if _moved(run, row) and not row.of_the_whole]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
     usable: list[Usable] = []
     notes: list[str] = []

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from fablint.analyse.evidence import Evidence
 from fablint.analyse.fit import Effects, leftover
+from fablint.analyse.pairs import Pairs
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.settings import Settings
 
@@ -28,7 +29,8 @@ class SlowPair:
 def slow_pairs(evidence: Evidence, effects: Effects, settings: Settings, *, views: int) -> list[SlowPair]:
     """Pairs for a retest, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
 
-    A pair is measured twice, once in each direction, and a sick route slows both. How often one measurement alone is
+    A pair is measured in each direction, and a sick route slows both; where it was measured in several rounds, most of
+    them must have been slow, since a slow moment slows both directions of a round. How often one direction alone is
     as slow as the better of the two is seen from the pairs that were slow one way only, and two independent ones
     multiply: with k such cells of n, two given cells are both among the slowest k + 2 by chance with probability
     (k + 1) (k + 2) / n^2. So many slow pairs do not hide each other, and being slow once is noise.
@@ -57,7 +59,7 @@ def _tail_pairs(
         return np.empty((0, 2), np.int64), np.empty(0, np.float32), np.empty(0, np.float32), 0
     share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
     floor = max(settings.tolerance, float(np.quantile(sample, 1 - share)))
-    keys, losses, cells = [], [], 0
+    keys, losses, all_keys, cells = [], [], [], 0
     for rows in pairs.blocks():
         live = evidence.gain[rows] != 0
         cells += int(np.count_nonzero(live))
@@ -65,15 +67,43 @@ def _tail_pairs(
         with np.errstate(invalid="ignore"):
             row, column = np.nonzero((left > floor) & live)
         losses.append(left[row, column])
-        keys.append((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
+        keys.append(_keys(pairs, rows, row, column))
+        if pairs.partner is not None:
+            all_keys.append(_keys(pairs, rows, *np.nonzero(live)))
     key, loss = np.concatenate(keys), np.concatenate(losses).astype(np.float32)
-    key, first = np.unique(key, return_index=True)
-    loss = loss[first]
+    order = np.lexsort((loss, key))
+    key, loss = key[order], loss[order]
+    if pairs.partner is not None:
+        every, rounds = np.unique(np.concatenate(all_keys), return_counts=True)
+        cells = every.size
+        key, loss = _in_most_rounds(key, loss, every, rounds)
     a, b = key // pairs.ranks, key % pairs.ranks
     back = np.minimum(np.searchsorted(key, b * pairs.ranks + a), max(0, key.size - 1))
     both = (a < b) & (key[back] == b * pairs.ranks + a) if key.size else np.zeros(0, dtype=bool)
     smaller = np.minimum(loss, loss[back])[both] if key.size else loss
     return np.stack([a[both], b[both]], axis=1), smaller, np.sort(loss), cells
+
+
+def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:
+    """(k,) one number for each directed pair of ranks."""
+    return np.asarray((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
+
+
+def _in_most_rounds(
+    key: Codes, loss: npt.NDArray[np.float32], every: Codes, rounds: Codes
+) -> tuple[Codes, npt.NDArray[np.float32]]:
+    """The pairs that were slow in most of their rounds, each with the (lower) median of its losses.
+
+    Args:
+        key: pairs of slow measurements, ascending, and within a pair by loss.
+        loss: of each.
+        every: all pairs, ascending, and in how many `rounds` each was measured.
+    """
+    found, first, slow = np.unique(key, return_index=True, return_counts=True)
+    measured = rounds[np.searchsorted(every, found)]
+    most = 2 * slow > measured
+    middle = first + (measured - 1) // 2 - (measured - slow)
+    return found[most], loss[middle[most]]
 
 
 def slow_hosts(effects: Effects, places: Places, evidence: Evidence | None) -> list[tuple[int, float]]:

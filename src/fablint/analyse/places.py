@@ -22,6 +22,7 @@ class Places:
     nic: Codes  # (n,) -1 where the run does not say
     number: npt.NDArray[np.int32]  # (n,) position of each rank's host among the topology's, -1 where it is none
     crowded: npt.NDArray[np.bool_]  # (hosts,) more ranks than CPUs
+    containers: bool = False  # do hosts share a machine, and its CPUs?
 
     @property
     def host(self) -> Codes:
@@ -49,7 +50,15 @@ def locate(run: Run, topology: Topology | None) -> Places:
     hosts = tuple(run.hosts)
     placement = Placement.of(run, topology)
     nics, nic = _nics(run, hosts, placement.host)
-    return Places(placement, hosts, nics, nic, _numbers(hosts, topology)[placement.host], _crowded(run, placement.host))
+    return Places(
+        placement,
+        hosts,
+        nics,
+        nic,
+        _numbers(hosts, topology)[placement.host],
+        _crowded(run, placement.host),
+        run.attributes.get("machines", len(hosts)) < len(hosts),
+    )
 
 
 def _numbers(hosts: tuple[str, ...], topology: Topology | None) -> npt.NDArray[np.int32]:
@@ -70,7 +79,10 @@ def _nics(run: Run, hosts: tuple[str, ...], rank_host: Codes) -> tuple[tuple[str
 
 
 def _crowded(run: Run, rank_host: Codes) -> npt.NDArray[np.bool_]:
-    """(hosts,) Which hosts have more ranks than CPUs that these may use; all of them when the run cannot tell which."""
+    """(hosts,) Which hosts have more ranks than CPUs that these may use; all of them when the run cannot tell which.
+
+    Hosts that are containers of one machine share its CPUs: what `check` measures of them allows for that.
+    """
     hosts = len(run.hosts)
     if not run.attributes.get("instrument", {}).get("oversubscribed", False):
         return np.zeros(hosts, dtype=bool)
@@ -78,7 +90,8 @@ def _crowded(run: Run, rank_host: Codes) -> npt.NDArray[np.bool_]:
     for host, folded in zip(rank_host, run.attributes.get("rank_cores", ()), strict=False):
         cores[host] |= unfold_cores(folded)
     crowded = np.bincount(rank_host, minlength=hosts) > np.array([len(found) for found in cores])
-    return crowded if crowded.any() else np.ones(hosts, dtype=bool)
+    containers = run.attributes.get("machines", hosts) < hosts
+    return crowded if crowded.any() or containers else np.ones(hosts, dtype=bool)
 
 
 def unfold_cores(folded: str) -> set[int]:

@@ -86,7 +86,7 @@ def lost(run: Run) -> list[Finding]:
     """Ranks that hung or died: SUSPECT, since a crashed program and a dead host look the same from here."""
     by_host: dict[str, list[dict[str, object]]] = defaultdict(list)
     for entry in run.attributes.get("lost", ()):
-        by_host[entry["host"]].append(entry)
+        by_host[entry["host"] or "an unknown host"].append(entry)
     findings = []
     for host, entries in by_host.items():
         first = entries[0]

@@ -12,10 +12,13 @@ import click
 
 from fablint import __version__
 from fablint.cli.bench import bench
-from fablint.cli.checking import check, plan, retest
+from fablint.cli.check import check
+from fablint.cli.checking import plan, retest
 from fablint.cli.common import INTERRUPTED, Session, common_options
 from fablint.cli.demo import demo
+from fablint.cli.discovering import discover
 from fablint.cli.importing import import_verb
+from fablint.cli.jobs import status, wait
 from fablint.cli.measuring import measure, resume
 from fablint.cli.reading import analyse, export, report, show
 from fablint.cli.setup import doctor, engine
@@ -57,11 +60,14 @@ def cli(context: click.Context) -> None:
 
 
 for _verb in (
+    discover,
     check,
     measure,
     bench,
     resume,
     retest,
+    status,
+    wait,
     plan,
     import_verb,
     analyse,

@@ -1,87 +1,32 @@
-"""The verbs of a check: check, plan, retest."""
+"""The verbs around a check: plan, retest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.common import Duration, Session, mpicxx_option, output_option, run_argument, topology_option, verb
+from fablint.cli.check import (
+    budget_option,
+    full_option,
+    hosts_option,
+    ppn_option,
+    suite_option,
+    unequal_option,
+)
+from fablint.cli.common import Session, mpicxx_option, output_option, run_argument, topology_option, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
-    from fablint.checks import Checked, Retested
+    from fablint.checks import Retested
     from fablint.plan.stages import Asked, Stage
 
-_ALLOCATION = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI", "PE_HOSTFILE")  # set inside a batch job
 _LOCAL = 8  # ranks that a plan is shown for
 
-hosts_option = click.option("--hosts", metavar="LIST", help="Measure these hosts: n[001-064].")
-ppn_option = click.option("--ppn", type=click.IntRange(1), metavar="N", help="Ranks on each of the hosts [1].")
-full_option = click.option("--full", is_flag=True, help="Measure all pairs, however many.")
-budget_option = click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Time for all of it, such as 90s or 10m."
-)
 
-
-@verb(short_help="Measure, judge and report, all in one.")
-@click.option("--local", "ranks", type=int, metavar="N", help="Measure N ranks on this machine.")
-@hosts_option
-@ppn_option
-@full_option
-@output_option
-@topology_option
-@budget_option
-@mpicxx_option
-def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
-    """Measure, judge and report, all in one.
-
-    Of many hosts a few rounds are measured: partners on the same switch, in the same group, and far away. What is
-    suspect after that is measured again, alone and with other partners, until every part is decided or the time is
-    over; what is undecided then is named. With --full all pairs come first.
-
-    Writes a run directory (by default fablint-DATE-TIME.run) with report/index.html and report/verdict.json in it. The
-    exit code is the verdict's: 0 pass, 1 fault found, 3 incomplete or undecided.
-
-    \b
-    Examples:
-      fablint check --local 8 -o today.run
-      fablint check --hosts 'n[001-064]' --topology fabric.yaml --budget 10m
-    """
-    from fablint import checks, flow
-
-    system = session.machine()
-    if values["ranks"] is None and values["hosts"] is None:
-        raise UsageError(*_no_cluster_yet(system.environ))
-    asked = _asked(session, values)
-    output = flow.free_output(system, output)
-    with session.surroundings(mpicxx) as around:
-        checked = checks.check(around, asked, output)
-    _warn(session, checked)
-    code = session.verdict(checked.run, checked.diagnosis)
-    session.say(f"report: {checked.page}")
-    return code
-
-
-def _warn(session: Session, checked: Checked) -> None:
-    if checked.error:
-        session.warn(checked.error)
-
-
-def _no_cluster_yet(environ: Mapping[str, str]) -> tuple[str, str]:
-    inside = next((name for name in _ALLOCATION if name in environ), None)
-    if inside is None:
-        return "nothing to check: no allocation here", "use --local N to measure N ranks on this machine"
-    return (
-        f"this is an allocation ({inside}), but check does not read its hosts yet",
-        "name them with --hosts LIST, or use --local N for this host alone",
-    )
-
-
-def _asked(session: Session, values: Mapping[str, Any]) -> Asked:
+def _asked(session: Session, values: dict[str, Any]) -> Asked:
     """What --local, --hosts, --ppn, --topology, --full and --budget ask for together."""
     from fablint import checks, flow
     from fablint.model import Slots
@@ -108,6 +53,8 @@ def _asked(session: Session, values: Mapping[str, Any]) -> Asked:
 @click.option("--local", "ranks", type=int, metavar="N", help=f"For N ranks on this machine [{_LOCAL}].")
 @hosts_option
 @ppn_option
+@suite_option
+@unequal_option
 @full_option
 @topology_option
 @budget_option
@@ -117,18 +64,27 @@ def plan(session: Session, explain: bool, output: Path | None, **values: Any) ->
     """Show what a check would measure first, and how long that takes.
 
     With --topology alone: for all hosts of the topology. --explain adds the rounds by distance, the smallest fault
-    that they show, and how many messages share a link. Rounds files are written beside the plan file.
+    that they show, and how many messages share a link. Rounds files are written beside the plan file. With --suite
+    the levels of that suite, and the time to ask a scheduler for.
 
     \b
     Examples:
       fablint plan --local 8 -o check.plan && fablint measure -n 8 check.plan
       fablint plan --topology fabric.yaml --explain
+      fablint plan --topology fabric.yaml --suite acceptance
     """
     from fablint.plan.stages import first_stage
 
     asked = _asked(session, values)
-    seats = asked.seats()
-    stage = first_stage(asked, seats)
+    if values["suite"] is not None:
+        _refuse_with_suite(explain, output, values)
+        _plan_of_suite(session, asked, values)
+        return
+    _plan_of_stage(session, first_stage(asked, asked.seats()), asked, explain, output)
+
+
+def _plan_of_stage(session: Session, stage: Stage, asked: Asked, explain: bool, output: Path | None) -> None:
+    """Rows, rounds and time of what is measured first; written to a file where that is wanted."""
     if output is not None:
         stage = _written(stage, output)
     made = stage.plan
@@ -141,10 +97,23 @@ def plan(session: Session, explain: bool, output: Path | None, **values: Any) ->
     if explain:
         from fablint.plan.explain import explain as explained
 
-        told = explained(stage, asked, seats)
+        told = explained(stage, asked, asked.seats())
         facts["explained"] = told.facts()
         lines += ["", told.text()]
     session.result("\n".join(lines), facts)
+
+
+def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any]) -> None:
+    for option, given in (("--explain", explain), ("-o", output), ("--full", values["full"])):
+        if given:
+            raise UsageError(f"{option} means nothing with --suite", "levels are planned when those below are judged")
+
+
+def _plan_of_suite(session: Session, asked: Asked, values: dict[str, Any]) -> None:
+    from fablint.plan.suites import find_suite, plan_summary
+
+    summary = plan_summary(find_suite(values["suite"], unequal=values["unequal"]), asked)
+    session.result(summary.text(), {"format": 1, **summary.facts()})
 
 
 def _written(stage: Stage, output: Path) -> Stage:
@@ -206,7 +175,8 @@ def retest(
 def _retold(session: Session, retested: Retested) -> int:
     """What became of each finding, and the verdict of the new run."""
     checked = retested.checked
-    _warn(session, checked)
+    if checked.error:
+        session.warn(checked.error)
     verdict = checked.diagnosis.verdict
     lines = []
     for fate in retested.fates:

@@ -171,6 +171,25 @@ topology_option = click.option(
     metavar="FILE",
     help="Which host hangs on which switch (YAML) [the run's own].",
 )
+thresholds_option = click.option(
+    "--thresholds",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What the site promises, by scope, kernel and size (TOML) [the run's own].",
+)
+# Which hosts, and what is known of the fabric besides what they say.
+fabric_options = (
+    click.option("-x", "--exclude", metavar="LIST", help="Leave these hosts out."),
+    click.option("--hostfile", type=click.Path(path_type=Path), metavar="FILE", help="Take the hosts in FILE."),
+    click.option(
+        "--from",
+        "files",
+        multiple=True,
+        metavar="[NAME=]FILE",
+        help="Saved output of a tool, or a topology file; NAME: of which switch or host it is. May be repeated.",
+    ),
+    click.option("--blocks", type=int, metavar="N", help="Where nobody tells: N hosts in a row share a switch."),
+)
 findings_option = click.option(
     "--findings",
     type=click.Path(path_type=Path),

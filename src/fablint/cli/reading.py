@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from fablint.cli.common import Percentiles, Session, findings_option, run_argument, topology_option, verb
+from fablint.cli.common import (
+    Percentiles,
+    Session,
+    findings_option,
+    run_argument,
+    thresholds_option,
+    topology_option,
+    verb,
+)
 from fablint.cli.importing import say_left_out
 from fablint.errors import UsageError
 
@@ -46,7 +54,10 @@ def _read(session: Session, runs: tuple[Path, ...]) -> Run:
 @runs_argument
 @topology_option
 @findings_option
-def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None) -> int:
+@thresholds_option
+def analyse(
+    session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, thresholds: Path | None
+) -> int:
     """Judge a run: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
 
     RUN is a run directory; FILE is what another tool printed, as for fablint import.
@@ -60,13 +71,14 @@ def analyse(session: Session, runs: tuple[Path, ...], topology: Path | None, fin
 
     others = flow.load_findings(findings)
     read = _read(session, runs)
-    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology, read), others))
+    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology, read), others, thresholds))
 
 
 @verb(short_help="Judge a run and write the HTML report.")
 @runs_argument
 @topology_option
 @findings_option
+@thresholds_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write [RUN/report/index.html]."
 )
@@ -80,6 +92,7 @@ def report(  # noqa: PLR0913
     runs: tuple[Path, ...],
     topology: Path | None,
     findings: Path | None,
+    thresholds: Path | None,
     output: Path | None,
     table: str | None,
     rows: tuple[str, ...],
@@ -100,14 +113,24 @@ def report(  # noqa: PLR0913
     from fablint.report import Options, render_table
 
     if table is None:
-        if rows or percentiles or full or slowest:
-            raise UsageError("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
-        return _page(session, runs, Judging(topology, findings), output)
-    if output or topology or findings:
-        raise UsageError("--table prints a table: -o, --topology and --findings belong to the page", "leave them out")
+        _refuse(_OF_A_TABLE, rows, percentiles, full, slowest)
+        return _page(session, runs, Judging(topology, findings, thresholds), output)
+    _refuse(_NOT_OF_A_TABLE, output, topology, findings, thresholds)
     found = render_table(_read(session, runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(found.text, {"format": 1, **found.as_dict()})
     return 0
+
+
+_OF_A_TABLE = ("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
+_NOT_OF_A_TABLE = (
+    "--table prints a table: -o, --topology, --findings and --thresholds belong to the page",
+    "leave them out",
+)
+
+
+def _refuse(why: tuple[str, str], *given: object) -> None:
+    if any(given):
+        raise UsageError(*why)
 
 
 class Judging(NamedTuple):
@@ -115,6 +138,7 @@ class Judging(NamedTuple):
 
     topology: Path | None
     findings: Path | None
+    thresholds: Path | None
 
 
 def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path | None) -> int:
@@ -123,7 +147,8 @@ def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path
     read = _read(session, runs)
     if read.path is None and output is None:
         raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
-    diagnosis = flow.diagnose(read, flow.load_topology(files.topology, read), flow.load_findings(files.findings))
+    topology, others = flow.load_topology(files.topology, read), flow.load_findings(files.findings)
+    diagnosis = flow.diagnose(read, topology, others, files.thresholds)
     page = output or flow.page_of(runs[0])
     flow.write_report(read, diagnosis, page)
     code = session.verdict(read, diagnosis)

@@ -1,8 +1,33 @@
-"""What the fabric is made of. So far: from a topology file that somebody wrote."""
+"""What the fabric is made of: which host hangs on which switch, which cables join them, how messages are routed.
+
+From a topology file that somebody wrote (`load_topology`), or from every source that exists (`discover`).
+"""
 
 from __future__ import annotations
 
+from fablint.discover.answers import PROBE, probe_text
+from fablint.discover.discovering import Discovered, discover, read_files
+from fablint.discover.exports import KINDS, export, kind_of, write_host_files
+from fablint.discover.fabric_nics import fabric_nics
+from fablint.discover.presumed import with_presumed_cables
 from fablint.discover.topology_file import load_topology
-from fablint.discover.topology_text import write_topology
+from fablint.discover.topology_text import topology_document, write_topology
+from fablint.discover.tree import print_tree
 
-__all__ = ["load_topology", "write_topology"]
+__all__ = [
+    "KINDS",
+    "PROBE",
+    "Discovered",
+    "discover",
+    "export",
+    "fabric_nics",
+    "kind_of",
+    "load_topology",
+    "print_tree",
+    "probe_text",
+    "read_files",
+    "topology_document",
+    "with_presumed_cables",
+    "write_host_files",
+    "write_topology",
+]

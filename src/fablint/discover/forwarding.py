@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -93,27 +93,40 @@ def _tables(
 
 def _refuse_circles(path: Path, tables: Tables, hosts: Mapping[str, str]) -> None:
     """Whoever follows the entries of a host ends at its switch, or where there is no entry: never where he was."""
+    for switch, table in tables.items():
+        for host, away in table.items():
+            if hosts[host] == switch:
+                raise UsageError(
+                    f"{path}: forwarding.{switch}: sends messages for {host} away to {away}",
+                    f"{host} hangs on {switch} itself",
+                )
+    for host, circle in circles(tables, hosts):
+        raise UsageError(
+            f"{path}: forwarding: messages for {host} go in a circle: {circle}", "mend one of these entries"
+        )
+
+
+def circles(tables: Tables, hosts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Hosts of `hosts` whose entries lead back to where one was, each with the way: `s0 > s1 > s0`."""
     onward: dict[str, dict[str, str]] = defaultdict(dict)
     for switch, table in tables.items():
         for host, next_switch in table.items():
             onward[host][switch] = next_switch
-    for host, step in onward.items():
-        if hosts[host] in step:
-            away = step[hosts[host]]
-            raise UsageError(
-                f"{path}: forwarding.{hosts[host]}: sends messages for {host} away to {away}",
-                f"{host} hangs on {hosts[host]} itself",
-            )
-        ends: set[str] = set()  # switches from which the way is known to end
-        for start in step:
-            way: dict[str, None] = {}
-            here: str | None = start
-            while here is not None and here not in ends:
-                if here in way:
-                    circle = " > ".join([*list(way)[list(way).index(here) :], here])
-                    raise UsageError(
-                        f"{path}: forwarding: messages for {host} go in a circle: {circle}", "mend one of these entries"
-                    )
-                way[here] = None
-                here = step.get(here)
-            ends.update(way)
+    for host in hosts:
+        if circle := _circle(onward.get(host, {})):
+            yield host, circle
+
+
+def _circle(step: Mapping[str, str]) -> str:
+    """A way in which nobody arrives; empty where there is none. `step`: next switch by switch."""
+    ends: set[str] = set()  # switches from which the way is known to end
+    for start in step:
+        way: dict[str, None] = {}
+        here: str | None = start
+        while here is not None and here not in ends:
+            if here in way:
+                return " > ".join([*list(way)[list(way).index(here) :], here])
+            way[here] = None
+            here = step.get(here)
+        ends.update(way)
+    return ""

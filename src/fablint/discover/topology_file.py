@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.discover.forwarding import read_routing
-from fablint.discover.yaml_file import check_format, entries, known_name, read_document, shown, unfold
+from fablint.discover.yaml_file import check_format, entries, known_name, mapping_of, read_text, shown, unfold
 from fablint.errors import UsageError
 from fablint.model import Cable, Switch, Topology
 
@@ -31,11 +31,16 @@ class _Draft:
 
 
 def load_topology(path: Path) -> Topology:
-    """The topology that a file describes.
+    """The topology that a file describes, be it YAML or JSON.
 
     Raises UsageError, naming the file and the key, for anything that is not a topology of format 1.
     """
-    document = read_document(path, "topology", KEYS)
+    return read_topology(path, read_text(path, "topology", KEYS))
+
+
+def read_topology(path: Path, text: str) -> Topology:
+    """The same from the text of a file; `path` is what errors name."""
+    document = mapping_of(path, text, "topology", KEYS)
     check_format(path, document, FORMAT)
     draft = _Draft(path)
     _switches(draft, document)

@@ -29,6 +29,14 @@ def write_topology(topology: Topology) -> str:
 
     Raises UsageError where a name cannot be written, such as `a,b`.
     """
+    comment = "# made by fablint from the times themselves: nobody declared it\n" if topology.inferred else ""
+    document = topology_document(topology)
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=WIDTH)
+    return f"{comment}{text}"
+
+
+def topology_document(topology: Topology) -> dict[str, Any]:
+    """The same as a document for YAML or JSON."""
     for name in (*topology.switches, *topology.host_switch):
         _refuse_unwritable(name)
     document: dict[str, Any] = {
@@ -44,9 +52,7 @@ def write_topology(topology: Topology) -> str:
         document["forwarding"] = {switch: _table(table) for switch, table in routing.tables.items()}
     elif routing.kind != "shortest":
         document["routing"] = routing.kind
-    comment = "# made by fablint from the times themselves: nobody declared it\n" if topology.inferred else ""
-    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=WIDTH)
-    return f"{comment}{text}"
+    return document
 
 
 def _refuse_unwritable(name: str) -> None:
@@ -107,6 +113,12 @@ def _folded(values: Mapping[str, Any]) -> dict[str, Any]:
         for run in [[name] for name in names] if ported else _runs(names):
             folded[_fold(run)] = value
     return folded
+
+
+def folded_runs(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Names whose last number counts up by one, folded, and the single ones."""
+    for run in _runs(names):
+        yield _fold(run), run
 
 
 def _runs(names: Iterable[str]) -> Iterator[list[str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Container, Hashable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -49,27 +51,51 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return mapping
 
 
-def read_document(path: Path, kind: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The mapping that a file holds. Raises UsageError where it is no `kind` (`topology`) of these keys."""
+def read_text(path: Path, kind: str, keys: tuple[str, ...]) -> str:
+    """The text of a file. Raises UsageError where it cannot be read, or is far too large for a `kind` (`topology`)."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path}: {path.stat().st_size} bytes: not a {kind}", f"it needs the keys {_list(keys)}")
-        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", f"name a {kind} file") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not a text file") from error
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{path}{line}: {error.problem}", "the file must be YAML") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise UsageError(f"{path}: not YAML: {str(error).splitlines()[0]}") from error
+
+
+def mapping_of(path: Path, text: str, kind: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    """The mapping that a file holds. Raises UsageError where it is no `kind` (`topology`) of these keys."""
+    document = loads(path, text)
     if not isinstance(document, dict):
         raise UsageError(f"{path}: not a {kind}", f"it needs the keys {_list(keys)}")
     for key in document:
         if key not in keys:
             raise UsageError(f"{path}: unknown key {shown(str(key))}", f"choose from {_list(keys)}")
     return document
+
+
+def loads(path: Path | str, text: str) -> Any:
+    """What YAML or JSON says. Raises UsageError, naming the line, for what is neither."""
+    try:
+        if text.lstrip()[:1] == "{":  # PyYAML refuses JSON with long keys, or with tabs
+            with suppress(json.JSONDecodeError):
+                return json.loads(text, object_pairs_hook=_once_each)
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path}{line}: {error.problem}", "the file must be YAML") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not YAML: {str(error).splitlines()[0]}") from error
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, no key of it given twice."""
+    mapping: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in mapping:
+            raise ValueError(f"{shown(key)} is given twice")
+        mapping[key] = value
+    return mapping
 
 
 def _list(names: tuple[str, ...]) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from fablint.measure.choice import Choice, find_launchers
 from fablint.measure.doctor import Check, examine
 from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
 from fablint.measure.launcher import Mpiexec, find_mpiexec
 from fablint.measure.messages import Lost
+from fablint.measure.probe import find_each_other
 from fablint.measure.progress import Progress, Shown, Silent
-from fablint.measure.session import Outcome, name_deaths, name_host, run_engine
+from fablint.measure.session import Outcome, name_deaths, name_host, run_engine, run_on_first
 
 __all__ = [
     "Check",
+    "Choice",
     "Engine",
     "Lost",
     "Mpiexec",
@@ -20,11 +23,14 @@ __all__ = [
     "Silent",
     "build_engine",
     "examine",
+    "find_each_other",
     "find_engine",
+    "find_launchers",
     "find_mpicxx",
     "find_mpiexec",
     "list_engines",
     "name_deaths",
     "name_host",
     "run_engine",
+    "run_on_first",
 ]

@@ -10,11 +10,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fablint.errors import FablintError
-from fablint.measure.engine import describe_compiler, find_mpicxx, list_engines
-from fablint.measure.launcher import find_mpiexec
+from fablint.measure.choice import find_launchers
+from fablint.measure.engine import Compiler, describe_compiler, find_engine, find_mpicxx, list_engines
+from fablint.measure.launcher import Mpiexec
+from fablint.measure.launchers.srun import Srun
+from fablint.measure.probe import find_each_other
+from fablint.model import Plan
 from fablint.system import System
 
 _PINNED_MEMORY = 64 * 2**20  # what an RDMA stack registers for a few connections
+MEND_SRUN = "another launcher is used; for srun load an MPI of a PMI that srun --mpi=list shows, or have it installed"
 _EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parquet"}
 
 
@@ -57,12 +62,32 @@ def _mpi(system: System) -> Iterator[Check]:
         yield Check("mpicxx", False, error.message, error.hint)
         return
     yield Check("mpicxx", True, f"{path} ({found}), {compiler.version}")
+    yield from _launchers(system, compiler)
+
+
+def _launchers(system: System, compiler: Compiler) -> Iterator[Check]:
+    """Those that would be tried, in their order; srun is tried now."""
     try:
-        mpiexec = find_mpiexec(system, path)
+        choice = find_launchers(system, compiler.path, compiler.libraries)
     except FablintError as error:
         yield Check("mpiexec", False, error.message, error.hint)
         return
-    yield Check("mpiexec", True, f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}")
+    if choice.trouble:
+        yield Check("srun", False, choice.trouble, choice.mend, False)
+    for mpiexec in choice.launchers:
+        found = f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}"
+        wrong = _apart(system, mpiexec) if isinstance(mpiexec.kind, Srun) else ""
+        name = "srun" if isinstance(mpiexec.kind, Srun) else "mpiexec"
+        yield Check(name, not wrong, f"{found}: {wrong}" if wrong else found, MEND_SRUN if wrong else "", False)
+
+
+def _apart(system: System, srun: Mpiexec) -> str:
+    """Why two ranks that srun starts do not find each other; empty where they do, or where no engine is built yet."""
+    try:
+        engine = find_engine(system)
+    except FablintError:
+        return ""
+    return find_each_other(system, srun, engine, Plan(2, ()))
 
 
 def _engines(system: System) -> Iterator[Check]:

@@ -28,6 +28,16 @@ class Launcher(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def stop_signal(self) -> int:
+        """What the launcher passes on to all ranks without ending itself, and the engine takes for a wish to stop."""
+        ...
+
+    @property
+    def pmi(self) -> tuple[str, ...]:
+        """How ranks of this launcher's library find each other under Slurm's srun: its MPI types, the best first."""
+        ...
+
     def recognises(self, version: str) -> bool:
         """Is this the text that `mpiexec --version` of this kind prints?"""
         ...

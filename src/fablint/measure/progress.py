@@ -73,8 +73,7 @@ class Shown:
 
     def _draw(self, task: str, done: int, total: int, left_s: float | None) -> None:
         if self._bar is None:
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-            from rich.progress import Progress as RichProgress
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress as RichProgress, TextColumn
 
             columns = (
                 TextColumn("{task.description}"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from fablint.errors import UsageError
-from fablint.model import Plan, PlanRow, Row, Run
+from fablint.model import Plan, PlanRow, Row, Run, Slots
 from fablint.plan.cost import row_seconds
 from fablint.plan.grammar import parse_row, split_row, write_row
 from fablint.plan.options import RowRequest
@@ -27,7 +28,7 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
         read_file: reads the rounds files of rows that were never started.
 
     Returns:
-        A plan for the same number of ranks. It has no rows when nothing is missing.
+        A plan for the same ranks, on the hosts where they were. It has no rows when nothing is missing.
 
     Raises:
         UsageError: a row that was never started cannot be planned.
@@ -40,7 +41,12 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
         else _whole(run, name, lines.get(name), read_file)
         for name in run.attributes["rows"]
     ]
-    return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else ())
+    return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else (), seats_of(run))
+
+
+def seats_of(run: Run) -> tuple[Slots, ...]:
+    """Where the ranks of a run were, in their order."""
+    return tuple(Slots(host, len(list(ranks))) for host, ranks in groupby(run.rank_host))
 
 
 def grown_plan(run: Run, added: Plan) -> Plan:

@@ -29,6 +29,9 @@ ALONE_S = 20.0  # what measuring suspects one pair at a time may take
 MANY_RANKS = 4096
 MORE_ROUNDS, MORE_ROUNDS_OF_MANY = 6, 16  # after the first stage, where no budget says how long to go on
 MOST_DOUBLINGS = 3
+ROUTE_REPEATS = 7  # of a pair that was slow by itself: more often than the rounds of a small fabric are repeated
+MOST_ROUTES = 32  # of them at once
+MOST_OF_A_WAY = 6  # streams alone
 CONTROLS = 4  # healthy pairs in a round, at least
 
 
@@ -38,6 +41,7 @@ class Stage:
 
     plan: Plan
     rounds: Mapping[str, Sequence[Pairs]] = field(default_factory=dict)
+    again: int = 0  # of the rounds bring nobody new together
 
     def renamed(self, name: str, other: str) -> Stage:
         """The same with a rounds file of another name."""
@@ -61,6 +65,8 @@ class Asked:
     full: bool = False
     budget_s: float | None = None
     seed: int = 1
+    lines: tuple[str, ...] = ROWS  # kernels that questions are answered with
+    shared_cpus: bool = False  # hosts share CPUs, as containers of one machine do: small messages go pair by pair
 
     @property
     def rank_hosts(self) -> list[str]:
@@ -130,25 +136,48 @@ def investigate(asked: Asked, measure: Measure, judge: Judge, clock: Callable[[]
     begun = clock()
     first = first_stage(asked)
     run, going = measure(first, None)
-    diagnosis = judge(run)
+    if not going or not first.rounds:
+        diagnosis = judge(run)
+        return Investigated(run, diagnosis, _open(diagnosis))
+    return asked_again(asked, run, measure, judge, lambda: clock() - begun)
+
+
+def asked_again(asked: Asked, run: Run, measure: Measure, judge: Judge, spent_s: Callable[[], float]) -> Investigated:
+    """Ask about what a run leaves open, till every part is decided or the budget (without one: the rounds) ends.
+
+    Args:
+        asked: what the run measured.
+        run: all that was measured so far.
+        measure: as of `investigate`.
+        judge: as of `investigate`.
+        spent_s: seconds of the budget that are spent.
+    """
+    diagnosis, going = judge(run), True
     accused: set[tuple[str, str]] = set()
     rounds_left = _more_rounds(asked)
     for number in range(1, 1000):
         questions = [question for question in diagnosis.questions if question.open]
-        again = [one for one in diagnosis.retests if one.open and (one.component, one.name) not in accused]
-        if not going or not first.rounds or not (questions or again):
+        again, routes, distances = (
+            [one for one in about if one.open and (one.component, one.name) not in accused]
+            for about in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
+        )
+        if not going or not (questions or again or routes or distances):
             break
-        left = math.inf if asked.budget_s is None else asked.budget_s - (clock() - begun)
-        stage = next_stage(asked, run, [*again, *questions], number, left, rounds_left)
+        left = math.inf if asked.budget_s is None else asked.budget_s - spent_s()
+        stage = next_stage(asked, run, [*again, *questions], number, left, rounds_left, (routes, distances))
         if stage is None:
             break
-        accused |= {(one.component, one.name) for one in again}
-        rounds_left -= len(next(iter(stage.rounds.values())))
+        accused |= {(one.component, one.name) for one in (*again, *routes[:MOST_ROUTES], *distances)}
+        rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
         run, going = measure(stage, run)
         diagnosis = judge(run)
-    undecided = tuple(question for question in diagnosis.questions if question.open)
+    undecided = _open(diagnosis)
     ended = "the budget ended" if asked.budget_s is not None else "the planned rounds ended"
-    return Investigated(run, diagnosis, undecided, ended if undecided and going and first.rounds else "")
+    return Investigated(run, diagnosis, undecided, ended if undecided and going else "")
+
+
+def _open(diagnosis: Diagnosis) -> tuple[Question, ...]:
+    return tuple(question for question in diagnosis.questions if question.open)
 
 
 def all_rounds(ranks: int, repeats: int, seed: int) -> list[Pairs]:
@@ -161,20 +190,42 @@ def all_rounds(ranks: int, repeats: int, seed: int) -> list[Pairs]:
 
 
 def next_stage(
-    asked: Asked, run: Run, questions: Sequence[Question], number: int, left_s: float, rounds_left: int
+    asked: Asked,
+    run: Run,
+    questions: Sequence[Question],
+    number: int,
+    left_s: float,
+    rounds_left: int,
+    the_same: tuple[Sequence[Question], Sequence[Question]] = ((), ()),
 ) -> Stage | None:
     """Rounds that answer the questions within `left_s`; None where there is no time, no round or no pair left.
 
-    Few suspects are measured alone, one pair after the other; many side by side in rounds that share no cable.
+    Few suspects are measured alone, one pair after the other; many side by side in rounds that share no cable. The
+    same pairs once more are wanted of two kinds of questions: pairs that were slow by themselves several times, since
+    most of their times decide; and streams of far pairs alone, one after the other.
     """
     seats = seats_of(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
     least = LEAST << min(number - 1, MOST_DOUBLINGS)  # what stays open needs more than a few
     rounds = follow_up(questions, seats, measured_pairs(run, seats.ranks), least=least, most_rounds=rounds_left)
+    routes, distances = the_same
+    new = len(rounds)
+    rounds += _once_more(routes, seats)
+    if distances:
+        asked = replace(asked, oversubscribed=True)  # one after the other
+        rounds += follow_up(distances, seats, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
     if not rounds:
         return None
-    rounds = with_controls(rounds, seats, suspects_of(questions), CONTROLS, asked.seed + number)
+    rounds = with_controls(rounds, seats, suspects_of([*questions, *routes, *distances]), CONTROLS, asked.seed + number)
     crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
-    return timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s)
+    again = len(rounds) - new
+    stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, asked.lines)
+    return stage and replace(stage, again=again)
+
+
+def _once_more(routes: Sequence[Question], seats: Seats) -> list[Pairs]:
+    """The pairs of these questions in rounds of their own, each in several of them."""
+    rounds = follow_up(routes[:MOST_ROUTES], seats, least=1, most_rounds=MOST_ROUTES) if routes else []
+    return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]
 
 
 def timed_stage(
@@ -206,21 +257,45 @@ def rounds_text(rounds: Sequence[Pairs]) -> str:
 def _stage(
     name: str, rounds: Sequence[Pairs], asked: Asked, order: str, share: float, lines: Sequence[str] = ROWS
 ) -> Stage:
-    """A row for each of the lines, all with the same rounds; with histograms where messages choose their way."""
+    """A row for each of the lines, all with the same rounds."""
+    stems = [line.split()[0] for line in lines]
+    names = unlike(stems if name in (FIRST, EVERY, RETEST) else [f"{stem}-{name}" for stem in stems])
+    return stage_of(name, rounds, asked, order, [(*row, share) for row in zip(names, lines, strict=True)])
+
+
+def unlike(names: Sequence[str]) -> list[str]:
+    """The same with a number behind those that were there before."""
+    found: list[str] = []
+    for name in names:
+        found.append(next(one for one in (name, *(f"{name}-{k}" for k in range(2, 1000))) if one not in found))
+    return found
+
+
+def stage_of(
+    name: str, rounds: Sequence[Pairs], asked: Asked, order: str, rows: Sequence[tuple[str, str, float]]
+) -> Stage:
+    """Rows with the same rounds, which the rounds file of that name holds; with histograms where messages choose
+    their way.
+
+    Args:
+        name: of the rounds file.
+        rounds: pairs of ranks.
+        asked: ranks and fabric.
+        order: parallel or serial.
+        rows: name, kernel with its options (an order of its own, where it has one), and seconds of a round (serial: of
+            a pair).
+    """
     file = f"{FOLDER}/{name}.txt"
-    budget = math.floor(share * 1e4) / 1e4
     adaptive = asked.topology is not None and asked.topology.routing.kind == "adaptive"
-    rows, names = [], set[str]()
-    for kernel in lines:
-        stem = kernel.split()[0]
-        called = stem if name in (FIRST, EVERY, RETEST) else f"{stem}-{name}"
-        called = next(one for one in (called, *(f"{called}-{k}" for k in range(2, 1000))) if one not in names)
-        names.add(called)
-        line = f"{kernel} --name {called} --pattern rounds --rounds-file {file} --order {order} --budget {budget:g}"
+    made = []
+    for called, kernel, share in rows:
+        budget = math.floor(share * 1e4) / 1e4
+        own = "" if "--order" in kernel.split() else f" --order {order}"
+        line = f"{kernel} --name {called} --pattern rounds --rounds-file {file}{own} --budget {budget:g}"
         line += " --histogram" if adaptive and "--histogram" not in kernel.split() else ""
         size = Extent(len(rounds), sum(len(pairs) for pairs in rounds))
-        rows.append(PlanRow(line, len(rounds), row_seconds(parse_row(line.split()), size)))
-    return Stage(Plan(asked.ranks, tuple(rows), asked.slots), {file: tuple(rounds)})
+        made.append(PlanRow(line, len(rounds), row_seconds(parse_row(line.split()), size)))
+    return Stage(Plan(asked.ranks, tuple(made), asked.slots), {file: tuple(rounds)})
 
 
 def _fewer(counts: Mapping[Scope, int], most: int) -> dict[Scope, int]:

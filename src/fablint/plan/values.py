@@ -69,8 +69,8 @@ def parse_workers(text: str) -> tuple[int, int]:
 
 def parse_name(text: str) -> str:
     """A row's name is a folder inside the run directory."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|rounds|launch-\d+", text):
-        hint = "use letters, digits, - and _, but not report, rounds or launch-N"
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|rounds|launches|launch-\d+", text):
+        hint = "use letters, digits, - and _, but not report, rounds, launches or launch-N"
         raise UsageError(f"'{text}' is no name for a row", hint)
     return text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from fablint.model import Diagnosis, Finding, Run, State
-from fablint.report import facts, findings, text
+from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
+from fablint.report import facts, findings, scopes, text
 
 MAX_LINES = 25
 _MARGIN = 12  # width of the left column
@@ -29,7 +29,7 @@ def console_summary(run: Run, diagnosis: Diagnosis, *, width: int = 80, color: b
     painter = _Painter(width, color)
     verdict = diagnosis.verdict
     head = [painter.line(verdict.verdict.upper(), findings.headline(verdict), _COLOURS[verdict.verdict], bold=True)]
-    tail = _tail(run, diagnosis, painter)
+    tail = _tail(run, diagnosis, painter, scopes.threshold_words(diagnosis.comparison) if diagnosis.comparison else "")
     room = MAX_LINES - len(head) - len(tail) - 2  # two blank lines around the findings
     body = _findings(findings.ordered(verdict), room, painter)
     return "\n".join([*head, "", *body, "", *tail] if body else [*head, "", *tail]) + "\n"
@@ -98,8 +98,8 @@ def _words(*words: str) -> str:
     return "  ".join(filter(None, words))
 
 
-def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
-    """Coverage, what was measured, the instrument, notes."""
+def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) -> list[str]:
+    """Coverage, what was measured, thresholds, the instrument, notes."""
     coverage = diagnosis.verdict.coverage
     words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"]
     words.append(f"{coverage.hosts_judged:,} of {text.plural(coverage.hosts, 'host')} judged")
@@ -111,18 +111,40 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
         f"{text.plural(len(run.hosts), 'host')}, {text.plural(run.ranks, 'rank')}, {text.plural(len(run.rows), 'row')}"
     )
     lines.append(painter.line("measured", f"{what}; run {run.state}{origin}"))
-    for row in run.rows[:_ROWS_SHOWN]:
-        if row.attributes.get("state") == "skipped":
-            lines.append(painter.line("", f"{row.name}: skipped, {row.attributes.get('reason', 'no reason given')}"))
-            continue
-        size = facts.telling_size(row)
-        figure = facts.typical(row, size, facts.fit_of(diagnosis, row, size))
-        lines.append(painter.line("", f"{row.name} at {text.size(size)}: {figure}"))
-    if len(run.rows) > _ROWS_SHOWN:
-        lines.append(painter.line("", f"... and {text.plural(len(run.rows) - _ROWS_SHOWN, 'more row')}"))
+    lines += _by_distance(run, diagnosis, painter) or _by_row(run, diagnosis, painter)
+    lines += painter.block("thresholds", thresholds, 2) if thresholds else []
     lines += painter.block("instrument", facts.instrument(run), 2)
     notes = facts.notes(run, diagnosis)
     lines += [painter.line("note", note) for note in notes[: 2 if len(notes) <= 2 else 1]]
     if len(notes) > 2:
         lines.append(painter.line("note", f"... and {len(notes) - 1} more (see report)"))
     return lines
+
+
+def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
+    """A line for each distance, and for what was skipped; none where the run has no rounds by distance."""
+    found = scopes.scope_lines(run, Placement.of(run, diagnosis.topology))
+    if not found:
+        return []
+    lines = [painter.line("", f"{section}: {words}") for section, words in scopes.short_lines(found)]
+    skipped = [row for row in run.rows if row.attributes.get("state") == "skipped"]
+    return lines + [_skipped(row, painter) for row in skipped[:_ROWS_SHOWN]]
+
+
+def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
+    """A line for each of the first rows."""
+    lines = []
+    for row in run.rows[:_ROWS_SHOWN]:
+        if row.attributes.get("state") == "skipped":
+            lines.append(_skipped(row, painter))
+            continue
+        size = facts.telling_size(row)
+        figure = facts.typical(row, size, facts.fit_of(diagnosis, row, size))
+        lines.append(painter.line("", f"{row.name} at {text.size(size)}: {figure}"))
+    if len(run.rows) > _ROWS_SHOWN:
+        lines.append(painter.line("", f"... and {text.plural(len(run.rows) - _ROWS_SHOWN, 'more row')}"))
+    return lines
+
+
+def _skipped(row: Row, painter: _Painter) -> str:
+    return painter.line("", f"{row.name}: skipped, {row.attributes.get('reason', 'no reason given')}")

@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 
 from fablint.errors import UsageError
 from fablint.model import SCOPES, Diagnosis, Finding, Placement, Row, Run
-from fablint.report import charts, facts, findings, show, text
+from fablint.report import charts, facts, findings, scopes, show, text
 from fablint.report.conditions import conditions
 from fablint.report.heatmap import block_side, topological_order
 from fablint.report.survey import SizeSurvey, survey
@@ -25,7 +25,7 @@ from fablint.report.survey import SizeSurvey, survey
 def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
     """Write the report of a run to `path`, replacing what was there in one step. Makes the folder if it is missing.
 
-    Reads the run's arrays once, in blocks. Raises UsageError when the page cannot be written.
+    Reads the run's matrices once, in blocks. Raises UsageError when the page cannot be written.
     """
     page = render(run, diagnosis)
     partial = path.with_name(path.name + ".partial")
@@ -44,7 +44,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     found = findings.ordered(diagnosis.verdict)
     style, script = _asset("report.css"), "".join(map(_asset, ("map.js", "view.js", "controls.js")))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=text, findings=findings, facts=facts, charts=charts, len=len)
+    environment.globals.update(text=text, findings=findings, facts=facts, charts=charts, scopes=scopes, len=len)
     return environment.from_string(_asset("report.html.j2")).render(
         title=run.path.name if run.path else "a run in memory",
         run=run,
@@ -52,6 +52,8 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         notes=facts.notes(run, diagnosis),
         headline=findings.headline(diagnosis.verdict),
         found=found,
+        distances=scopes.scope_lines(run, placement, surveys),
+        thresholds=diagnosis.comparison.compared if diagnosis.comparison else (),
         charts_of=[charts.RowCharts.of(run, row, surveys[row.name]) for row in surveyed(run)],
         rows=[show.row_facts(row) for row in run.rows],
         launch=show.launch_facts(run),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,23 +29,25 @@ def write_run(path: Path, run: Run) -> None:
         beside.mkdir()
         replace_node(beside, group_node({**run.attributes, "format": FORMAT, "rows": [row.name for row in run.rows]}))
         for row in run.rows:
-            _write_row(beside / row.name, row, run.ranks)
+            write_row(beside / row.name, row, run.ranks)
 
 
-def _write_row(folder: Path, row: Row, ranks: int) -> None:
+def write_row(folder: Path, row: Row, ranks: int) -> None:
+    """Write a row group at `folder`; its metadata come last, so that a row written half is no row."""
     arrays = {name: array for name, array in row.arrays.items() if name in ARRAYS}
     check_shapes(f"row {row.name}", ranks, row.attributes, arrays)
-    folder.mkdir()
-    replace_node(folder, group_node(row.attributes))
+    folder.mkdir(exist_ok=True)
     for name in arrays:
-        _write_array(folder / name, row)
+        write_array(folder / name, row, row.arrays[name])
+    replace_node(folder, group_node(row.attributes))
 
 
-def _write_array(folder: Path, row: Row) -> None:
-    kind, values = ARRAYS[folder.name], row.arrays[folder.name]
+def write_array(folder: Path, row: Row, values: Any) -> None:
+    """Write an array of a row at `folder`, or replace what it holds, chunk by chunk."""
+    kind = ARRAYS[folder.name]
     dimensions = kind.dimensions(row.layout) or ()
     chunks = chunk_shape(dimensions, values.shape, int(row.attributes["repeats"]))
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     replace_node(folder, array_node(kind.dtype, dimensions, values.shape, chunks, kind.fill))
     starts = [range(0, length, chunk) for length, chunk in zip(values.shape, chunks, strict=True)]
     for corner in itertools.product(*starts):
@@ -56,4 +60,6 @@ def _write_array(folder: Path, row: Row) -> None:
             whole[tuple(slice(length) for length in cells.shape)] = cells
             cells = whole
         key = ".".join(str(start // chunk) for start, chunk in zip(corner, chunks, strict=True))
-        (folder / f"c.{key}").write_bytes(np.ascontiguousarray(cells).data)
+        beside = folder / f".c.{key}.{os.getpid()}"
+        beside.write_bytes(np.ascontiguousarray(cells).data)
+        beside.replace(folder / f"c.{key}")

@@ -28,6 +28,8 @@ class Hydra:
     """MPICH, MVAPICH, and the `mpich` wheel."""
 
     name = "MPICH (Hydra)"
+    stop_signal = signal.SIGINT  # the first one is passed on
+    pmi = ("pmi2", "pmix")
 
     def recognises(self, version: str) -> bool:
         return "HYDRA build details" in version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 
 from fablint.measure.launcher import Death
@@ -16,23 +17,39 @@ _NOTICED = re.compile(
 )
 
 
+# Both versions, when the machine or the network of a host is gone: "ORTE has lost communication with a remote daemon.",
+# "  HNP daemon   : [[37055,0],0] on node head", "  Remote daemon: [[37055,0],2] on node n2".
+_DAEMON_LOST = re.compile(r"lost communication with a remote daemon.*?Remote daemon: \S+ on node (?P<host>[^\s,]+)")
+
+
 class OpenMpi:
     """Open MPI 4 and 5."""
 
     name = "Open MPI"
+    stop_signal = signal.SIGUSR2  # it ends its ranks a second after SIGINT and SIGTERM
+    pmi = ("pmix",)
 
     def recognises(self, version: str) -> bool:
         return "Open MPI" in version or "OpenRTE" in version or "prterun" in version.lower()
 
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
-        as_root = ["--allow-run-as-root"] if root else []
-        return [*as_root, "--oversubscribe", "-n", str(ranks)]
+        return [*self._common(root=root), "-n", str(ranks)]
+
+    def _common(self, *, root: bool) -> list[str]:
+        return [*(["--allow-run-as-root"] if root else []), "--oversubscribe"]
 
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
-        hosts = ",".join(f"{slot.host}:{slot.ranks}" for slot in slots)
-        ranks = sum(slot.ranks for slot in slots)
+        hosts = [slot.host for slot in slots]
+        if hosts != sorted(set(hosts), key=_in_order):
+            # In a Slurm job ranks follow Slurm's order of hosts and not ours, but contexts are filled one by one.
+            first, *others = (
+                ["-n", str(slot.ranks), "--host", f"{slot.host}:{slot.ranks}", *command] for slot in slots
+            )
+            return [*self._common(root=root), *first, *(word for words in others for word in (":", *words))]
         # By slot: one host after the other is filled. The default scatters ranks over sockets first.
-        return ["--host", hosts, "--map-by", "slot", *self.arguments(ranks, root=root), *command]
+        where = ",".join(f"{slot.host}:{slot.ranks}" for slot in slots)
+        ranks = sum(slot.ranks for slot in slots)
+        return ["--host", where, "--map-by", "slot", *self.arguments(ranks, root=root), *command]
 
     def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
         idle = {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}
@@ -43,7 +60,17 @@ class OpenMpi:
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         # The message is wrapped at 76 columns, at any blank.
         text = " ".join(line.strip() for line in lines)
-        return [
+        ended = [
             Death(int(found["rank"]), int(found["pid"]) or None, found["host"], f"was ended by {found['reason']}")
             for found in _NOTICED.finditer(text)
         ]
+        gone = [
+            Death(host=found["host"], reason="was lost (its mpirun daemon is gone)")
+            for found in _DAEMON_LOST.finditer(text)
+        ]
+        return gone + ended
+
+
+def _in_order(host: str) -> list[tuple[int, str]]:
+    """As schedulers sort hosts: n2 before n10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", host)]

@@ -14,8 +14,7 @@ from fablint.report.tables.counters import counters
 from fablint.report.tables.latency_test import latency_test
 from fablint.report.tables.linktest import linktest
 from fablint.report.tables.net_sanitizer import net_sanitizer
-from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS
-from fablint.report.tables.osu import osu
+from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS, osu
 from fablint.report.tables.pairs import pairs
 from fablint.report.tables.table import Options, Several, Table, stacked
 

@@ -38,9 +38,15 @@ def figure(word: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+_ENDLESS = re.compile(r"[0-9]{100,}")
+
+
 def text_of(data: bytes) -> str:
-    """What a file says; bytes that are no UTF-8 stand as the replacement sign, so that their line is still counted."""
-    return data.decode("utf-8-sig", errors="replace")
+    """What a file says; bytes that are no UTF-8 stand as the replacement sign, so that their line is still counted.
+
+    So do digits without end: no tool prints them, and Python refuses to read more than some thousands as a number.
+    """
+    return _ENDLESS.sub("\ufffd", data.decode("utf-8-sig", errors="replace"))
 
 
 def marked(pattern: bytes) -> re.Pattern[bytes]:

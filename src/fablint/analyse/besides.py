@@ -1,0 +1,29 @@
+"""What is known of the hosts besides the measurement: findings of discovery and of the launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fablint.model import Diagnosis, Finding, State
+
+
+def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Diagnosis:
+    """The diagnosis that says these as well, and whose verdict counts them.
+
+    Of a host that was lost the measurement only knows that it was: what is known besides takes its place.
+    """
+    if not findings:
+        return diagnosis
+    verdict = diagnosis.verdict
+    told = {(finding.component, finding.name) for finding in findings}
+    kept = [one for one in verdict.findings if one.state is not State.SUSPECT or (one.component, one.name) not in told]
+    order = {state: position for position, state in enumerate(State)}
+    found = sorted([*findings, *kept], key=lambda one: order[one.state])
+    word, code = verdict.verdict, verdict.exit_code
+    if any(one.state is State.FAULT for one in findings):
+        word, code = "fault", 1
+    elif code == 0 and any(one.state is not State.OK for one in findings):
+        word, code = "incomplete", 3
+    update = {"findings": tuple(found), "verdict": word, "exit_code": code}
+    return replace(diagnosis, verdict=verdict.model_copy(update=update))

@@ -1,0 +1,31 @@
+"""The cluster: which hosts may be measured, how a program is run on all of them, and how a job is submitted."""
+
+from __future__ import annotations
+
+from fablint.cluster.asking import everywhere, is_here
+from fablint.cluster.hosts import find_hosts, unresolvable
+from fablint.cluster.names import folded
+from fablint.cluster.scheduler import Job, JobRequest, JobState, Scheduler
+from fablint.cluster.schedulers import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
+from fablint.cluster.states import host_states
+from fablint.cluster.submission import find_job, known_jobs
+
+__all__ = [
+    "SCHEDULERS",
+    "Job",
+    "JobRequest",
+    "JobState",
+    "Scheduler",
+    "everywhere",
+    "find_hosts",
+    "find_job",
+    "find_scheduler",
+    "folded",
+    "host_states",
+    "is_here",
+    "known_jobs",
+    "scheduler_of",
+    "tail",
+    "unresolvable",
+    "wait",
+]

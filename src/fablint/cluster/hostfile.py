@@ -1,0 +1,74 @@
+"""Files that list hosts: Open MPI's `host slots=N`, MPICH's `host:N`, PBS's one line for each rank, plain names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fablint.cluster.names import unfold
+from fablint.errors import UsageError
+
+_SLOTS = re.compile(r"\b(?:slots|cpus|count)\s*=\s*(\S+)")
+_HINT = "write one host per line: `n001`, `n001 slots=4` or `n001:4`"
+
+
+def read_hostfile(path: Path) -> dict[str, int]:
+    """Hosts in the order of the file and the ranks that each has room for; 0 where the file does not say.
+
+    A plain name that stands on several lines has room for as many ranks, as MPI launchers and PBS mean it.
+
+    Raises:
+        UsageError: no such file, a line that names no host, a host twice with counts.
+    """
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no text"
+        raise UsageError(f"cannot read {path}: {reason}", "give a file with one host per line") from None
+    return parse_hostfile(text, str(path))
+
+
+def parse_hostfile(text: str, source: str) -> dict[str, int]:
+    """As `read_hostfile`, of the text of a file; `source` names it in errors."""
+    plain: dict[str, int] = {}
+    counted: dict[str, int] = {}
+    order: dict[str, None] = {}
+    for where, line in _lines(text, source):
+        names, count = _entry(where, line)
+        for host in names:
+            if host in counted or (count is not None and host in order):
+                raise UsageError(f"{where}: {host} appears twice", "give every host once, with all its slots")
+            order[host] = None
+            if count is None:
+                plain[host] = plain.get(host, 0) + 1
+            else:
+                counted[host] = count
+    repeated = any(lines > 1 for lines in plain.values())
+    return {host: counted.get(host, plain[host] if repeated and host in plain else 0) for host in order}
+
+
+def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.partition("#")[0].strip()
+        if bare:
+            yield f"{source} line {number}", bare
+
+
+def _entry(where: str, line: str) -> tuple[tuple[str, ...], int | None]:
+    """The hosts of a line, and its count."""
+    name, _, rest = line.partition(" ") if " " in line else line.partition("\t")
+    name, colon, after = name.partition(":")
+    slots = _SLOTS.search(rest)
+    written = after if colon else slots[1] if slots else None
+    if written is not None and not (written.isascii() and written.isdigit() and 0 < int(written[:7]) < 10**6):
+        raise UsageError(f"{where}: '{written}' is no number of slots", _HINT)
+    if rest.strip() and "=" not in rest:
+        raise UsageError(f"{where}: '{line[:80]}' is more than a host", _HINT)
+    try:
+        hosts = unfold(name)
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}", _HINT) from None
+    if not hosts:
+        raise UsageError(f"{where}: '{line[:80]}' names no host", _HINT)
+    return hosts, None if written is None else int(written)

@@ -1,0 +1,43 @@
+"""Ask the hosts of a PBS job through `pbsdsh`, where ssh between hosts is not allowed.
+
+pbsdsh gives its tasks no stdin and sends what they print to the job's own output, so that both go through files in a
+folder below FABLINT_HOME, which the hosts must share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from fablint.cluster import framing
+from fablint.cluster.framing import Asked
+from fablint.cluster.names import Roster
+from fablint.model import Answer
+from fablint.system import System
+
+# A host has a task for each of its chunks; the first that makes its folder does the work.
+_TASK = 'cd "$1" || exit; mkdir "host-$(uname -n)" || exit 0; shift; "$@" <stdin >"host-$(uname -n)/answer" 2>&1'
+
+
+def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Asked:
+    """Answers of those of `hosts` that pbsdsh reaches; takes at most `timeout_s` and a little."""
+    with system.temporary_folder(system.home_folder("asking")) as folder:
+        (folder / "stdin").write_text(text)
+        command = ["sh", "-c", _TASK, "sh", str(folder), *framing.framed(argv, timeout_s)]
+        process = system.spawn(["pbsdsh", "--", *command])
+        lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
+        answers = _answers(folder, hosts, timeout_s)
+    complaint = framing.one_line("\n".join(lines)) if lines else "does not answer pbsdsh"
+    return Asked(answers, {host: complaint for host in hosts if host not in answers})
+
+
+def _answers(folder: Path, hosts: Sequence[str], timeout_s: float) -> dict[str, Answer]:
+    roster = Roster(hosts)
+    found: dict[str, Answer] = {}
+    for file in sorted(folder.glob("host-*/answer")):
+        host = roster.find(file.parent.name.removeprefix("host-"))
+        lines = file.read_text(errors="replace").splitlines()
+        answered = framing.answer(host, lines, timeout_s) if host else None
+        if answered:
+            found[answered.host] = answered
+    return found

@@ -1,0 +1,86 @@
+"""Ask the hosts of a Slurm job through `srun`: one step with a task on each, which sends stdin to all of them.
+
+A host that is down takes the step of the others with it when srun gives it up, some 10 s later: those that had not
+answered by then are asked once more without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from fablint.cluster import framing
+from fablint.cluster.framing import Asked
+from fablint.cluster.names import Roster, folded
+from fablint.cluster.states import host_states
+from fablint.model import Answer
+from fablint.system import System
+
+_LABELLED = re.compile(r"\s*(\d+): ?(.*)")
+_REFUSED = re.compile(r"srun: error: Task launch for \S+ failed on node ([^\s:]+): (.*)")
+_ABORTED = "error: *** STEP "
+_AT_ONCE = 32  # sruns side by side, where each host is asked by one of its own
+
+
+def over_srun(
+    system: System, job: str, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float
+) -> Asked:
+    """Answers of hosts of Slurm job `job`; takes at most twice `timeout_s` and a little, however many are down."""
+
+    def step(some: Sequence[str]) -> Asked:
+        return _one_step(system, job, some, argv, text, timeout_s)
+
+    began = system.monotonic()
+    asked = step(hosts)
+    rest = asked.open(hosts)
+    if not rest or system.monotonic() - began >= timeout_s:
+        return asked
+    down = {state.host: state.reason for state in host_states(system, rest) if state.state == "down"}
+    asked = asked.then(Asked(silent={host: f"down: {reason}" for host, reason in down.items()}))
+    again = [host for host in rest if host not in down and not _given_up(asked, host)]
+    if len(again) < len(hosts):
+        return asked.then(step(again)) if again else asked
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # no step could be made at all
+        for one in pool.map(lambda host: step([host]), again):
+            asked = asked.then(one)
+    return asked
+
+
+def _given_up(asked: Asked, host: str) -> bool:
+    return asked.silent.get(host, "").startswith("launch failed")
+
+
+def _one_step(
+    system: System, job: str, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float
+) -> Asked:
+    count = str(len(hosts))
+    command = ["srun", "--jobid", job, "--nodelist", folded(hosts), "--nodes", count, "--ntasks", count]
+    command += ["--ntasks-per-node=1", "--distribution=block", "--cpu-bind=none", "--mpi=none", "--input=all"]
+    command += ["--label", "--no-kill", "--wait=0", "--kill-on-bad-exit=0", *framing.framed(argv, timeout_s)]
+    # As a variable, for releases before 20.11 know no such option; without it a step waits for the CPUs of the others.
+    process = system.spawn(command, text=text, environ={"SLURM_OVERLAP": "1"})
+    lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
+    late = process.poll() != 0 and not any(line.startswith("srun: error:") for line in lines)
+    return parsed(hosts, lines, timeout_s, framing.late(timeout_s) if late else "")
+
+
+def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Asked:
+    """The answers in srun's labelled lines; every task says itself on which host it is."""
+    tasks: dict[str, list[str]] = {}
+    for line in lines:
+        if found := _LABELLED.fullmatch(line):
+            tasks.setdefault(found[1], []).append(found[2])
+    roster = Roster(hosts)
+    aborted = any(_ABORTED in line for line in lines)
+    answers: dict[str, Answer] = {}
+    for said in tasks.values():
+        host = roster.find(framing.named_host(said))
+        answered = framing.answer(host, said, limit_s, aborted) if host else None
+        if answered:
+            answers[answered.host] = answered
+    refused = {found[1]: f"launch failed: {found[2]}" for line in lines if (found := _REFUSED.match(line))}
+    own = [line.removeprefix("srun: error: ") for line in lines if line.startswith("srun: error: ")]
+    reason = otherwise or next(iter(own), "")
+    silent = {host: refused.get(host) or reason for host in hosts if host not in answers}
+    return Asked(answers, {host: framing.one_line(why) for host, why in silent.items() if why})

@@ -1,0 +1,164 @@
+"""What sources say about a fabric, each fact with its source. Nothing is decided here: `merge` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+
+from fablint.model import Finding, Routing
+
+
+class Told(StrEnum):
+    """Who says it, the most trusted first: what was written for us, what the cables say, what was configured."""
+
+    FILE = "file"
+    LLDP = "LLDP"
+    AMA = "AMA"
+    STT = "STT"
+    TEMPLATE = "fabric template"
+    INFINIBAND = "InfiniBand"
+    SLURM = "Slurm"
+    PBS = "PBS"
+    BLOCKS = "name blocks"
+
+
+TRUST = {told: rank for rank, told in enumerate(Told)}
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A host, or a NIC of it, hangs on a switch."""
+
+    host: str
+    switch: str
+    source: Told
+    nic: str = ""
+    port: str = ""  # of the switch
+    address: str = ""  # MAC of the switch's port
+
+    @property
+    def end(self) -> str:
+        return f"{self.host}/{self.nic}" if self.nic else self.host
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A cable between two devices that are not hosts as far as the source can tell."""
+
+    a: str
+    b: str
+    source: Told
+    a_port: str = ""
+    b_port: str = ""
+
+
+@dataclass(frozen=True)
+class SwitchFact:
+    """A switch, its group, and another name by which sources know it (an algorithmic address, a GUID)."""
+
+    name: str
+    source: Told
+    group: str = ""
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A switch sends what is for a host out of a port, or, where the source says so, to a switch."""
+
+    switch: str
+    host: str
+    port: str = ""
+    onward: str = ""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a cable runs at. `a` and `b` are switches or `HOST/NIC`s."""
+
+    a: str
+    b: str
+    rate: str  # as people write it: `4xEDR`
+    bytes_per_second: float
+    a_port: str = ""
+    b_port: str = ""
+    to_host: bool = False
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a switch tells a NIC that it should be set to."""
+
+    host: str
+    nic: str
+    address: str = ""  # `10.253.0.34/16`
+    mtu: int | None = None
+
+
+@dataclass(frozen=True)
+class NicFact:
+    """A network interface of a host, or a port of a fabric device, as the host itself sees it."""
+
+    host: str
+    name: str
+    mac: str = ""
+    mtu: int | None = None
+    speed: int | None = None  # Mbit/s
+    state: str = ""  # `up`, `down`; empty where it cannot be told
+    kind: str = ""  # `ethernet`, `infiniband`, `cxi`, `virtual`
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that sources said so far."""
+
+    attachments: tuple[Attachment, ...] = ()
+    wires: tuple[Wire, ...] = ()
+    switches: tuple[SwitchFact, ...] = ()
+    forwards: tuple[Forward, ...] = ()
+    trained: tuple[Trained, ...] = ()
+    expected: tuple[Expected, ...] = ()
+    stations: frozenset[str] = frozenset()  # devices that say they are no switch
+    routing: Routing | None = None  # as a file declares it
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        return not (self.attachments or self.wires or self.switches or self.forwards or self.trained)
+
+
+def gather(several: Iterable[Facts]) -> Facts:
+    """All facts in one."""
+    every = list(several)
+    lists = {
+        item.name: tuple(value for facts in every for value in getattr(facts, item.name))
+        for item in fields(Facts)
+        if item.name not in ("stations", "routing")
+    }
+    stations: frozenset[str] = frozenset().union(*(facts.stations for facts in every))
+    routing = next((facts.routing for facts in every if facts.routing is not None), None)
+    return Facts(stations=stations, routing=routing, **lists)
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What became of a source: what it told, or why it was not asked."""
+
+    name: str  # `LLDP`, `ibnetdiscover`, `topo.yaml`
+    told: Mapping[str, int] = field(default_factory=dict)  # `hosts`, `switches`, `cables`, `routes`: how many
+    silent: str = ""  # why it told nothing
+
+
+def report_on(name: str, facts: Facts) -> SourceReport:
+    """How many hosts, switches and cables a source named."""
+    switches = {fact.name for fact in facts.switches} | {place.switch for place in facts.attachments}
+    counts = {
+        "host": len({place.host for place in facts.attachments}),
+        "switch": len(switches),
+        "cable": len(facts.wires),
+        "route": len(facts.forwards),
+    }
+    told = {what: count for what, count in counts.items() if count}
+    return SourceReport(name, told, "" if told else "it names no host and no switch")

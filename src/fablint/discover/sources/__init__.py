@@ -1,0 +1,44 @@
+"""The sources, one row each. A new one is a file here and a row below."""
+
+from __future__ import annotations
+
+from fablint.discover.facts import Facts
+from fablint.discover.sources.dump_fts import DumpFts
+from fablint.discover.sources.iblinkinfo import IbLinkInfo
+from fablint.discover.sources.ibnetdiscover import IbNetDiscover, IbNetPorts
+from fablint.discover.sources.lldpcli import Lldpcli
+from fablint.discover.sources.lldptool import Lldptool
+from fablint.discover.sources.own_file import OwnFile
+from fablint.discover.sources.pbs import PbsNodes
+from fablint.discover.sources.slingshot import FabricTemplate, SttFabric, SttSwitches
+from fablint.discover.sources.slurm import SlurmTree, SlurmYaml
+from fablint.discover.sources.source import Saved, Source
+from fablint.errors import UsageError
+
+SOURCES: tuple[Source, ...] = (
+    FabricTemplate(),
+    OwnFile(),
+    Lldpcli(),
+    Lldptool(),
+    IbNetDiscover(),
+    IbNetPorts(),
+    IbLinkInfo(),
+    DumpFts(),
+    SttSwitches(),
+    SttFabric(),
+    SlurmTree(),
+    SlurmYaml(),
+    PbsNodes(),
+)
+
+
+def read_saved(saved: Saved) -> tuple[Source, Facts]:
+    """The source whose output it is, and what it says. Raises UsageError for an unknown format."""
+    for source in SOURCES:
+        if source.recognises(saved.text):
+            return source, source.read(saved)
+    known = ", ".join(source.name for source in SOURCES)
+    raise UsageError(f"{saved.name}: not an output that is known here", f"give one of {known}")
+
+
+__all__ = ["SOURCES", "Saved", "Source", "read_saved"]

@@ -1,0 +1,54 @@
+"""A topology file of ours: what somebody wrote, or what `fablint discover -o` found earlier."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told, Wire
+from fablint.discover.sources.source import Saved
+from fablint.discover.topology_file import read_topology
+from fablint.model import Routing, Topology
+
+_KEYS = [re.compile(rf'(?:^|[{{,])\s*"?{key}"?\s*:', re.MULTILINE) for key in ("format", "switches", "hosts")]
+
+
+class OwnFile:
+    """YAML or JSON. The only source that is refused where it is wrong: it was written for us."""
+
+    name = "topology file"
+    command: tuple[str, ...] = ()
+
+    def recognises(self, text: str) -> bool:
+        return all(key.search(text) for key in _KEYS)
+
+    def read(self, saved: Saved) -> Facts:
+        return _facts(read_topology(saved.path or Path(saved.name), saved.text))
+
+
+def _facts(topology: Topology) -> Facts:
+    rails = [(*end.split("/", 1), switch) for end, switch in topology.nic_switch.items()]
+    railed = {host for host, _, _ in rails}
+    places = [(host, "", switch) for host, switch in topology.host_switch.items() if host not in railed]
+    tables = topology.routing.tables
+    return Facts(
+        attachments=tuple(
+            Attachment(host, switch, Told.FILE, nic, topology.ports.get((switch, f"{host}/{nic}" if nic else host), ""))
+            for host, nic, switch in [*places, *rails]
+        ),
+        wires=tuple(_wires(topology)),
+        switches=tuple(SwitchFact(switch.name, Told.FILE, switch.group) for switch in topology.switches.values()),
+        forwards=tuple(Forward(s, host, onward=there) for s, table in tables.items() for host, there in table.items()),
+        routing=topology.routing if topology.routing != Routing() else None,
+    )
+
+
+def _wires(topology: Topology) -> list[Wire]:
+    """The cables; of parallel ones, whose ports stand side by side, each with its own."""
+    left: dict[tuple[str, str], list[str]] = {ends: port.split(",") for ends, port in topology.ports.items()}
+
+    def port(here: str, there: str) -> str:
+        ports = left.get((here, there), [])
+        return ports.pop(0) if ports else ""
+
+    return [Wire(c.a, c.b, Told.FILE, port(c.a, c.b), port(c.b, c.a)) for c in topology.cables]

@@ -1,0 +1,37 @@
+"""`pbsnodes -av`: sites that place jobs by switch write the switch of a node, and what is above it, in a resource."""
+
+from __future__ import annotations
+
+import re
+
+from fablint.discover.facts import Attachment, Facts, SwitchFact, Told
+from fablint.discover.names import plain, switch_name
+from fablint.discover.sources.source import Saved
+
+_NODE = re.compile(r"^(\S+)$")
+_SWITCH = re.compile(r"^\s+resources_available\.switch = (\S+)")
+
+
+class PbsNodes:
+    """Rows of a node, the resource `switch` of each."""
+
+    name = "pbsnodes"
+    command = ("pbsnodes", "-av")
+
+    def recognises(self, text: str) -> bool:
+        return "resources_available." in text and re.search(r"^\s+(Mom|state) = ", text, re.MULTILINE) is not None
+
+    def read(self, saved: Saved) -> Facts:
+        host = ""
+        places: list[Attachment] = []
+        switches: dict[str, SwitchFact] = {}
+        for line in saved.text.splitlines():
+            if node := _NODE.match(line):
+                host = plain(node[1])
+            elif (resource := _SWITCH.match(line)) and host:
+                name, _, group = resource[1].partition(",")
+                name = switch_name(name)
+                if name and name != host:
+                    places.append(Attachment(host, name, Told.PBS))
+                    switches[name] = SwitchFact(name, Told.PBS, plain(group.partition(",")[0]))
+        return Facts(tuple(places), switches=tuple(switches.values()))

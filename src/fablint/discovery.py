@@ -1,0 +1,92 @@
+"""The stages `cluster` and `discover` together: which hosts there are, asked what they know of the fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import UsageError
+from fablint.model import Allocation, Finding, State
+from fablint.system import System
+
+if TYPE_CHECKING:
+    from fablint.discover import Discovered
+
+PROBE_S = 20.0  # till a host that does not answer is reported
+_OUT = ("drained", "down")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which hosts, and what is known besides: as the user gave them."""
+
+    hosts: str | None = None  # `nid[001-004]`
+    exclude: str | None = None
+    hostfile: Path | None = None
+    files: tuple[str, ...] = ()  # `FILE` or `NAME=FILE`
+    blocks: int | None = None
+
+
+def discover_fabric(system: System, asked: Asked) -> tuple[Discovered, Allocation | None]:
+    """The fabric of the hosts that can be used, and which these are; None where only files were read.
+
+    Drained and down hosts are left out and named by a finding. Raises UsageError where there is neither a host nor
+    a file, or where one of them is wrong.
+    """
+    from fablint import discover
+
+    texts = discover.read_files(asked.files)
+    try:
+        allocation, left_out = usable_hosts(system, asked)
+    except UsageError:
+        if asked.files and not (asked.hosts or asked.exclude or asked.hostfile):
+            return discover.discover(system, texts=texts, blocks=asked.blocks), None
+        raise
+    found = discover_hosts(system, allocation, asked.files, asked.blocks)
+    return replace(found, findings=(*left_out, *found.findings)), allocation
+
+
+def discover_hosts(
+    system: System, allocation: Allocation, files: Sequence[str] = (), blocks: int | None = None
+) -> Discovered:
+    """The fabric of an allocation: every host is asked once."""
+    from fablint import cluster, discover
+
+    texts = discover.read_files(files)
+    answers = cluster.everywhere(system, allocation, discover.PROBE, discover.probe_text(), PROBE_S)
+    return discover.discover(system, answers, texts, allocation.hosts, blocks)
+
+
+def usable_hosts(system: System, asked: Asked, *, idle_only: bool = False) -> tuple[Allocation, list[Finding]]:
+    """The hosts to ask, and findings for those that the scheduler has taken out.
+
+    With `idle_only`, where they are not those of a job: those on which other jobs run are left out as well, and names
+    that do not resolve are refused. Raises UsageError for these, and where none is left.
+    """
+    from fablint import cluster
+    from fablint.plan import parse_hosts
+
+    hosts, exclude = (parse_hosts(text) if text else None for text in (asked.hosts, asked.exclude))
+    allocation = cluster.find_hosts(system, hosts, exclude, asked.hostfile)
+    if idle_only and not allocation.job and (strangers := cluster.unresolvable(system, allocation.hosts)):
+        raise UsageError(f"{cluster.folded(strangers)}: no such host", "give names that resolve, or leave them out")
+    useless = (*_OUT, "busy") if idle_only and not allocation.job else _OUT
+    out = {one.host: one for one in cluster.host_states(system, allocation.hosts) if one.state in useless}
+    findings = [
+        Finding(
+            state=State.NOT_JUDGED,
+            component="host",
+            name=one.host,
+            evidence=f"left out: {one.state}{f' ({one.reason})' if one.reason else ''}",
+        )
+        for one in out.values()
+    ]
+    left = tuple(host for host in allocation.hosts if host not in out)
+    if not left:
+        first = next(iter(out.values()))
+        why = f"{first.state}{f' ({first.reason})' if first.reason else ''}"
+        raise UsageError(f"no host is left of {len(out)}: {first.host} is {why}", "name others")
+    room = {host: ranks for host, ranks in allocation.room.items() if host in left}
+    return replace(allocation, hosts=left, room=room), findings

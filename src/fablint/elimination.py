@@ -1,0 +1,211 @@
+"""A check of a cluster, level after level, from near to far: hosts that fail a level are left out of the next.
+
+As the references prescribe it: ranks of one host, hosts of one switch, of one group, of different groups. A slow host
+would slow every level above its own, and be found there again with more suspects than it has partners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint import flow
+from fablint.checks import Checked, with_undecided
+from fablint.errors import UsageError
+from fablint.model import Diagnosis, Finding, Run, State
+from fablint.relaunch import Launches
+
+if TYPE_CHECKING:
+    from fablint.plan.levels import Level
+    from fablint.plan.stages import Asked, Stage
+    from fablint.plan.suites import Suite
+
+_WAYS_SHOWN = 4
+_OF_HOSTS = ("host", "nic", "cable", "config")  # components that a finding about a single host names
+
+
+@dataclass
+class Elimination:
+    """One check. `failed` says of each host that is left out of further levels where it failed."""
+
+    launches: Launches
+    suite: Suite
+    known: Sequence[Finding] = ()  # what was found before anything was measured
+    thresholds: Path | None = None  # the site file
+    failed: dict[str, str] = field(default_factory=dict)
+    inside: list[Finding] = field(default_factory=list)  # found between ranks of one host
+    skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
+    measuring_s: float = 0.0
+    asking_s: float = 0.0  # spent before: hosts were asked what they are
+
+    @property
+    def around(self) -> flow.Surroundings:
+        return self.launches.around
+
+    def check(self) -> Checked:
+        """Measure the levels, judge after each, ask again what is open, report."""
+        from fablint.plan.stages import asked_again
+
+        clock = self.around.system.monotonic
+        begun = clock()
+        run: Run | None = None
+        for level in self.suite.levels:
+            if self.launches.error:
+                self.skipped.append(f"{level.name} was not measured: the launches came to an end before")
+            elif level.within_hosts:
+                self._within_hosts(level)
+            else:
+                run = self._between_hosts(level, run)
+        assert run is not None  # every suite has a level between hosts
+        if self.launches.error:
+            return self._reported(run, self.judge(run), clock() - begun)
+        done = asked_again(self._asked_at(run), run, self._more, self.judge, lambda: clock() - begun)
+        diagnosis = _without_open_ways(with_undecided(done.diagnosis, done.undecided, done.ended))
+        return self._reported(done.run, diagnosis, clock() - begun)
+
+    def judge(self, run: Run) -> Diagnosis:
+        """The diagnosis of all that was measured, with what is known besides."""
+        flow.keep_findings(self._besides(), self.launches.output)
+        return flow.diagnose(run, self.launches.asked.topology)
+
+    def _besides(self) -> list[Finding]:
+        return [*self.known, *self.inside, *self.launches.crew.findings]
+
+    # ------------------------------------------------------------------------------------------------ levels
+
+    def _within_hosts(self, level: Level) -> None:
+        """A run of its own, with two ranks on each host."""
+        from fablint.plan.levels import several_each
+
+        asked = several_each(self.launches.asked)
+        folder = self.launches.output / flow.LAUNCHES
+        folder.mkdir(parents=True)
+        inner = replace(self.launches, options=(), asked=asked, output=folder / f"{level.name}.run")
+        run = inner.begin(lambda now: self._stage(level, now, None))
+        self.launches.asked = same_hosts(self.launches.asked, inner.asked)
+        self.launches.launches = inner.launches
+        self.measuring_s += _measuring_s(run)
+        found = flow.diagnose(run, None).verdict.findings
+        self.inside = [_inside(one) for one in found if one.state is State.FAULT and one.component in _OF_HOSTS]
+        self._eliminate(level, self.inside)
+
+    def _between_hosts(self, level: Level, run: Run | None) -> Run:
+        if run is None:
+            run = self.launches.begin(lambda now: self._stage(level, now, None))
+            flow.keep_topology(self.launches.asked.topology, self.launches.output)
+            flow.keep_thresholds(self.thresholds, self.launches.output)
+        else:
+            stage = self._possible_stage(level, run)
+            if stage is None:
+                return run
+            run, _ = self.launches.add(stage, run)
+        besides = self._besides()
+        self._eliminate(level, [one for one in self.judge(run).verdict.findings if one not in besides])
+        return run
+
+    def _possible_stage(self, level: Level, run: Run) -> Stage | None:
+        """The rows of a level; none, and a note, where those who are left cannot do it: halves of unequal size."""
+        try:
+            return self._stage(level, self.launches.asked, run)
+        except UsageError as error:
+            self.skipped.append(f"{level.name} was not measured: {error}")
+            return None
+
+    def _stage(self, level: Level, asked: Asked, run: Run | None) -> Stage | None:
+        """The rows of a level, without the ranks of hosts that failed."""
+        from fablint.plan.levels import level_stage
+        from fablint.plan.streams import rate_of
+        from fablint.plan.suites import level_budget
+
+        left_out = [rank for rank, host in enumerate(asked.rank_hosts) if host in self._left_out]
+        rate = None
+        if run is not None:
+            rate = rate_of(run)
+            asked = replace(asked, shared_cpus=bool(run.attributes.get("instrument", {}).get("oversubscribed")))
+        return level_stage(level, asked, asked.seats(), left_out, rate, level_budget(self.suite, asked))
+
+    @property
+    def _left_out(self) -> Collection[str]:
+        return self.failed.keys() | self.launches.crew.lost.keys()
+
+    def _eliminate(self, level: Level, findings: Sequence[Finding]) -> None:
+        hosts = set(self.launches.asked.rank_hosts)
+        for finding in findings:
+            host = self.launches.planned(host_of(finding))
+            if finding.state is State.FAULT and host in hosts and host not in self._left_out:
+                self.failed[host] = level.name
+                self.around.progress.note(f"fablint: {host} fails {level.name} and is left out of what follows")
+
+    def _more(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
+        assert run is not None
+        return self.launches.add(stage, run)
+
+    def _asked_at(self, run: Run) -> Asked:
+        """What questions are asked with: the stream that suits the network."""
+        from fablint.plan.check import ROWS
+        from fablint.plan.levels import STREAM_S
+        from fablint.plan.streams import bandwidth_line, rate_of
+
+        return replace(self.launches.asked, lines=(ROWS[0], bandwidth_line(rate_of(run), STREAM_S)))
+
+    # ------------------------------------------------------------------------------------------------ the end
+
+    def _reported(self, run: Run, diagnosis: Diagnosis, seconds: float) -> Checked:
+        measured = self.measuring_s + _measuring_s(run)
+        seconds += self.asking_s
+        note = (
+            f"{seconds:.0f} s in all: {measured:.0f} s measuring, {seconds - measured:.0f} s for"
+            f" {self.launches.launches} launches, asking hosts, planning and judging"
+        )
+        notes = [*diagnosis.verdict.notes, *self.skipped, *self._eliminated(), note]
+        diagnosis = replace(diagnosis, verdict=diagnosis.verdict.model_copy(update={"notes": tuple(notes)}))
+        page = flow.page_of(self.launches.output)
+        flow.write_report(run, diagnosis, page)
+        error = f"{self.launches.error}: go on with fablint resume {run.path}" if self.launches.error else ""
+        return Checked(run, diagnosis, page, error)
+
+    def _eliminated(self) -> list[str]:
+        levels = dict.fromkeys(self.failed.values())
+        return [
+            f"left out after {level}: {', '.join(host for host, at in self.failed.items() if at == level)}"
+            for level in levels
+        ]
+
+
+def _without_open_ways(diagnosis: Diagnosis) -> Diagnosis:
+    """No pass where streams between switches were slow among others, and there was no time to measure them alone."""
+    ways = [question.name for question in diagnosis.distances]
+    if not ways:
+        return diagnosis
+    shown = ", ".join(ways[:_WAYS_SHOWN]) + (f" and {len(ways) - _WAYS_SHOWN} more" if len(ways) > _WAYS_SHOWN else "")
+    verdict = diagnosis.verdict
+    note = f"undecided: {shown}: slower than streams on a switch, and not measured alone (a larger --budget does)"
+    update: dict[str, object] = {"notes": (*verdict.notes, note)}
+    if verdict.exit_code == 0:
+        update |= {"verdict": "incomplete", "exit_code": 3}
+    return replace(diagnosis, verdict=verdict.model_copy(update=update))
+
+
+def host_of(finding: Finding) -> str:
+    """The host that a finding is about, empty where it is about several or none: a cable's first end is its host."""
+    if finding.component not in _OF_HOSTS:
+        return ""
+    return finding.name.split("=")[0].split(":")[0].split("/")[0].split(" ")[0]
+
+
+def same_hosts(asked: Asked, inner: Asked) -> Asked:
+    """The same hosts as a launch with several ranks on each could start."""
+    hosts = set(inner.rank_hosts)
+    slots = tuple(slot for slot in asked.slots if slot.host in hosts)
+    return replace(asked, slots=slots, ranks=sum(slot.ranks for slot in slots))
+
+
+def _inside(finding: Finding) -> Finding:
+    return finding.model_copy(update={"evidence": f"between ranks of the host itself: {finding.evidence}"})
+
+
+def _measuring_s(run: Run) -> float:
+    """Seconds that the rows of a run took, the meetings of all ranks between rounds included."""
+    return sum(float(row.attributes.get("wall_s", 0.0)) for row in run.rows)

@@ -1,0 +1,82 @@
+"""What was measured of each pair, as the figure that people quote: judging by thresholds and reporting ask the same.
+
+A bandwidth of kernels that send both ways at once counts both, as OSU's and LinkTest's tables do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.model import Placement, Row, Run
+
+BOTH_WAYS = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth"})
+OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
+STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
+FEELERS = "reach-"  # rows of a check that only feel their way: too short to be quoted
+
+Codes = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Cells of one size of one row, flat: all arrays are (k,). `value` is in seconds, or bytes/s of a bandwidth."""
+
+    src: Codes
+    dst: Codes
+    round: Codes  # of a list; -1 in a matrix, whose rounds are not looked at
+    scope: npt.NDArray[np.uint8]  # index into `model.SCOPES`
+    value: Floats
+
+    def where(self, kept: npt.NDArray[np.bool_] | Codes) -> Figures:
+        """Those that a mask or a list of places keeps."""
+        return Figures(self.src[kept], self.dst[kept], self.round[kept], self.scope[kept], self.value[kept])
+
+    def by_pair(self) -> Figures:
+        """One figure for each ordered pair: the median of what was measured of it (of two, the one with less)."""
+        order = np.lexsort((self.value, self.dst, self.src))
+        ordered = self.where(order)
+        new = np.ones(order.size, dtype=bool)
+        new[1:] = (np.diff(ordered.src) != 0) | (np.diff(ordered.dst) != 0)
+        first = np.flatnonzero(new)
+        count = np.diff(np.append(first, order.size))
+        return ordered.where(first + (count - 1) // 2)
+
+
+def quotable(run: Run) -> list[Row]:
+    """Rows of pairs that moved something, and long enough."""
+    simulated = "simulated" in run.attributes
+    return [
+        row
+        for row in run.rows
+        if row.pattern not in OF_NO_PAIR
+        and not row.name.startswith(FEELERS)
+        and row.attributes.get("state") != "skipped"
+        and (simulated or row.attributes.get("transport") != "null")
+        and set(row.statistics) & set(STATISTICS)
+    ]
+
+
+def figures_of(row: Row, size: int, placement: Placement) -> Figures:
+    """The measured cells of a row at a size."""
+    statistic = next(name for name in STATISTICS if name in row.statistics)
+    seen = row.observations(size, statistic)
+    src, column = np.nonzero(seen.sent > 0)
+    listed = seen.partner is not None
+    dst = np.asarray(seen.partner)[src, column].astype(np.int64) if listed else column
+    known = dst >= 0
+    src, dst, column = src[known], dst[known], column[known]
+    value = seen.sent[src, column].astype(np.float64)
+    if row.quantity == "bandwidth":
+        value = (2 if row.kernel in BOTH_WAYS else 1) * size / value
+    rounds = column if listed else np.full(column.size, -1)
+    return Figures(src, dst, rounds, placement.scopes(src, dst), value)
+
+
+def joined(parts: list[Figures]) -> Figures:
+    """Cells of several rows together; `parts` is not empty."""
+    names = ("src", "dst", "round", "scope", "value")
+    return Figures(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

@@ -1,0 +1,87 @@
+"""What a run directory keeps besides its rows, for every diagnosis of it: topology, findings, thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import UsageError
+from fablint.model import Finding, Run, Scope, Topology
+
+if TYPE_CHECKING:
+    from fablint.thresholds import Threshold
+
+TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
+THRESHOLDS = "thresholds.toml"  # of a run directory: what its site promises
+INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
+LAUNCHES = "launches"  # of a run directory: launches of other ranks than its own, numbered or named by their level
+FINDINGS = "findings.json"  # of a run directory: what is known of its hosts besides the measurement
+
+
+def own_file(run: Run, name: str) -> Path | None:
+    """A file of the run's own, if it has it."""
+    path = run.path / name if run.path is not None else None
+    return path if path is not None and path.exists() else None
+
+
+def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
+    """The topology in a file; where none is given, that which the run was measured with."""
+    from fablint.discover import load_topology as load
+
+    path = path or (own_file(run, TOPOLOGY) if run is not None else None)
+    return None if path is None else load(path)
+
+
+def keep_topology(topology: Topology | None, run: Path) -> None:
+    """Write the topology into a run directory, so that who reads the run has it."""
+    from fablint.discover import write_topology
+
+    if topology is not None:
+        (run / TOPOLOGY).write_text(write_topology(topology))
+
+
+def keep_findings(findings: Sequence[Finding], run: Path) -> None:
+    """Write what is known besides the measurement into a run directory, so that every diagnosis counts it."""
+    from fablint.model import Coverage, Verdict
+
+    nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
+    known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing)
+    if findings:
+        (run / FINDINGS).write_text(known.model_dump_json(indent=1))
+
+
+def load_thresholds(path: Path) -> Sequence[Threshold]:
+    """What a site promises of its fabric (docs/reference/site-file.md)."""
+    from fablint.plan.thresholds import parse_thresholds
+
+    try:
+        return parse_thresholds(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "give a site file (TOML)") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not a text file", "give a site file (TOML)") from None
+
+
+def keep_thresholds(path: Path | None, run: Path) -> None:
+    """Put the site file into a run directory, so that every diagnosis compares with it."""
+    if path is not None:
+        (run / THRESHOLDS).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def load_findings(path: Path | None) -> Sequence[Finding]:
+    """Findings of other stages, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
+    from pydantic import ValidationError
+
+    from fablint.model import Verdict
+
+    if path is None:
+        return ()
+    try:
+        return Verdict.model_validate_json(path.read_bytes()).findings
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "give a verdict.json") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{path}: {where + ': ' if where else ''}{first['msg']}", "give a verdict.json") from error

@@ -1,0 +1,84 @@
+"""HPE Cray's launchers: PALS (mpiexec, palsrun, aprun under PBS) and ALPS's aprun before it.
+
+A template: written from what sites publish of them, never run.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+
+from fablint.measure.launcher import Death
+from fablint.model import Slots
+
+# "x4006c0s6b0n0.hsn.cm.site.gov: rank 256 died from signal 11", "x1001c6s2b1n1: rank 3 exited with code 137".
+_ENDED = re.compile(
+    r"^(?P<host>\S+): rank (?P<rank>\d+) (?:died from (?P<signal>signal \d+)|exited with code (?P<code>\d+))"
+)
+_NID = re.compile(r"nid0*(\d+)")
+
+
+class Pals:
+    """PALS: `--hosts` has a host once, and every host of a set the same number of ranks."""
+
+    name = "HPE PALS"
+    stop_signal = signal.SIGUSR2
+    pmi = ("cray_shasta", "pmi2", "pmix")
+
+    def recognises(self, version: str) -> bool:
+        return re.match(r"(mpiexec|palsrun) version \d", version.strip()) is not None
+
+    def arguments(self, ranks: int, *, root: bool) -> list[str]:
+        return ["-n", str(ranks)]
+
+    def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
+        words: list[str] = []
+        for hosts, each in _alike(slots):
+            colon = [":"] if words else []
+            words += [*colon, *self.seats(hosts, each), *command]
+        return words
+
+    def seats(self, hosts: Sequence[str], each: int) -> list[str]:
+        """Options that start `each` ranks on each of `hosts`."""
+        return ["-n", str(each * len(hosts)), "--ppn", str(each), "--hosts", ",".join(hosts), "--cpu-bind", "none"]
+
+    def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
+        return {}
+
+    def deaths(self, lines: Sequence[str]) -> list[Death]:
+        found = (match for match in map(_ENDED.match, lines) if match and match["code"] != "0")
+        return [
+            Death(
+                int(one["rank"]),
+                None,
+                one["host"],
+                f"was ended by {one['signal']}" if one["signal"] else f"ended with status {one['code']}",
+            )
+            for one in found
+        ]
+
+
+class Aprun(Pals):
+    """aprun, of ALPS and of PALS."""
+
+    name = "Cray aprun"
+
+    def recognises(self, version: str) -> bool:
+        return re.match(r"aprun (\(ALPS\)|version \d)", version.strip()) is not None
+
+    def seats(self, hosts: Sequence[str], each: int) -> list[str]:
+        numbers = [_NID.fullmatch(host) for host in hosts]  # ALPS knows hosts by their number
+        named = [number[1] if number else host for number, host in zip(numbers, hosts, strict=True)]
+        return ["-n", str(each * len(hosts)), "-N", str(each), "-L", ",".join(named), "-cc", "none"]
+
+
+def _alike(slots: Sequence[Slots]) -> list[tuple[list[str], int]]:
+    """Hosts that follow each other with the same number of ranks."""
+    sets: list[tuple[list[str], int]] = []
+    for slot in slots:
+        if sets and sets[-1][1] == slot.ranks and slot.host not in sets[-1][0]:
+            sets[-1][0].append(slot.host)
+        else:
+            sets.append(([slot.host], slot.ranks))
+    return sets

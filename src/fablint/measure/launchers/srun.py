@@ -1,0 +1,84 @@
+"""Slurm's srun, which starts ranks by itself where its PMI is that of the MPI library."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fablint.measure.launcher import Death
+from fablint.model import Slots
+
+# "srun: error: nid001003: task 3: Killed", "srun: error: nid[001000,001002]: tasks 0,2-3: Exited with exit code 1".
+_ENDED = re.compile(
+    r"srun: error: (?P<hosts>[^\s:]+): tasks? (?P<tasks>[\d,-]+): "
+    r"(?P<reason>Exited with exit code \d+|Killed|Terminated|Aborted|Segmentation fault|Bus error"
+    r"|Illegal instruction|Floating point exception|Out Of Memory|[A-Z][\w ]*\(core dumped\))"
+)
+_NODE_FAILED = re.compile(r"srun: error: Node failure on (?P<host>[^\s,\[]+)")
+_NO_LAUNCH = re.compile(r"srun: error: Task launch for \S+ failed on node (?P<host>[^\s:]+): (?P<reason>.+)")
+_ENDING = re.compile(r"srun: (?:launch/slurm: )?\S*: ?Terminating StepId|srun: Job step aborted")
+
+
+@dataclass(frozen=True)
+class Srun:
+    """Slurm. Steps share what the job has: the shell in which fablint runs may be a step itself."""
+
+    mpi: str = ""  # a type of `srun --mpi=list`; empty: what the site made the default
+
+    name = "Slurm's srun"
+    stop_signal = signal.SIGUSR2  # SIGTERM ends the step, SIGINT shows its state
+    pmi = ()
+
+    def recognises(self, version: str) -> bool:
+        return re.match(r"slurm(-wlm)? \d", version) is not None
+
+    def arguments(self, ranks: int, *, root: bool) -> list[str]:
+        kind = [f"--mpi={self.mpi}"] if self.mpi else []
+        # More ranks than CPUs are allowed, and the plan on stdin is for rank 0.
+        return [*kind, "--overcommit", "--kill-on-bad-exit=1", "--input=0", "--export=ALL", f"--ntasks={ranks}"]
+
+    def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
+        # Slurm has an order of hosts of its own, but for this distribution: one word per rank, in the order of ranks.
+        seats = [slot.host for slot in slots for _ in range(slot.ranks)]
+        where = [f"--nodes={len(set(seats))}", "--distribution=arbitrary", f"--nodelist={','.join(seats)}"]
+        return [*where, *self.arguments(len(seats), root=root), *command]
+
+    def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
+        idle = {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}
+        binding = {"SLURM_CPU_BIND": "none"} if oversubscribed or unbound else {}
+        return {"SLURM_OVERLAP": "1", **idle, **binding}  # as a variable, for Slurm before 20.11 knows no --overlap
+
+    def deaths(self, lines: Sequence[str]) -> list[Death]:
+        """Those that ended before Slurm began to end the others."""
+        found: list[Death] = []
+        for line in lines:
+            if _ENDING.search(line) and found:
+                break
+            if failed := _NODE_FAILED.search(line):
+                found.append(Death(host=failed["host"], reason="was lost (Slurm reports a node failure)"))
+            if refused := _NO_LAUNCH.search(line):
+                found.append(Death(host=refused["host"], reason=f"could not start ({refused['reason'].strip()})"))
+            if ended := _ENDED.search(line):
+                host = None if "[" in ended["hosts"] else ended["hosts"]
+                reason = ended["reason"]
+                reason = f"ended with status {reason.split()[-1]}" if "code" in reason else f"was ended ({reason})"
+                found += [Death(task, None, host, reason) for task in unfold_tasks(ended["tasks"])]
+        return found
+
+
+def unfold_tasks(text: str) -> list[int]:
+    """`0,2-3` as [0, 2, 3]."""
+    ends = (part.partition("-") for part in text.split(","))
+    return [task for first, _, last in ends for task in range(int(first), int(last or first) + 1)]
+
+
+def mpi_types(listing: str) -> list[str]:
+    """The MPI types in what `srun --mpi=list` prints: a word a line, and versions of PMIx after a colon."""
+    words: list[str] = []
+    for line in listing.splitlines():
+        text = line.removeprefix("srun:").partition("available:")[2] or line.removeprefix("srun:")
+        if text.split() and len(text.split()) == 1:
+            words += text.strip().split(",")
+    return words

@@ -1,0 +1,238 @@
+"""What was measured by distance: edge, local and global tables, the bisection, and the thresholds beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fablint.figures import BOTH_WAYS, Figures, figures_of, quotable
+from fablint.model import SCOPES, Placement, Row, Run, Scope
+from fablint.report import text
+from fablint.report.survey import SizeSurvey
+from fablint.thresholds import Compared, Comparison
+
+ACROSS = "bisection"  # rows of that name are a table of their own: their pairs share the bottleneck on purpose
+HEADINGS = {Scope.UNKNOWN: "between hosts"}
+HEAD = ("distance", "kernel", "size", "pairs", "min", "avg", "max")
+
+
+@dataclass(frozen=True)
+class ScopeLine:
+    """Figures of one kernel and size over the pairs of a scope, or across the bisection: seconds, or bytes/s.
+
+    `per_host` is what a host sends (with a kernel that sends both ways: and receives) when all of its ranks do at once,
+    on average; None where it has but one. `sums` are lowest, mean and highest sum over all pairs of a round.
+    """
+
+    section: str
+    kernel: str
+    size: int
+    quantity: str
+    pairs: int
+    low: float
+    mean: float
+    high: float
+    per_host: float | None = None
+    sums: tuple[float, float, float] | None = None
+
+    def words(self, value: float) -> str:
+        """A figure of this line."""
+        return text.rate(value) if text.is_rate(self.quantity) else text.duration(value)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """For a table, as `HEAD`."""
+        figures = (self.words(value) for value in (self.low, self.mean, self.high))
+        return (self.section, self.kernel, text.size(self.size), f"{self.pairs:,}", *figures)
+
+    @property
+    def beside(self) -> str:
+        """What a host and all pairs do at once, in words; empty where that is not known."""
+        words = [f"{self.words(self.per_host)} per host"] if self.per_host is not None else []
+        if self.sums is not None:
+            low, mean, high = (self.words(value) for value in self.sums)
+            bare = (value.partition(" ")[0] for value in (low, mean))
+            words.append(f"all pairs at once {' / '.join((*bare, high))}")
+        return ", ".join(words)
+
+    def facts(self) -> dict[str, Any]:
+        """For programs."""
+        return vars(self)
+
+
+def scope_lines(
+    run: Run, placement: Placement, surveys: Mapping[str, Sequence[SizeSurvey]] | None = None
+) -> list[ScopeLine]:
+    """Lines by distance, near ones first, then the bisection; none where nothing is known but pairs of one kind.
+
+    Rows of rounds are read; of matrices, which may be large, the `surveys` are used (by row name), if there are any.
+    """
+    sums: dict[tuple[str, str, int], _Sum] = {}
+    for row in quotable(run):
+        for size in row.sizes:
+            if row.layout == "list":
+                _add_list(sums, row, size, figures_of(row, size, placement), placement)
+        for one in (surveys or {}).get(row.name, ()) if row.layout == "matrix" else ():
+            _add_survey(sums, one)
+    lines = [line for key, one in sums.items() if (line := one.line(*key)) is not None]
+    sections = {line.section for line in lines}
+    if not sections - {_heading(Scope.INTRA_NODE), _heading(Scope.UNKNOWN)}:
+        return []
+    order = [*map(_heading, SCOPES), ACROSS]
+    kernels = list(dict.fromkeys(line.kernel for line in lines))
+    return sorted(lines, key=lambda line: (order.index(line.section), kernels.index(line.kernel), line.size))
+
+
+def scope_table(run: Run, placement: Placement) -> str:
+    """The same as text; empty where there are no lines."""
+    lines = scope_lines(run, placement)
+    if not lines:
+        return ""
+    beside = [line.beside for line in lines]
+    table = text.columns([HEAD, *(line.cells for line in lines)], left=2)
+    rows = [f"{row}  {words}".rstrip() for row, words in zip(table, ["", *beside], strict=True)]
+    return "\n".join([*rows, *_footnotes(lines)]) + "\n"
+
+
+def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
+    """For a few columns: each section with its figures at the sizes that tell, `edge`, `latency 1.93 us, ...`."""
+    for section in dict.fromkeys(line.section for line in lines):
+        mine = [line for line in lines if line.section == section]
+        words = []
+        for kernel in dict.fromkeys(line.kernel for line in mine):
+            own = [line for line in mine if line.kernel == kernel]
+            told = own[-1] if text.is_rate(own[0].quantity) else own[0]
+            words.append(f"{kernel} {told.words(told.mean)}")
+        yield section, ", ".join(words)
+
+
+def _footnotes(lines: Sequence[ScopeLine]) -> list[str]:
+    counted = any(line.kernel in BOTH_WAYS for line in lines)
+    return ["what goes both ways at once counts both"] if counted else []
+
+
+# ------------------------------------------------------------------------------------------------ thresholds
+
+THRESHOLD_HEAD = ("distance", "kernel", "size", "threshold", "pairs", "min", "median", "max", "outside", "")
+
+
+def threshold_cells(one: Compared) -> tuple[str, ...]:
+    """A threshold and what became of it, as `THRESHOLD_HEAD`."""
+    known = one.threshold
+    words = text.rate if text.is_rate(known.quantity) else text.duration
+    limits = (("at least", known.lowest), ("at most", known.highest))
+    promised = ", ".join(f"{word} {words(limit)}" for word, limit in limits if limit is not None)
+    figures = (words(value) for value in (one.least, one.median, one.most))
+    size = text.size(known.size)
+    return (
+        _heading(one.scope),
+        known.kernel,
+        size,
+        promised,
+        f"{one.pairs:,}",
+        *figures,
+        f"{one.outside:,}",
+        one.verdict,
+    )
+
+
+def threshold_table(comparison: Comparison) -> str:
+    """All thresholds as text; empty where there are none."""
+    if not comparison.compared:
+        return ""
+    lines = text.columns([THRESHOLD_HEAD, *map(threshold_cells, comparison.compared)], left=4)
+    return "\n".join(lines) + "\n"
+
+
+def threshold_words(comparison: Comparison) -> str:
+    """`3 of 4 met; missed: edge bandwidth 1 MiB (2 of 48 pairs)`; empty where there are none."""
+    compared = comparison.compared
+    missed = [one for one in compared if one.verdict == "missed"]
+    names = ", ".join(
+        f"{_heading(one.scope)} {one.threshold.kernel} {text.size(one.threshold.size)}"
+        f" ({one.outside:,} of {text.plural(one.pairs, 'pair')})"
+        for one in missed
+    )
+    if not compared:
+        return ""
+    return f"{len(compared) - len(missed)} of {len(compared)} met" + (f"; missed: {names}" if names else "")
+
+
+# ------------------------------------------------------------------------------------------------ sums
+
+
+@dataclass
+class _Sum:
+    """Figures of one line while they are added up."""
+
+    quantity: str
+    cells: int = 0
+    total: float = 0.0
+    low: float = np.inf
+    high: float = -np.inf
+    whole: int = 0  # pairs of matrices
+    pairs: list[np.ndarray] = field(default_factory=list)  # of lists, by their ranks
+    hosts: list[np.ndarray] = field(default_factory=list)  # what hosts did at once
+    rounds: list[np.ndarray] = field(default_factory=list)  # what all pairs of a round did at once
+
+    def add(self, cells: int, total: float, low: float, high: float) -> None:
+        self.cells, self.total = self.cells + cells, self.total + total
+        self.low, self.high = min(self.low, low), max(self.high, high)
+
+    def line(self, section: str, kernel: str, size: int) -> ScopeLine | None:
+        if not self.cells:
+            return None
+        pairs = self.whole + (np.unique(np.concatenate(self.pairs)).size if self.pairs else 0)
+        mean = self.total / self.cells
+        each = float(np.concatenate(self.hosts).mean()) if self.hosts else None
+        sums = np.concatenate(self.rounds) if self.rounds else np.zeros(0)
+        at_once = (float(sums.min()), float(sums.mean()), float(sums.max())) if sums.size else None
+        return ScopeLine(section, kernel, size, self.quantity, pairs, self.low, mean, self.high, each, at_once)
+
+
+_Sums = dict[tuple[str, str, int], _Sum]
+
+
+def _add_list(sums: _Sums, row: Row, size: int, figures: Figures, placement: Placement) -> None:
+    """A row of rounds: what ranks of a host, and pairs of a round, did at once can be added up."""
+    across = row.name.startswith(f"{ACROSS}-")
+    at_once = row.attributes.get("order") == "parallel" and text.is_rate(row.quantity)
+    ranks = placement.host.size
+    for code in np.unique(figures.scope).tolist() if not across else [-1]:
+        mine = figures if across else figures.where(figures.scope == code)
+        if not mine.value.size:
+            continue
+        section = ACROSS if across else _heading(SCOPES[code])
+        one = sums.setdefault((section, row.kernel, size), _Sum(row.quantity))
+        one.add(mine.value.size, float(mine.value.sum()), float(mine.value.min()), float(mine.value.max()))
+        one.pairs.append(mine.src.astype(np.int64) * ranks + mine.dst)
+        if at_once and across:
+            ways = 1 if row.directions == "forward" else 2  # each pair has a cell for each direction
+            _, place = np.unique(mine.round, return_inverse=True)
+            one.rounds.append(np.bincount(place, mine.value) / ways)
+        if at_once and section != _heading(Scope.INTRA_NODE):
+            host = placement.host[mine.src].astype(np.int64)
+            _, place, together = np.unique(mine.round * ranks + host, return_inverse=True, return_counts=True)
+            if together.max() > 1:
+                one.hosts.append(np.bincount(place, mine.value))
+
+
+def _add_survey(sums: _Sums, one: SizeSurvey) -> None:
+    """A matrix, by the distribution of its times."""
+    row, rate = one.row, text.is_rate(one.row.quantity)
+    times = (2 if row.kernel in BOTH_WAYS else 1) * one.size
+    for scope in one.distribution.scopes():
+        found = sums.setdefault((_heading(scope), row.kernel, one.size), _Sum(row.quantity))
+        cells = one.distribution.pairs(scope)
+        low, high = (one.distribution.quantile(share, scope) for share in (0.0, 1.0))
+        mean = one.distribution.mean(scope, inverse=rate)
+        low, high, mean = (times / high, times / low, times * mean) if rate else (low, high, mean)
+        found.add(cells, cells * mean, low, high)
+        found.whole += cells
+
+
+def _heading(scope: Scope) -> str:
+    return HEADINGS.get(scope, str(scope))

@@ -1,0 +1,117 @@
+"""Findings of discovery and of the launches beside those of the measurement: what the verdict becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from fablint import flow
+from fablint.analyse import diagnose, with_besides
+from fablint.model import Component, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
+from fablint.simulate import Noise, full_mesh, simulate
+from fablint.store import read_run, set_state, write_run
+
+MESH = full_mesh(4, 4)
+CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
+LOST = {"rank": 5, "host": "h05", "round": 3, "partner": 6, "reason": "was lost (silent for 20 s)"}
+
+
+def finding(state: State, name: str = "h09", component: Component = "host", evidence: str = "") -> Finding:
+    return Finding(state=state, component=component, name=name, evidence=evidence)
+
+
+def diagnosis(word: VerdictWord, *findings: Finding) -> Diagnosis:
+    coverage = Coverage(pairs_planned=12, pairs_measured=11, hosts=4, hosts_judged=3)
+    verdict = Verdict(verdict=word, exit_code=CODES[word], findings=findings, coverage=coverage, notes=("a note",))
+    return Diagnosis(verdict, ())
+
+
+def test_where_nothing_is_known_besides_it_stays_as_it_is() -> None:
+    before = diagnosis("pass", finding(State.OK))
+    assert with_besides(before, ()) is before
+
+
+@pytest.mark.parametrize(
+    ("word", "states", "expected"),
+    [
+        ("pass", [State.OK], "pass"),
+        ("pass", [State.NOT_JUDGED], "incomplete"),
+        ("pass", [State.CONFOUNDED], "incomplete"),
+        ("pass", [State.OK, State.SUSPECT], "incomplete"),
+        ("pass", [State.FAULT], "fault"),
+        ("incomplete", [State.OK], "incomplete"),
+        ("incomplete", [State.SUSPECT], "incomplete"),
+        ("incomplete", [State.SUSPECT, State.FAULT], "fault"),
+        ("fault", [State.OK], "fault"),
+        ("fault", [State.NOT_JUDGED], "fault"),
+        ("fault", [State.FAULT], "fault"),
+    ],
+)
+def test_the_worse_of_the_two_is_the_verdict(word: VerdictWord, states: list[State], expected: VerdictWord) -> None:
+    found = with_besides(diagnosis(word), [finding(state, f"h{at:02d}") for at, state in enumerate(states)]).verdict
+    assert (found.verdict, found.exit_code) == (expected, CODES[expected])
+
+
+def test_of_a_host_that_was_lost_what_is_known_takes_the_place_of_the_suspicion() -> None:
+    other = finding(State.SUSPECT, "h06", evidence="rank 6 lost")
+    cable = finding(State.SUSPECT, "h05", "cable")
+    before = diagnosis("incomplete", finding(State.SUSPECT, "h05", evidence="rank 5 lost"), other, cable)
+    known = finding(State.FAULT, "h05", evidence="messages of 64 KiB do not arrive")
+    after = with_besides(before, [known]).verdict
+    assert after.findings == (known, other, cable)
+    assert after.verdict == "fault"
+
+
+def test_what_the_measurement_is_sure_of_stays() -> None:
+    measured = finding(State.FAULT, "h05", evidence="sends at half the rate")
+    known = finding(State.SUSPECT, "h05", evidence="a rank on it was killed")
+    after = with_besides(diagnosis("fault", measured), [known]).verdict
+    assert after.findings == (measured, known)
+
+
+def test_coverage_and_notes_are_those_of_the_measurement() -> None:
+    before = diagnosis("pass")
+    after = with_besides(before, [finding(State.FAULT)])
+    assert (after.verdict.coverage, after.verdict.notes) == (before.verdict.coverage, ("a note",))
+
+
+STATES = st.lists(st.sampled_from(list(State)), max_size=6)
+
+
+@given(st.sampled_from(list(CODES)), STATES, STATES)
+def test_nothing_is_better_than_before_and_the_worst_is_first(
+    word: VerdictWord, measured: list[State], besides: list[State]
+) -> None:
+    before = diagnosis(word, *(finding(state, f"m{at}") for at, state in enumerate(measured)))
+    known = [finding(state, f"k{at}") for at, state in enumerate(besides)]
+    after = with_besides(before, known).verdict
+    worse = ["pass", "incomplete", "fault"].index
+    assert worse(after.verdict) >= worse(word)
+    assert after.exit_code == CODES[after.verdict]
+    assert (after.verdict == "fault") == (word == "fault" or State.FAULT in besides)
+    assert {one.name for one in after.findings} == {one.name for one in (*before.verdict.findings, *known)}
+    order = list(State).index
+    places = [order(one.state) for one in after.findings]
+    assert places == sorted(places) or not besides
+
+
+def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
+    set_state(path, "interrupted", [LOST])
+    set_state(path, "complete")
+    (before,) = (one for one in diagnose(read_run(path), MESH.topology).verdict.findings if one.state is State.SUSPECT)
+    assert (before.component, before.name) == ("host", "h05")
+    assert before.evidence.startswith("1 rank lost")
+    known = finding(State.FAULT, "h05", evidence="no answer within 20 s")
+    flow.keep_findings([known], path)
+    after = flow.diagnose(read_run(path), MESH.topology).verdict
+    assert [one for one in after.findings if one.name == "h05"] == [known]
+    assert (after.verdict, after.exit_code) == ("fault", 1)
+
+
+def test_nothing_known_leaves_no_file(tmp_path: Path) -> None:
+    flow.keep_findings([], tmp_path)
+    assert list(tmp_path.iterdir()) == []

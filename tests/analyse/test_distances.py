@@ -1,0 +1,111 @@
+"""Ways that have no like: told by streams alone, beside those on a switch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
+
+from fablint.analyse import Settings, diagnose
+from fablint.analyse.distances import distant
+from fablint.analyse.flows import usable_rows
+from fablint.analyse.places import locate
+from fablint.model import Diagnosis, Routing, State
+from fablint.routing import routes_of
+
+FAST_S = 0.010
+FAR = [(a, b) for a in range(16) for b in (8 + (a + 3) % 8,) if a < 8]  # across the groups
+LOCAL = [(a, 4 + (a + k) % 4) for a in range(4) for k in range(2)]  # s0 with s1
+
+
+def group_of(rank: int) -> int:
+    return rank // 8
+
+
+def between_groups(src: int, dst: int) -> float:
+    return FAST_S / (0.6 if group_of(src) != group_of(dst) else 1.0)
+
+
+def out_of_group_0(src: int, dst: int) -> float:
+    return FAST_S / (0.6 if (group_of(src), group_of(dst)) == (0, 1) else 1.0)
+
+
+def by_way_of_s0(src: int, dst: int) -> float:
+    """The cable between s0 and s1 is slow, and s1 reaches the other group across it."""
+    ends = {switch_of(src), switch_of(dst)}
+    return FAST_S / (0.6 if 1 in ends and len(ends) > 1 else 1.0)
+
+
+def judged(time, alone=(), topology=FABRIC) -> Diagnosis:
+    rows = [list_row("edge-bandwidth", ALL, time)]
+    rows += [list_row("bandwidth-follow-up-1", alone, time, order="serial")] if alone else []
+    return diagnose(run_of(*rows), topology)
+
+
+def at_fault(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    return [(one.component, one.name) for one in diagnosis.verdict.findings if one.state is State.FAULT]
+
+
+def test_slow_among_others_is_asked_for_alone_and_accuses_nobody():
+    diagnosis = judged(between_groups)
+    assert at_fault(diagnosis) == []
+    ways = {question.name for question in diagnosis.distances}
+    assert ways == {f"s{a}>s{b}" for a in (0, 1) for b in (2, 3)} | {f"s{b}>s{a}" for a in (0, 1) for b in (2, 3)}
+    assert all(4 <= len(question.pairs) <= 6 for question in diagnosis.distances)
+
+
+def test_the_only_way_between_two_groups_is_named():
+    far = [(a, b) for a in range(8) for b in range(8, 16)]
+    diagnosis = judged(between_groups, far)
+    assert at_fault(diagnosis) == [("cable", "g0=g1")]
+    (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.FAULT)
+    assert finding.effect == pytest.approx(-0.4, abs=0.02)
+    assert finding.direction == "both"
+    assert diagnosis.distances == ()
+
+
+def test_one_direction_is_a_link():
+    far = [(a, b) for a in range(8) for b in range(8, 16)]
+    assert at_fault(judged(out_of_group_0, far)) == [("link", "g0>g1")]
+
+
+def test_the_way_out_of_a_group_through_a_slow_neighbour_is_not_named_as_well():
+    far = [(a, b) for a in range(8) for b in range(16) if switch_of(a) != switch_of(b) and a < b]
+    rows = [list_row("edge-bandwidth", ALL, by_way_of_s0)]
+    run = run_of(*rows, list_row("bandwidth-follow-up-1", far, by_way_of_s0, order="serial"))
+    places = locate(run, FABRIC)
+    (usable,), _ = usable_rows(run, places, Settings())
+    found = distant(usable.flows(65536, places), places, routes_of(FABRIC), ())
+    assert [(one.component, one.name) for one in found.findings] == [("cable", "s0=s1")]
+
+
+def test_streams_that_are_fast_alone_clear_the_way():
+    far = [(a, b) for a in range(8) for b in range(8, 16)]
+    rows = [
+        list_row("edge-bandwidth", ALL, between_groups),
+        list_row("bandwidth-follow-up-1", far, lambda *_: FAST_S, order="serial"),
+    ]
+    diagnosis = diagnose(run_of(*rows), FABRIC)
+    assert at_fault(diagnosis) == []
+    assert diagnosis.distances == ()
+
+
+def test_where_messages_choose_their_way_no_link_is_named():
+    far = [(a, b) for a in range(8) for b in range(8, 16)]
+    adaptive = replace(FABRIC, routing=Routing("adaptive", 0.4))
+    diagnosis = judged(between_groups, far, adaptive)
+    assert at_fault(diagnosis) == []
+    assert {one.component for one in diagnosis.verdict.findings if one.state is State.SUSPECT} == {"route"}
+
+
+def test_a_slow_host_is_not_taken_for_a_way():
+    diagnosis = judged(lambda src, dst: FAST_S / (0.4 if 5 in (src, dst) else 1.0))
+    assert [name for _, name in at_fault(diagnosis)] == [HOSTS[5]]
+    assert diagnosis.distances == ()
+
+
+def test_a_healthy_fabric_is_asked_nothing():
+    diagnosis = judged(lambda *_: FAST_S)
+    assert at_fault(diagnosis) == []
+    assert diagnosis.distances == ()

@@ -1,0 +1,140 @@
+"""A pair that was measured in several rounds is suspect where most of them were slow: a slow moment is no route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analyse_cases import accused, named
+
+from fablint.analyse import diagnose
+from fablint.model import Diagnosis, Row, Run, State
+from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, full_mesh
+from fablint.simulate.rounds import all_rounds
+
+MESH = full_mesh(4, 4)
+REPEATS = 5
+QUIET = Noise(scale=0.01, spike_share=0.0)
+ROWS = {"bandwidth": SimulatedRow("bandwidth", (1 << 20,)), "latency": SimulatedRow("latency", (8,))}
+PAIR = (2, 13)
+ROUTE = ("route", "h02=h13", None)
+Slow = Callable[[np.ndarray], np.ndarray]
+
+
+def run_of(row: str = "bandwidth", noise: Noise = QUIET, seed: int = 1) -> Run:
+    """Every pair in each of five repeats."""
+    rounds = [pairs for _ in range(REPEATS) for pairs in all_rounds(len(MESH.hosts))]
+    return SimulatedFabric(MESH, (), noise, seed=seed).measure(rounds, (ROWS[row],))
+
+
+def slowed(
+    run: Run, times: Collection[int], factor: float = 1.5, pair: tuple[int, int] = PAIR, *, both: bool = True
+) -> Run:
+    """The pair is slow the so-manieth time that it is measured; in one direction or both."""
+    return replace(run, rows=tuple(_slowed(row, times, factor, pair, both=both) for row in run.rows))
+
+
+def _slowed(row: Row, times: Collection[int], factor: float, pair: tuple[int, int], *, both: bool) -> Row:
+    values = np.array(row.arrays["time_median"])
+    for src, dst in (pair, pair[::-1])[: 1 + both]:
+        columns = np.flatnonzero(row.arrays["dst"][src] == dst)
+        assert columns.size == REPEATS
+        values[src, columns[list(times)]] *= factor
+    return replace(row, arrays={**row.arrays, "time_median": values})
+
+
+def judged(run: Run) -> Diagnosis:
+    return diagnose(run, MESH.topology)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_unchanged_run_passes(row: str) -> None:
+    diagnosis = judged(run_of(row))
+    assert diagnosis.verdict.verdict == "pass"
+    assert diagnosis.routes == ()
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("times", [[0], [4], [1, 3]])
+def test_slow_in_the_fewer_rounds_is_a_slow_moment(row: str, times: list[int]) -> None:
+    diagnosis = judged(slowed(run_of(row), times))
+    assert accused(diagnosis) == set()
+    assert diagnosis.routes == ()
+    assert diagnosis.verdict.verdict == "pass"
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("times", [[0, 1, 2, 3, 4], [0, 1, 3, 4], [0, 2, 4]])
+def test_slow_in_most_rounds_is_a_suspect_route(row: str, times: list[int]) -> None:
+    diagnosis = judged(slowed(run_of(row), times))
+    assert named(diagnosis, State.SUSPECT) == {ROUTE}
+    assert named(diagnosis) == set()
+    assert diagnosis.verdict.verdict == "incomplete"
+
+
+def test_a_suspect_route_is_asked_about_with_its_two_ranks() -> None:
+    (question,) = judged(slowed(run_of(), range(REPEATS))).routes
+    assert (question.component, question.name) == ROUTE[:2]
+    assert question.open
+    assert np.asarray(question.pairs).tolist() in ([[2, 13], [13, 2]], [[13, 2], [2, 13]])
+
+
+def test_slow_one_way_only_is_no_route() -> None:
+    assert State.SUSPECT not in {
+        one.state for one in judged(slowed(run_of(), range(REPEATS), both=False)).verdict.findings
+    }
+
+
+def test_each_direction_slow_at_other_times_is_a_slow_moment() -> None:
+    """Slow two times in each direction, but never most of the times."""
+    run = slowed(slowed(run_of(), [0, 1], both=False), [2, 3], pair=PAIR[::-1], both=False)
+    assert accused(judged(run)) == set()
+
+
+def test_one_very_slow_round_does_not_outvote_the_others() -> None:
+    assert accused(judged(slowed(run_of(), [2], factor=100.0))) == set()
+
+
+def test_two_suspect_routes_do_not_hide_each_other() -> None:
+    run = slowed(slowed(run_of(), range(REPEATS)), [0, 1, 2, 4], pair=(5, 8))
+    assert named(judged(run), State.SUSPECT) == {ROUTE, ("route", "h05=h08", None)}
+
+
+def test_seven_more_healthy_rounds_clear_a_pair_that_was_slow_once() -> None:
+    """What `plan.stages` measures of it: a row of its own, with the pair among others that are healthy."""
+    fabric = SimulatedFabric(MESH, (), QUIET, seed=1)
+    first = fabric.measure(all_rounds(len(MESH.hosts)), (ROWS["bandwidth"],))
+    sick = replace(first, rows=tuple(_once(row) for row in first.rows))
+    assert named(judged(sick), State.SUSPECT) == {ROUTE}
+    again = fabric.extended(sick, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
+    assert accused(judged(again)) == set()
+
+
+def test_seven_more_slow_rounds_confirm_it() -> None:
+    fabric = SimulatedFabric(MESH, (), QUIET, seed=1)
+    first = fabric.measure(all_rounds(len(MESH.hosts)), (ROWS["bandwidth"],))
+    sick = replace(first, rows=tuple(_once(row) for row in first.rows))
+    again = fabric.extended(sick, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
+    last = replace(again, rows=(again.rows[0], _once(again.rows[1])))
+    assert named(judged(last), State.SUSPECT) == {ROUTE}
+
+
+def _once(row: Row) -> Row:
+    """The pair is slow whenever it is measured in this row."""
+    values = np.array(row.arrays["time_median"])
+    for src, dst in (PAIR, PAIR[::-1]):
+        values[src, row.arrays["dst"][src] == dst] *= 1.5
+    return replace(row, arrays={**row.arrays, "time_median": values})
+
+
+@pytest.mark.parametrize("kind", ["normal", "student3", "lognormal"])
+def test_noise_makes_few_suspects_and_no_fault(kind: str) -> None:
+    """Spikes hit one measurement in a hundred: none of them is most of five."""
+    suspects = 0
+    for seed in range(6):
+        diagnosis = judged(run_of(noise=Noise(kind), seed=seed))  # type: ignore[arg-type]
+        assert named(diagnosis) == set()
+        suspects += len(named(diagnosis, State.SUSPECT))
+    assert suspects <= 1

@@ -1,0 +1,96 @@
+"""Messages that come much later than the others of their pair, and hosts that are slow within themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
+
+from fablint.analyse import diagnose
+from fablint.model import Run, State
+
+USUAL_S = 15e-6
+LOST_S = 10e-3  # till it is sent again
+
+
+def healthy(src: int, dst: int) -> float:
+    return USUAL_S
+
+
+def lossy(sick, share: float = 1.0, seed: int = 1):
+    """Means of pairs for which `sick` is true; in a `share` of the measurements something was lost."""
+    random = np.random.default_rng(seed)
+
+    def mean(src: int, dst: int) -> float:
+        late = sick(src, dst) and random.random() < share
+        return USUAL_S * float(1.1 + 0.3 * random.random()) + (0.05 * LOST_S if late else 0.0)
+
+    return mean
+
+
+def latencies(mean) -> Run:
+    stream = list_row("edge-bandwidth", ALL, lambda *_: 0.01)
+    return run_of(list_row("edge-latency", ALL * 2, healthy, order="serial", mean=mean), stream)
+
+
+def at_fault(run: Run) -> list[tuple[str, str]]:
+    verdict = diagnose(run, FABRIC).verdict
+    return [(one.component, one.name) for one in verdict.findings if one.state is State.FAULT]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_host_that_loses_messages_is_named(share: float) -> None:
+    assert at_fault(latencies(lossy(lambda src, dst: 9 in (src, dst), share))) == [("host", HOSTS[9])]
+
+
+def test_two_hosts_that_lose_messages_are_both_named() -> None:
+    found = at_fault(latencies(lossy(lambda src, dst: bool({3, 9} & {src, dst}))))
+    assert sorted(found) == [("host", HOSTS[3]), ("host", HOSTS[9])]
+
+
+def test_a_cable_between_switches_that_loses_messages_is_named() -> None:
+    assert at_fault(latencies(lossy(lambda src, dst: {switch_of(src), switch_of(dst)} == {0, 1}, 0.7))) == [
+        ("cable", "s0=s1")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_late_anywhere_now_and_then_accuses_nobody(seed: int) -> None:
+    assert at_fault(latencies(lossy(lambda *_: True, 0.08, seed))) == []
+
+
+def test_a_noisy_machine_accuses_nobody() -> None:
+    random = np.random.default_rng(2)
+    assert at_fault(latencies(lambda *_: USUAL_S * float(random.lognormal(0.4, 0.4)))) == []
+
+
+# ------------------------------------------------------------------------------------------------ within hosts
+
+
+def inside(factor: dict[int, float], repeats: int = 3, **more: object) -> Run:
+    """Two ranks on each of eight hosts."""
+    pairs = [(2 * host, 2 * host + 1) for host in range(8)] * repeats
+
+    def time(src: int, dst: int) -> float:
+        return 1e-3 * factor.get(src // 2, 1.0)
+
+    hosts = {"hosts": HOSTS[:8], "rank_host": [rank // 2 for rank in range(16)]}
+    return run_of(list_row("intra-node-bandwidth", pairs, time), **hosts, **more)
+
+
+def test_a_host_that_is_slow_within_itself_is_named() -> None:
+    found = [one for one in diagnose(inside({5: 2.0})).verdict.findings if one.state is State.FAULT]
+    assert [(one.component, one.name) for one in found] == [("host", HOSTS[5])]
+    assert found[0].effect == pytest.approx(-0.5, abs=0.02)
+
+
+def test_hosts_that_differ_a_little_are_not() -> None:
+    faults = [one for one in diagnose(inside({5: 1.3, 2: 0.8})).verdict.findings if one.state is State.FAULT]
+    assert faults == []
+
+
+def test_of_two_kinds_of_hosts_none_is_at_fault() -> None:
+    faults = [
+        one for one in diagnose(inside(dict.fromkeys(range(4), 2.0))).verdict.findings if one.state is State.FAULT
+    ]
+    assert faults == []

@@ -1,0 +1,340 @@
+"""Options of `fablint check`: those that contradict each other are refused in one line, before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from fablint import checks, cluster, cluster_check
+from fablint.cli import main
+from fablint.cli.check import SUITES
+from fablint.cluster import JobRequest
+from fablint.cluster_check import Wanted
+from fablint.errors import IncompleteError
+from fablint.plan.suites import SUITES as PLANNED
+from fablint.system import System
+
+SLIP = """format = 1
+[[threshold]]
+scope = "egde"
+kernel = "bandwidth"
+size = "1M"
+value = "12 GB/s"
+"""
+
+
+@dataclass
+class Called:
+    """What a call of fablint came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Called]
+
+
+@dataclass
+class FakeScheduler:
+    """Remembers what it should write a script for; submits nothing."""
+
+    name: str = "fake"
+    title: str = "Fake"
+    requests: list[JobRequest] = field(default_factory=list)
+
+    def script(self, request: JobRequest, place: Path | None = None) -> str:
+        self.requests.append(request)
+        return "#!/bin/sh\n"
+
+    def submit(self, *_: object) -> NoReturn:
+        raise AssertionError("a job was submitted")
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call fablint in an empty directory outside of any job, where nothing can be measured or asked."""
+    for name in ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_JOBID", "FLUX_URI", "PE_HOSTFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("FABLINT_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def fake_work(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("hosts were asked, or something was measured")
+
+    monkeypatch.setattr(checks, "check", fake_work)
+    monkeypatch.setattr(cluster, "everywhere", fake_work)
+    monkeypatch.setattr(System, "resolves", lambda _, host: host in ("n1", "n2", "n3", "n4"))
+
+    def run(*words: str) -> Called:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Called(ended.value.code, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch) -> FakeScheduler:
+    fake = FakeScheduler()
+    monkeypatch.setattr(cluster, "find_scheduler", lambda _: fake)
+    return fake
+
+
+@pytest.fixture
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
+    """What `check_cluster` was asked for: it ends there."""
+    found: list[Wanted] = []
+
+    def fake_check(_: object, wanted: Wanted, output: Path) -> NoReturn:
+        found.append(wanted)
+        raise IncompleteError("nothing is measured here")
+
+    monkeypatch.setattr(cluster_check, "check_cluster", fake_check)
+    return found
+
+
+def refused(done: Called, line: str) -> None:
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("fablint: ")
+    assert done.err.count("\n") == 1
+    assert line in done.err
+    assert list(Path.cwd().iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------------ contradictions
+
+REFUSED = {
+    "two places": (["--local", "4", "-w", "n[1-2]"], "--local and --hosts contradict each other: give one of them"),
+    "local, exclude": (
+        ["--local", "4", "-x", "n1"],
+        "--exclude: on which hosts?: it is for a cluster: leave out --local",
+    ),
+    "local, hostfile": (["--local", "4", "--hostfile", "hosts"], "--hostfile: on which hosts?"),
+    "local, from": (["--local", "4", "--from", "topology.conf"], "--from: on which hosts?"),
+    "local, blocks": (["--local", "4", "--blocks", "2"], "--blocks: on which hosts?"),
+    "local, ppn": (["--local", "4", "--ppn", "2"], "--ppn: on which hosts?"),
+    "local, ranks of a NIC": (["--local", "4", "--ranks-per-nic", "2"], "--ranks-per-nic: on which hosts?"),
+    "local, suite": (["--local", "4", "--suite", "edge"], "--suite: on which hosts?"),
+    "local, unequal": (["--local", "4", "--unequal"], "--unequal: on which hosts?"),
+    "local, submit": (["--local", "4", "--submit"], "--submit: on which hosts?"),
+    "local, thresholds": (["--local", "4", "--thresholds", "site.toml"], "--thresholds: on which hosts?"),
+    "dry run of nothing": (
+        ["-w", "n[1-2]", "--dry-run"],
+        "--dry-run: nothing would be submitted: give --submit as well",
+    ),
+    "submit for nobody": (["--submit"], "--submit: for which hosts?: name them with -w or --hostfile"),
+    "submit for whom it excludes": (["--submit", "-x", "n1"], "--submit: for which hosts?"),
+    "full and a suite": (
+        ["-w", "n[1-2]", "--full", "--suite", "edge"],
+        "--full and --suite edge contradict each other: give one of them",
+    ),
+    "full and a suite, submitted": (
+        ["-w", "n[1-2]", "--submit", "--full", "--suite", "edge"],
+        "--full and --suite edge",
+    ),
+    "ranks of hosts and of NICs": (
+        ["-w", "n[1-2]", "--ppn", "2", "--ranks-per-nic", "1"],
+        "--ppn and --ranks-per-nic contradict each other: give one of them",
+    ),
+    "an unknown suite": (["-w", "n[1-2]", "--suite", "quik"], "'quik' is not one of 'quick', 'edge'"),
+    "no ranks": (["-w", "n[1-2]", "--ppn", "0"], "'--ppn': 0 is not in the range x>=1"),
+    "a budget of nothing": (["-w", "n[1-2]", "--budget", "0s"], "'0s' is no duration above 0"),
+    "no allocation": ([], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
+    "an allocation that nobody reads": (["-x", "n1"], "nothing to check: no allocation here"),
+    "nobody is left": (["-w", "n[1-2]", "-x", "n[1-2]"], "no host is left of --hosts: exclude fewer of them"),
+    "who is not there is left out": (["-w", "n[1-2]", "-x", "n7"], "--exclude: n7: not of --hosts"),
+    "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or leave them out"),
+    "a list that is none": (["-w", "n[1-"], "n[1-"),
+    "a hostfile that is not there": (["--hostfile", "nope"], "nope"),
+    "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is no directory: create it"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_in_one_line(call: Call, case: str) -> None:
+    words, line = REFUSED[case]
+    refused(call("check", *words), line)
+
+
+FOREIGN = {"LSB_JOBID": "LSF", "FLUX_URI": "Flux", "PE_HOSTFILE": "Grid Engine"}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_an_allocation_that_is_not_read_is_named(call: Call, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "17")
+    line = (
+        f"this is an allocation of {FOREIGN[name]} ({name}), which fablint does not read: name its hosts with --hosts"
+    )
+    refused(call("check"), line)
+
+
+@pytest.mark.parametrize(
+    "words", [["--detach"], ["--partition", "hpc"], ["--time", "30m"], ["--begin", "22:00"]], ids=lambda words: words[0]
+)
+def test_what_is_for_a_job_is_refused_without_one(call: Call, wanted: list[Wanted], words: list[str]) -> None:
+    refused(call("check", "-w", "n[1-2]", *words), words[0])
+
+
+def test_a_dry_run_on_this_machine_measures_nothing(call: Call) -> None:
+    refused(call("check", "--local", "2", "--dry-run"), "--dry-run")
+
+
+# ------------------------------------------------------------------------------------------------ files that are wrong
+
+THRESHOLDS: dict[str, tuple[bytes | None, str]] = {
+    "not there": (None, "site.toml: No such file or directory"),
+    "no text": (b"\xff\xfe\x00", "site.toml: not a text file"),
+    "no TOML": (b"[[threshold", "site.toml"),
+    "no format": (b"", "site.toml: no format"),
+    "a slip": (SLIP.encode(), "unknown scope 'egde': did you mean edge"),
+}
+
+
+def site_file(folder: Path, content: bytes | None) -> Path:
+    path = folder / "site.toml"
+    if content is not None:
+        path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("case", THRESHOLDS)
+def test_a_site_file_that_is_wrong_is_refused_before_any_host_is_asked(call: Call, tmp_path: Path, case: str) -> None:
+    content, line = THRESHOLDS[case]
+    refused(call("check", "-w", "n[1-2]", "--thresholds", str(site_file(tmp_path, content))), line)
+
+
+FILES = ["--topology", "--from"]
+
+
+@pytest.mark.parametrize("option", FILES)
+def test_files_that_are_not_there_are_refused_before_any_host_is_asked(call: Call, option: str) -> None:
+    refused(call("-q", "check", "-w", "n[1-2]", option, "nope"), "nope: cannot be read: No such file or directory")
+
+
+@pytest.mark.parametrize("option", FILES)
+def test_before_a_file_is_refused_nothing_is_announced(call: Call, option: str) -> None:
+    refused(call("check", "-w", "n[1-2]", option, "nope"), "nope: cannot be read: No such file or directory")
+
+
+@pytest.mark.parametrize("option", ["--thresholds", *FILES])
+def test_files_that_are_not_there_are_refused_before_a_job_is_submitted(
+    call: Call, scheduler: FakeScheduler, option: str
+) -> None:
+    refused(call("check", "-w", "n[1-2]", "--submit", "--dry-run", option, "nope"), "nope")
+
+
+# ------------------------------------------------------------------------------------------------ what is asked for
+
+
+def test_the_suites_are_those_of_the_plan() -> None:
+    assert tuple(PLANNED) == SUITES
+
+
+@pytest.mark.parametrize(
+    ("words", "suite"),
+    [([], "quick"), (["--suite", "edge"], "edge"), (["--full"], "full"), (["--full", "--suite", "full"], "full")],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else value,
+)
+def test_the_suite(call: Call, wanted: list[Wanted], words: list[str], suite: str) -> None:
+    done = call("check", "-w", "n[1-2]", *words)
+    assert (done.code, done.err) == (3, "fablint: nothing is measured here\n")
+    assert [one.suite.name for one in wanted] == [suite]
+
+
+def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
+    call("check", "-w", "n[1-4]", "-x", "n2", "--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf")
+    (found,) = wanted
+    assert (found.ranks_each, found.budget_s, found.thresholds) == (3, 120.0, None)
+    assert (found.fabric.hosts, found.fabric.exclude) == ("n[1-4]", "n2")
+    assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
+
+
+def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[Wanted]) -> None:
+    call("check", "-w", "n[1-4]", "--topology", "t.yaml", "--from", "t.conf", "--unequal")
+    assert wanted[0].fabric.files == ("t.yaml", "t.conf")
+    assert all(level.unequal for level in wanted[0].suite.levels)
+
+
+# ------------------------------------------------------------------------------------------------ as a job
+
+
+def inside(request: JobRequest) -> list[str]:
+    """The words of the check that the job calls."""
+    words = list(request.command)
+    assert words[1:4] == ["-m", "fablint.cli", "check"]
+    return words[3:]
+
+
+def test_the_job_does_the_same_check(
+    call: Call, scheduler: FakeScheduler, wanted: list[Wanted], tmp_path: Path
+) -> None:
+    for name in ("t.yaml", "t.conf"):
+        Path(name).write_text("x")
+    Path("site.toml").write_text("format = 1\n")
+    words = ["-w", "n[1-4]", "-x", "n2", "--suite", "bisection", "--unequal", "--ppn", "2", "--budget", "90s"]
+    words += ["--blocks", "2", "--topology", "t.yaml", "--from", "slurm=t.conf", "--thresholds", "site.toml"]
+    done = call("check", *words, "--submit", "--dry-run", "-o", "night.run")
+    assert (done.code, done.out) == (0, "#!/bin/sh\n"), done.err
+    (request,) = scheduler.requests
+    here = Path.cwd()
+    assert (request.hosts, request.ranks, request.run) == (("n1", "n3", "n4"), 2, here / "night.run")
+    again = inside(request)
+    assert again[again.index("-o") + 1] == str(here / "night.run")
+    call("check", *words)
+    call(*again)
+    first, second = wanted
+    assert (second.suite, second.ranks_each, second.budget_s) == (first.suite, first.ranks_each, first.budget_s)
+    assert second.fabric.blocks == first.fabric.blocks
+    assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
+    assert second.thresholds == here / "site.toml"
+    assert (second.fabric.hosts, second.fabric.exclude) == ("n[1,3-4]", None)
+
+
+def test_a_job_takes_the_wishes_of_the_scheduler(call: Call, scheduler: FakeScheduler) -> None:
+    call("check", "-w", "n[1-2]", "--submit", "--dry-run", "--partition", "hpc", "--time", "30m", "--account", "p1")
+    (request,) = scheduler.requests
+    assert (request.partition, request.time_s, request.account) == ("hpc", 1800.0, "p1")
+    assert not {"--partition", "--time", "--account", "--submit", "--dry-run"} & set(inside(request))
+
+
+@pytest.mark.parametrize(("words", "ranks"), [([], 2), (["--ppn", "1"], 2), (["--ppn", "4"], 4)])
+def test_a_job_has_room_for_two_ranks_on_a_host(
+    call: Call, scheduler: FakeScheduler, words: list[str], ranks: int
+) -> None:
+    """Ranks of one host are measured with each other first."""
+    call("check", "-w", "n[1-2]", "--submit", "--dry-run", *words)
+    assert scheduler.requests[0].ranks == ranks
+
+
+def test_a_dry_run_leaves_nothing(call: Call, scheduler: FakeScheduler) -> None:
+    call("check", "-w", "n[1-2]", "--submit", "--dry-run", "-o", "night.run")
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_without_a_scheduler(call: Call) -> None:
+    refused(call("check", "-w", "n[1-2]", "--submit"), "no scheduler here")
+
+
+def test_hosts_of_a_hostfile(call: Call, scheduler: FakeScheduler, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("n1\nn2\nn3\n")
+    call("check", "--hostfile", str(tmp_path / "hosts"), "-x", "n3", "--submit", "--dry-run")
+    assert scheduler.requests[0].hosts == ("n1", "n2")
+
+
+@pytest.mark.parametrize("given", ["a=b.conf", "slurm=run=3.conf"])
+def test_files_with_an_equals_sign_are_found_by_the_job(call: Call, scheduler: FakeScheduler, given: str) -> None:
+    name, file = ("", given) if given == "a=b.conf" else ("slurm=", "run=3.conf")
+    Path(file).write_text("x")
+    call("check", "-w", "n[1-2]", "--submit", "--dry-run", "--from", given)
+    words = inside(scheduler.requests[0])
+    assert words[words.index("--from") + 1] == f"{name}{Path.cwd() / file}"

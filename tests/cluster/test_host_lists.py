@@ -1,0 +1,191 @@
+"""Hostfiles and hosts of jobs: each format as its own launcher reads it, and nothing but UsageError for the rest."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from fablint.cluster import find_hosts, folded, unresolvable
+from fablint.cluster.hostfile import parse_hostfile
+from fablint.cluster.names import Roster, unfold
+from fablint.cluster.slurm_job import counted, pairs
+from fablint.errors import UsageError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+@pytest.mark.parametrize(
+    ("text", "room"),
+    [
+        ("n1 slots=4\nn2 slots=2 max_slots=8\n", {"n1": 4, "n2": 2}),
+        ("n1:4\nn2:1\n", {"n1": 4, "n2": 1}),
+        ("# both\n\nn1\n  n2 # second\n", {"n1": 0, "n2": 0}),
+        ("n1\nn1\nn2\n", {"n1": 2, "n2": 1}),
+        ("nid[001-003]\n", {"nid001": 0, "nid002": 0, "nid003": 0}),
+        ("n2.site.org\tslots=3\n", {"n2.site.org": 3}),
+        ("", {}),
+    ],
+)
+def test_hostfiles(text, room):
+    assert parse_hostfile(text, "hosts") == room
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("n1 slots=4\nn1\n", "line 2: n1 appears twice"),
+        ("n1\nn1:2\n", "line 2: n1 appears twice"),
+        ("n1 slots=many\n", "'many' is no number"),
+        ("n1:0\n", "'0' is no number"),
+        ("n1 n2\n", "more than a host"),
+        ("n[1-\n", "line 1"),
+        ("-x\n", "no host"),
+        ("n[1-999999999]\n", "more than"),
+    ],
+)
+def test_wrong_hostfiles(text, words):
+    with pytest.raises(UsageError, match="hosts line") as caught:
+        parse_hostfile(text, "hosts")
+    assert words in str(caught.value)
+
+
+LINES = st.text(alphabet="n1:[]-,# =slots\t\n.é@%&", max_size=60)
+
+
+@given(LINES)
+def test_any_hostfile_is_read_or_refused(text):
+    try:
+        room = parse_hostfile(text, "hosts")
+    except UsageError as error:
+        assert "\n" not in str(error)
+    else:
+        assert all(host and count >= 0 for host, count in room.items())
+
+
+@given(st.text(alphabet="n0123456789[]-,^!&@*{}x ", max_size=30))
+def test_any_nodelist_is_unfolded_or_refused(text):
+    with suppress(ValueError):
+        assert all(unfold(text))
+
+
+@given(st.text(alphabet="0123456789x(),", max_size=20))
+def test_any_list_of_counts(text):
+    assert all(count >= 0 for count in counted(text))
+
+
+@given(st.text(max_size=200))
+def test_any_output_of_scontrol(text):
+    pairs(text)
+
+
+def test_counts_of_slurm():
+    assert counted("2(x3),1") == (2, 2, 2, 1)
+    assert counted("") == counted("x") == counted("1(x99999999)") == ()
+
+
+def test_names_with_and_without_domain():
+    roster = Roster(["n1.site.org", "n2", "n3.a", "n3.b"])
+    assert [roster.find(name) for name in ("n1", "n2.site.org", "n3", "n4")] == ["n1.site.org", "n2", None, None]
+    assert folded(["n2", "n1", "login"]) == "login,n[1-2]"
+
+
+# ------------------------------------------------------------------------------------------------ find_hosts
+
+
+@pytest.fixture
+def nowhere(staged, tmp_path):
+    """A machine without any scheduler."""
+    for name in [*staged.variables]:
+        if name.startswith(("SLURM_", "PBS_")):
+            del staged.variables[name]
+    staged.variables["PATH"] = str(tmp_path)
+    return staged
+
+
+def slurm_job(system, **more):
+    system.variables |= {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n[1-3],login", "SLURM_TASKS_PER_NODE": "2(x3),1"}
+    system.variables |= more
+
+
+def test_hosts_of_a_slurm_job(nowhere):
+    slurm_job(nowhere, SLURM_JOB_END_TIME=str(int(nowhere.now().timestamp()) + 600))
+    found = find_hosts(nowhere)
+    assert found.hosts == ("n1", "n2", "n3", "login")
+    assert (found.source, found.scheduler, found.job) == ("Slurm job 17", "slurm", "17")
+    assert found.room == {"n1": 2, "n2": 2, "n3": 2, "login": 1}
+    assert 590 < found.seconds_left <= 600
+
+
+def test_an_allocation_is_narrowed(nowhere, tmp_path):
+    slurm_job(nowhere)
+    assert find_hosts(nowhere, ["n3", "n1.site.org"]).hosts == ("n3", "n1")
+    assert find_hosts(nowhere, exclude=["n2", "login"]).hosts == ("n1", "n3")
+    file = tmp_path / "hosts"
+    file.write_text("n2 slots=7\n")
+    found = find_hosts(nowhere, hostfile=file)
+    assert (found.hosts, found.room["n2"], found.job) == (("n2",), 7, "17")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"hosts": ["n1", "n7", "n8"]}, "--hosts: n[7-8]: not of Slurm job 17"),
+        ({"exclude": ["n7"]}, "--exclude: n7: not of Slurm job 17"),
+        ({"exclude": ["n1", "n2", "n3", "login"]}, "no host is left of Slurm job 17"),
+    ],
+)
+def test_hosts_that_are_not_of_the_job(nowhere, arguments, words):
+    slurm_job(nowhere)
+    with pytest.raises(UsageError) as caught:
+        find_hosts(nowhere, **arguments)
+    assert words in str(caught.value)
+
+
+def test_an_empty_slurm_job(nowhere):
+    slurm_job(nowhere, SLURM_JOB_NODELIST="")
+    with pytest.raises(UsageError, match="Slurm job 17 has no hosts"):
+        find_hosts(nowhere)
+    slurm_job(nowhere, SLURM_JOB_NODELIST="n[1-")
+    with pytest.raises(UsageError, match="SLURM_JOB_NODELIST"):
+        find_hosts(nowhere)
+
+
+def test_hosts_of_a_pbs_job(nowhere, tmp_path):
+    nodefile = tmp_path / "nodes"
+    nodefile.write_text("n1.site.org\nn1.site.org\nn2.site.org\n")
+    nowhere.variables |= {"PBS_NODEFILE": str(nodefile), "PBS_JOBID": "5.pbs"}
+    found = find_hosts(nowhere, ["n2", "n1"])
+    assert (found.hosts, found.room) == (("n2.site.org", "n1.site.org"), {"n1.site.org": 2, "n2.site.org": 1})
+    assert (found.source, found.scheduler) == ("PBS job 5.pbs", "pbs")
+    nodefile.write_text("\n")
+    with pytest.raises(UsageError, match="PBS_NODEFILE names no host"):
+        find_hosts(nowhere)
+    nowhere.variables["PBS_NODEFILE"] = "/nowhere"
+    with pytest.raises(UsageError, match="cannot read /nowhere"):
+        find_hosts(nowhere)
+
+
+def test_hosts_without_a_job(nowhere, tmp_path):
+    assert find_hosts(nowhere, ["b", "a"]).hosts == ("b", "a")
+    file = tmp_path / "hosts"
+    file.write_text("a:2\nb\n")
+    found = find_hosts(nowhere, exclude=["b"], hostfile=file)
+    assert (found.hosts, found.room, found.scheduler) == (("a",), {"a": 2}, "")
+    file.write_text("# none\n")
+    with pytest.raises(UsageError, match="names no host"):
+        find_hosts(nowhere, hostfile=file)
+
+
+def test_no_hosts_at_all(nowhere):
+    with pytest.raises(UsageError, match="nothing to check: no allocation here"):
+        find_hosts(nowhere)
+    nowhere.variables["LSB_JOBID"] = "1"
+    with pytest.raises(UsageError, match="LSF"):
+        find_hosts(nowhere)
+
+
+def test_names_that_do_not_resolve(nowhere):
+    assert unresolvable(nowhere, ["localhost", "no-such-host.invalid", "x" * 70]) == ["no-such-host.invalid", "x" * 70]

@@ -1,0 +1,177 @@
+"""Real Slurm on a virtual cluster: hosts and states, every host asked, a host that dies, jobs to their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from pbs_stand_in import install
+
+from vcluster import Cluster, cluster
+
+ASK = """
+import json, sys
+from dataclasses import asdict
+from fablint import cluster
+from fablint.system import System
+system = System()
+hosts = json.loads(sys.argv[1])
+allocation = cluster.find_hosts(system, hosts)
+answers = cluster.everywhere(system, allocation, json.loads(sys.argv[2]), "hi\\n", float(sys.argv[3]))
+states = cluster.host_states(system, allocation.hosts)
+facts = {"allocation": asdict(allocation), "answers": [asdict(one) for one in answers]}
+facts |= {"states": [asdict(one) for one in states], "lost": cluster.unresolvable(system, allocation.hosts)}
+print(json.dumps(facts))
+"""
+
+SUBMIT = """
+import json, sys
+from dataclasses import asdict
+from pathlib import Path
+from fablint import cluster
+from fablint.errors import FablintError
+from fablint.system import System
+system, wishes, says = System(), json.loads(sys.argv[1]), []
+command, wishes["hosts"] = tuple(wishes.pop("command")), tuple(wishes.get("hosts", ()))
+request = cluster.JobRequest(command, Path.cwd(), **wishes)
+try:
+    job = cluster.find_scheduler(system).submit(system, request)
+except FablintError as error:
+    print(json.dumps({"refused": str(error)}))
+else:
+    state = cluster.wait(system, says.append, job, 0.3)
+    print(json.dumps(asdict(state) | {"id": job.id, "says": says, "tail": cluster.tail(job, 3)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    with cluster("jobs", groups=2, switches=1, hosts=2, lldp=False) as made:
+        yield made
+
+
+def asked(made: Cluster, argv, hosts=None, timeout_s=20.0, inside=True):
+    """What `everywhere` answers on the head node, by default inside an allocation of all four hosts."""
+    salloc = ["salloc", "-Q", "-N4", "--no-kill"] if inside else []
+    words = [sys.executable, "-c", ASK, json.dumps(hosts), json.dumps(argv), str(timeout_s)]
+    done = made.run([*salloc, *words], timeout=150)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def submitted(made: Cluster, tmp_path: Path, *command, **wishes):
+    words = [sys.executable, "-c", SUBMIT, json.dumps({"command": command, **wishes})]
+    done = made.run(words, timeout=150, cwd=tmp_path, FABLINT_HOME=str(tmp_path / "home"))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+HOSTS = ["nid001000", "nid001001", "nid001002", "nid001003"]
+
+
+def test_inside_a_job_srun_asks_every_host(slurm):
+    facts = asked(slurm, ["sh", "-c", 'uname -n; cat; echo "no $1" >&2; [ "$(uname -n)" != nid001002 ]', "sh", "NIC"])
+    allocation = facts["allocation"]
+    assert allocation["hosts"] == HOSTS and allocation["scheduler"] == "slurm"
+    assert 0 < allocation["seconds_left"] <= 1800
+    assert allocation["room"] == dict.fromkeys(HOSTS, 1)
+    assert [answer["output"] for answer in facts["answers"]] == [f"{host}\nhi\n" for host in HOSTS]
+    assert [answer["error"] for answer in facts["answers"]] == ["", "", "no NIC", ""]
+    assert {state["state"] for state in facts["states"]} == {"busy"}
+
+
+def test_some_hosts_of_the_job_in_the_order_given(slurm):
+    facts = asked(slurm, ["uname", "-n"], ["nid001003", "nid001000"])
+    assert [answer["output"] for answer in facts["answers"]] == ["nid001003\n", "nid001000\n"]
+
+
+def test_a_host_that_hangs_is_named(slurm):
+    facts = asked(slurm, ["sh", "-c", "[ $(uname -n) != nid001001 ] || sleep 300; echo done"], timeout_s=2)
+    answers = {answer["host"]: answer for answer in facts["answers"]}
+    assert answers["nid001001"]["error"] == "no end after 2 s"
+    assert [answers[host]["output"] for host in HOSTS if host != "nid001001"] == ["done\n"] * 3
+
+
+def test_outside_of_a_job_ssh_asks(slurm):
+    facts = asked(slurm, ["sh", "-c", "uname -n; cat"], ["nid001002", "nid001077", "nid001000"], inside=False)
+    assert [answer["output"] for answer in facts["answers"]] == ["nid001002\nhi\n", "", "nid001000\nhi\n"]
+    assert "Could not resolve hostname nid001077" in facts["answers"][1]["error"]
+    assert facts["lost"] == ["nid001077"]
+    assert [state["state"] for state in facts["states"]] == ["idle", "unknown", "idle"]
+
+
+def test_a_job_to_its_end(slurm, tmp_path):
+    script = "cat; echo $SLURM_JOB_NODELIST; exit 1"
+    told = submitted(slurm, tmp_path, "sh", "-c", script, hosts=["nid001000", "nid001003"], time_s=60)
+    assert (told["word"], told["exit_code"], told["tail"]) == ("ended", 1, ["nid[001000,001003]"])
+    assert any("pending" in text or "running" in text for text in told["says"])
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"partition": "nope"}, "invalid partition specified: nope: partitions are vc"),
+        ({"hosts": ["nid001099"]}, "Invalid node name specified"),
+        ({"constraint": "gpu&ib"}, "Invalid feature specification"),
+        ({"begin": "whenever"}, "Invalid --begin specification"),
+    ],
+)
+def test_refusals_in_the_words_of_slurm(slurm, tmp_path, wishes, words):
+    told = submitted(slurm, tmp_path, "true", **wishes)
+    assert words in told["refused"] and told["refused"].startswith("Slurm refuses the job: ")
+    assert list((tmp_path / "home" / "jobs").iterdir()) == []
+
+
+def test_more_hosts_than_there_are(slurm, tmp_path):
+    told = submitted(slurm, tmp_path, "true", nodes=9)
+    slurm.run(["scancel", told["id"]])
+    assert told["stuck"] and told["reason"] == "PartitionNodeLimit"
+
+
+def test_a_job_that_is_cancelled(slurm, tmp_path):
+    cancel = "sleep 1; scancel $SLURM_JOB_ID; sleep 60"
+    assert submitted(slurm, tmp_path, "sh", "-c", cancel, nodes=1)["word"] == "cancelled"
+
+
+@pytest.fixture
+def dying():
+    """A cluster with a host whose slurmd is killed, which Slurm does not know yet."""
+    with cluster("dying", groups=2, switches=1, hosts=2, lldp=False) as made:
+        slurmd = made.run(["scontrol", "show", "slurmd"], node="nid001002").stdout
+        said = dict(line.split("=", 1) for line in slurmd.splitlines() if "=" in line)
+        pid = next(value for name, value in said.items() if name.strip() == "Slurmd PID")
+        os.kill(int(pid), signal.SIGKILL)
+        yield made
+
+
+@pytest.mark.slow
+def test_a_host_that_dies_is_reported_and_the_others_answer(dying):
+    """srun gives it up after 10 s and ends the step, so that those that had not answered by then are asked again."""
+    facts = asked(dying, ["sh", "-c", "[ $(uname -n) != nid001000 ] || sleep 13; uname -n"], timeout_s=25)
+    answers = {answer["host"]: answer for answer in facts["answers"]}
+    assert [answers[host]["output"] for host in HOSTS] == ["nid001000\n", "nid001001\n", "", "nid001003\n"]
+    assert answers["nid001002"]["error"]
+
+
+def test_where_ssh_is_not_allowed_pbsdsh_asks(slurm, tmp_path):
+    """With a stand-in for pbsdsh that enters the hosts: stdin and answers go through files, a task a chunk."""
+    ask = """
+import sys
+from pathlib import Path
+from fablint.cluster.pbsdsh import over_pbsdsh
+from fablint.system import System
+asked = over_pbsdsh(System(), ["nid001000", "nid001001", "nid001099"], ["sh", "-c", "uname -n; cat"], "hi", 5)
+print(sorted((answer.host, answer.output, answer.error) for answer in asked.answers.values()), sorted(asked.silent))
+"""
+    programs = install(tmp_path / "pbs", tuple(HOSTS))
+    nodes = tmp_path / "nodes"
+    nodes.write_text("nid001000\nnid001000\nnid001001\nnid001099\n")
+    enter = slurm.run(["sh", "-c", "command -v ssh"]).stdout.strip()
+    environ = {"PBS_NODEFILE": str(nodes), "STAND_IN_ENTER": enter, "FABLINT_HOME": str(tmp_path / "home")}
+    done = slurm.run(["sh", "-c", f'PATH={programs}:$PATH exec "$@"', "sh", sys.executable, "-c", ask], **environ)
+    answers = [("nid001000", "nid001000\nhi\n", ""), ("nid001001", "nid001001\nhi\n", "")]
+    assert done.stdout == f"{answers} ['nid001099']\n", done.stderr

@@ -1,0 +1,194 @@
+"""Each source knows its own samples, and reads them."""
+
+from __future__ import annotations
+
+import pytest
+from discovery_help import SAMPLES, facts, sample
+
+from fablint.discover.ama import decode
+from fablint.discover.facts import Attachment, Forward, SwitchFact, Told, Wire
+from fablint.discover.sources import SOURCES, Saved, read_saved
+from fablint.discover.sources.lldpcli import neighbours
+from fablint.discover.sources.lldptool import read_neighbour
+from fablint.errors import UsageError
+
+KNOWN = {
+    "lldpcli": "lldpcli-*.json",
+    "lldptool": "lldptool-*.txt",
+    "ibnetdiscover": "fattree16-*/ibnetdiscover.txt",
+    "ibnetdiscover -p": "fattree16-*/ibnetdiscover-p.txt",
+    "iblinkinfo": "fattree16-*/iblinkinfo*.txt",
+    "dump_fts": "fattree16-*/dump_fts.txt",
+    "scontrol show topology": "*topology*.[tc][xo][tn]*",
+    "topology.yaml (Slurm)": "slurm-topology.yaml",
+    "pbsnodes": "pbsnodes-*.txt",
+    "STT show switches": "stt-show-switches.txt",
+    "STT show fabric": "stt-show-fabric.txt",
+    "fabric_template.json": "fabric_template.json",
+}
+
+
+@pytest.mark.parametrize(("name", "pattern"), KNOWN.items())
+def test_a_source_alone_recognises_its_samples(name: str, pattern: str) -> None:
+    paths = sorted(SAMPLES.glob(pattern))
+    assert paths
+    for path in paths:
+        assert [source.name for source in SOURCES if source.recognises(path.read_text())] == [name], path
+
+
+def test_an_unknown_format_is_refused_with_the_list_of_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"x\.txt: not an output that is known here: give one of .*ibnetdiscover"):
+        read_saved(Saved("x.txt", "hello\n"))
+
+
+# ------------------------------------------------------------------------------------------------ LLDP
+
+
+@pytest.mark.parametrize("shape", ["json", "json0"])
+@pytest.mark.parametrize(("ports", "names"), [("one-port", ["hsn0"]), ("two-ports", ["hsn0", "hsn1"])])
+def test_both_shapes_of_lldpcli_tell_the_same(shape: str, ports: str, names: list[str]) -> None:
+    heard = neighbours(sample(f"lldpcli-{shape}-{ports}.json"))
+    assert [neighbour.port for neighbour in heard] == names
+    assert {neighbour.name for neighbour in heard} == {"x3000c0r42b0"}
+    assert heard[0].its_port in ("ros0p21", "ros0p23")
+    assert heard[0].bridge is True
+
+
+def test_a_slingshot_port_tells_its_group_by_its_address() -> None:
+    told = facts("lldpcli-json0-two-ports.json", "nid000001")
+    assert (
+        Attachment("nid000001", "x3000c0r42b0", Told.LLDP, "hsn0", "ros0p21", "02:fe:00:00:00:15") in told.attachments
+    )
+    assert SwitchFact("x3000c0r42b0", Told.LLDP, "group0", "group0-switch0") in told.switches
+
+
+def test_a_switch_tells_who_hangs_on_it() -> None:
+    told = facts("lldpcli-json0-switch-side.json", "x3000c0r42b0")
+    assert [(wire.a_port, wire.b, wire.b_port) for wire in told.wires] == [
+        ("ros0p21", "nid000001", "hsn0"),
+        ("ros0p22", "nid000001", "hsn1"),
+        ("ros0p23", "nid000002", "hsn0"),
+    ]
+    assert told.stations == {"nid000001", "nid000002"}
+
+
+def test_nobody_guesses_whose_neighbours_they_are() -> None:
+    with pytest.raises(UsageError, match="does not say whose neighbours these are: write --from NAME="):
+        facts("lldpcli-json0-switch-side.json")
+    chassis = '{"local-chassis": [{"chassis": [{"id": [{"type": "mac", "value": "1"}], "name": [{"value": "s9"}]}]}]}'
+    both = Saved("both", f"{chassis}\n{sample('lldpcli-json0-switch-side.json')}")
+    assert read_saved(both)[1].wires[0].a == "s9"
+
+
+def test_several_neighbours_on_one_port_are_a_finding_and_no_attachment() -> None:
+    told = facts("lldpcli-json0-several-neighbours-on-one-port.json", "nid000009")
+    assert not told.attachments
+    assert [finding.name for finding in told.findings] == ["nid000009/hsn0", "nid000009/hsn1"]
+    assert "hears 2 devices on one port (nid[000001-000002])" in told.findings[0].evidence
+
+
+def test_the_tlv_of_a_slingshot_switch_says_how_the_nic_should_be_set() -> None:
+    for name, address in (("lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json", "10.253.0.21/16"),):
+        (first, _) = facts(name, "nid000001").expected
+        assert (first.nic, first.address, first.mtu) == ("hsn0", address, 9000)
+    (only,) = facts("lldptool-tn-hsn0.txt", "nid000001/hsn0").expected
+    assert (only.host, only.nic, only.address, only.mtu) == ("nid000001", "hsn0", "10.253.0.34/16", 9000)
+
+
+def test_lldptool_tells_switch_port_and_address() -> None:
+    neighbour = read_neighbour("hsn0", sample("lldptool-tn-from-lldpd-switch.txt"))
+    assert neighbour is not None
+    assert (neighbour.name, neighbour.its_port, neighbour.address) == ("x3000c0r42b0", "ros0p51", "02:fe:00:00:08:b3")
+    assert neighbour.bridge is True
+    assert read_neighbour("hsn0", "") is None
+
+
+# ------------------------------------------------------------------------------------------------ schedulers
+
+
+@pytest.mark.parametrize("name", ["scontrol-show-topology-tree.txt", "topology.conf"])
+def test_slurms_lowest_switches_are_switches_and_their_parents_groups(name: str) -> None:
+    told = facts(name)
+    assert len(told.attachments) == 16
+    assert Attachment("nid001005", "x1000c0r7b0", Told.SLURM) in told.attachments
+    assert SwitchFact("x1001c0r7b0", Told.SLURM, "group1") in told.switches
+    assert not told.wires
+
+
+def test_slurms_blocks_and_yaml() -> None:
+    assert {place.switch for place in facts("scontrol-show-topology-block.txt").attachments} == {"b1", "b2"}
+    told = facts("slurm-topology.yaml")  # the default topology of the two
+    assert {fact.name: fact.group for fact in told.switches} == {"x1000c0r3b0": "group0", "x1000c0r7b0": "group0"}
+    assert len(told.attachments) == 8
+
+
+def test_pbs_nodes_name_their_switch_in_a_resource() -> None:
+    told = facts("pbsnodes-switch-resource.txt")
+    assert told.attachments[0] == Attachment("nid001001", "x1000c0r3b0", Told.PBS)
+    assert told.switches == (SwitchFact("x1000c0r3b0", Told.PBS, "group0"),)
+
+
+def test_absurd_ranges_are_left_out() -> None:
+    told = read_saved(Saved("t", "SwitchName=s0 Nodes=n[0-99999999999]\nSwitchName=s1 Nodes=n[0-999][0-999]\n"))[1]
+    assert not told.attachments
+
+
+# ------------------------------------------------------------------------------------------------ Slingshot
+
+
+def test_algorithmic_addresses() -> None:
+    place = decode("02:00:00:00:07:ea")
+    assert place is not None
+    assert (place.group, place.switch, place.port) == (0, 31, 42)
+    assert decode("02:FE:00:00:08:B3") is not None
+    for other in ("", "02:15:00:00:00:01", "02:42:ac:11:00:02", "00:00:00:00:07:ea", "02:00:00:10:07:ea"):
+        assert decode(other) is None
+
+
+def test_the_fabric_template_names_switches_groups_and_cables() -> None:
+    told = facts("fabric_template.json")
+    assert SwitchFact("x1001c0r3b0", Told.TEMPLATE, "group1", "group1-switch0") in told.switches
+    assert Wire("x1000c0r3b0", "x1001c0r3b0", Told.TEMPLATE, "a0l29", "a0l48") in told.wires
+
+
+def test_the_topology_tool_names_switches_cables_and_what_is_down() -> None:
+    assert SwitchFact("x1001c0r7b0", Told.STT, "group1", "group1-switch1") in facts("stt-show-switches.txt").switches
+    told = facts("stt-show-fabric.txt")
+    assert len(told.wires) == 8  # four cables, each from both ends
+    (down,) = told.findings
+    assert down.name == "x1000c0r3b0=x1001c0r3b0"
+    assert "port j13p0" in down.evidence
+
+
+# ------------------------------------------------------------------------------------------------ InfiniBand
+
+
+@pytest.mark.parametrize("name", ["ibnetdiscover.txt", "ibnetdiscover-p.txt", "iblinkinfo.txt", "iblinkinfo-line.txt"])
+def test_all_infiniband_outputs_tell_the_same(name: str) -> None:
+    told = facts(f"fattree16-bad/{name}")
+    assert {(place.end, place.switch, place.port) for place in told.attachments} >= {
+        ("node005/mlx5_0", "leaf2", "1"),
+        ("node016/mlx5_0", "leaf4", "4"),
+    }
+    assert (len(told.attachments), len(told.wires), len(told.trained)) == (15, 15, 30)
+    ends = {frozenset({(wire.a, wire.a_port), (wire.b, wire.b_port)}) for wire in told.wires}
+    assert frozenset({("leaf2", "21"), ("spine1", "3")}) in ends
+    assert {one.rate for one in told.trained} == {"4xEDR", "1xEDR", "4xQDR"}
+
+
+def test_switches_that_nobody_named_are_told_apart_by_their_guid() -> None:
+    text = sample("fattree16-good/ibnetdiscover.txt").replace('"spine1"', '"MF0;sw"').replace('"spine2"', '"MF0;sw"')
+    names = {fact.name for fact in read_saved(Saved("ib", text))[1].switches}
+    assert {"guid-0002c90300a00050", "guid-0002c90300a00060", "leaf1"} <= names
+
+
+def test_a_switchs_own_computing_part_is_no_host() -> None:
+    text = sample("fattree16-good/ibnetdiscover.txt").replace(
+        '"node001 mlx5_0"', '"Mellanox Technologies Aggregation Node"'
+    )
+    assert len(read_saved(Saved("ib", text))[1].attachments) == 15
+
+
+def test_forwarding_entries_bear_the_switchs_guid() -> None:
+    told = facts("fattree16-good/dump_fts.txt")
+    assert Forward("guid-0002c90300a00040", "node001", "21") in told.forwards

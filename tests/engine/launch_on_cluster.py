@@ -1,0 +1,64 @@
+"""Runs on a node of a virtual cluster: launches a row on given hosts, prints how that ended as one JSON line.
+
+    launch_on_cluster.py LAUNCHER HOST:RANKS,... OUTPUT ROW [ENGINE OPTION ...]
+
+LAUNCHER is what the program is called (`srun`, `mpiexec`), or `all` for all there are, srun first.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from fablint.flow import read_plan
+from fablint.measure import build_engine, find_launchers, name_deaths, name_host, run_on_first
+from fablint.measure.progress import Silent
+from fablint.model import Slots
+from fablint.store import read_run
+from fablint.system import System
+
+
+@dataclass
+class Notes(Silent):
+    """Keeps what the user would read."""
+
+    texts: list[str]
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+
+def main(launcher: str, places: str, output: str, row: str, *options: str) -> None:
+    system, notes, path = System(), Notes([]), Path(output)
+    engine = build_engine(system, notes)
+    known = find_launchers(system, engine.mpicxx, engine.libraries).launchers
+    launchers = [one for one in reversed(known) if launcher in ("all", one.path.name.partition(".")[0])]
+    slots = tuple(Slots(host, int(ranks)) for host, _, ranks in (place.partition(":") for place in places.split(",")))
+    plan = replace(read_plan(row, sum(slot.ranks for slot in slots), "row"), slots=slots)
+    outcome = run_on_first(system, notes, launchers, engine, plan, path, options=options)
+    if launcher == "srun" and outcome.error.startswith("the ranks did not start"):
+        # Slurm's PMIx and Debian's Open MPI hang at the start now and then, with any program, on a busy machine.
+        outcome = run_on_first(system, notes, launchers, engine, plan, path, options=options)
+    run = read_run(path) if (path / "zarr.json").exists() else None
+    attributes = run.attributes if run else {}
+    named = [name_host(one, attributes) for one in outcome.lost] + (
+        name_deaths(outcome.deaths, attributes) if run else []
+    )
+    said = {
+        "launchers": [one.path.name for one in known],
+        "status": outcome.status,
+        "error": outcome.error,
+        "hosts": run.rank_host if run else [],
+        "state": run.state if run else None,
+        "lost": [one.host for one in named],
+        "accused": [asdict(name_host(one, attributes)) for one in outcome.accused],
+        "stopped_by": outcome.stopped_by,
+        "apart": outcome.apart,
+        "notes": notes.texts,
+    }
+    print(json.dumps(said))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,198 @@
+"""Launches over several hosts of a virtual cluster, with real Slurm: placement, stopping, hosts that are lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_mpi import wait_until, with_signal
+
+from fablint.measure import Silent, build_engine
+from fablint.store import missing_rounds, read_run
+from fablint.system import System
+from vcluster import Cluster, cluster
+
+DRIVER = Path(__file__).with_name("launch_on_cluster.py")
+FABLINT = (sys.executable, "-m", "fablint.cli")
+LONG = "bandwidth --pattern all-pairs --repeats 40 --sizes 64K --window 4 --budget 0.3"
+SHORT = "latency --pattern all-pairs --sizes 8 --samples 3"
+ORDER = ("nid001002", "nid001000", "nid001003", "nid001001")  # not Slurm's
+VICTIM = 2  # a rank
+IN_JOB = ("salloc", "--quiet", "--nodes=4")
+WAYS = [pytest.param(("srun", IN_JOB), id="srun"), pytest.param(("mpiexec", ()), id="mpirun-over-ssh")]
+ALL_WAYS = [*WAYS, pytest.param(("mpiexec", IN_JOB), id="mpirun-in-a-job")]
+Way = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Bed:
+    """A cluster whose MPI is Open MPI, as Slurm's PMIx wants it."""
+
+    cluster: Cluster
+
+    def start(self, way: Way, places: str, path: Path, row: str, *options: str) -> subprocess.Popen[str]:
+        launcher, before = way
+        argv = [*before, sys.executable, DRIVER, launcher, places, path, row, *options]
+        return subprocess.Popen(
+            self.cluster.command(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=path.parent
+        )
+
+    def end(self, process: subprocess.Popen[str], limit_s: float = 120) -> dict[str, Any]:
+        output, errors = process.communicate(timeout=limit_s)
+        assert output.startswith("{"), output + errors
+        said: dict[str, Any] = json.loads(output)
+        return said
+
+    def under_way(self, way: Way, path: Path) -> subprocess.Popen[str]:
+        """A measurement of one rank per host, in its second or third round."""
+        process = self.start(way, ",".join(f"{host}:1" for host in ORDER), path, LONG, "--watchdog", "5")
+        count = path / "bandwidth" / "count"
+
+        def measures() -> bool:
+            assert process.poll() is None, process.communicate()
+            return any(chunk.read_bytes().strip(b"\0") for chunk in count.glob("c.*"))
+
+        wait_until(measures, "measuring", 150)  # the driver gives up before, and says why
+        return process
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Bed]:
+    if shutil.which("mpirun.openmpi") is None:
+        pytest.skip("Slurm's PMIx goes with Open MPI, which is not installed")
+    build_engine(System(), Silent(), mpicxx=System().which("mpicxx.openmpi"))
+    before = os.environ.get("FABLINT_MPICXX")
+    os.environ["FABLINT_MPICXX"] = "mpicxx.openmpi"
+    try:
+        with cluster("launch", switches=1, lldp=False) as made:
+            yield Bed(made)
+    finally:
+        os.environ.pop("FABLINT_MPICXX")
+        if before is not None:
+            os.environ["FABLINT_MPICXX"] = before
+
+
+def pid_of(path: Path, rank: int) -> int:
+    return int(read_run(path).attributes["rank_pid"][rank])
+
+
+@pytest.mark.parametrize("way", ALL_WAYS)
+def test_ranks_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, way: Way) -> None:
+    """Uneven, in an order that is not Slurm's, one host in two places, more ranks than CPUs of the job."""
+    path = tmp_path / "a.run"
+    said = bed.end(bed.start(way, "nid001003:2,nid001000:1,nid001001:3,nid001003:1", path, SHORT))
+    assert (said["status"], said["error"]) == (0, "")
+    assert said["hosts"] == [f"nid00100{host}" for host in (3, 3, 0, 1, 1, 1, 3)]
+    assert said["launchers"] == (["mpiexec.openmpi", "srun"] if way[1] else ["mpiexec.openmpi"])
+
+
+@pytest.mark.parametrize("way", ALL_WAYS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_wish_to_stop_reaches_the_ranks_of_other_hosts(bed: Bed, tmp_path: Path, way: Way, number: int) -> None:
+    path = tmp_path / "a.run"
+    process = bed.under_way(way, path)
+    began = time.monotonic()
+    for pid in drivers(path):
+        with_signal(pid, number)
+    said = bed.end(process)
+    assert (said["stopped_by"], said["state"], said["lost"]) == (number, "interrupted", [])
+    assert time.monotonic() - began < 30  # and not after the deadline, 75 s later
+    assert 0 < len(missing_rounds(read_run(path).rows[0])) < 120
+
+
+def drivers(path: Path) -> list[int]:
+    """The driver's own process: a signal to salloc would end the job."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:  # ended while we looked
+            continue
+        if len(words) > 2 and words[1] == str(DRIVER).encode() and str(path).encode() in words:
+            found.append(int(entry.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_host_that_dies_or_hangs_is_named(bed: Bed, tmp_path: Path, way: Way, how: int) -> None:
+    path = tmp_path / "a.run"
+    process = bed.under_way(way, path)
+    with_signal(pid_of(path, VICTIM), how)
+    said = bed.end(process, 60)
+    assert (said["status"], said["lost"], said["apart"]) == (3, [ORDER[VICTIM]], False)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_host_that_is_cut_off_is_one_of_two_accused(bed: Bed, tmp_path: Path, way: Way) -> None:
+    path = tmp_path / "a.run"
+    process = bed.under_way(way, path)
+    try:
+        bed.cluster.fault("down", ORDER[VICTIM])
+        said = bed.end(process, 60)
+    finally:
+        bed.cluster.heal()
+    assert said["status"] == 3
+    assert ORDER[VICTIM] in {one["host"] for one in said["accused"]}
+    assert len({one["host"] for one in said["accused"]}) <= 2
+    # The other one is the partner with whom it was measured.
+    assert VICTIM in {end for one in said["accused"] for end in (one["rank"], one["partner"])}
+
+
+def test_a_run_goes_on_where_it_was(bed: Bed, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    row = "latency --pattern all-pairs --repeats 20 --sizes 8 --budget 0.2"
+    process = bed.start(("srun", IN_JOB), ",".join(f"{host}:1" for host in ORDER), path, row)
+    wait_until(lambda: (path / "latency" / "count" / "c.0.0.0.0").exists(), "the first flush")
+    for pid in read_run(path).attributes["rank_pid"]:
+        with_signal(pid, signal.SIGKILL)
+    assert bed.end(process)["status"] == 3
+    before = len(missing_rounds(read_run(path).rows[0]))
+    assert before > 0
+    done = bed.cluster.run([*IN_JOB, *FABLINT, "-q", "resume", path], timeout=120)
+    assert (done.returncode, done.stdout) == (0, f"{path}: complete\n"), done.stderr
+    assert tuple(read_run(path).rank_host) == ORDER
+    assert missing_rounds(read_run(path).rows[0]) == []
+
+
+def test_ranks_that_do_not_find_each_other_are_started_by_the_next_launcher(bed: Bed, tmp_path: Path) -> None:
+    """A fake srun, which gives the real one another PMI than it was asked for."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    fake = folder / "srun"
+    real = shutil.which("srun")
+    fake.write_text(f'#!/bin/bash\nexec {real} "${{@/#--mpi=pmix/--mpi=none}}"\n')
+    fake.chmod(0o755)
+    inside = (*IN_JOB, "env", f"PATH={folder}:{os.environ['PATH']}")
+    said = bed.end(bed.start(("all", inside), "nid001000:1,nid001001:1", tmp_path / "a.run", SHORT))
+    assert (said["status"], said["hosts"]) == (0, ["nid001000", "nid001001"])
+    (note,) = said["notes"]
+    assert note.startswith("fablint: srun is left for /usr/bin/mpiexec.openmpi: ")
+    assert "SLURM's PMI" in note
+    doctor = bed.cluster.run([*inside, *FABLINT, "doctor"])
+    (line,) = (line for line in doctor.stdout.splitlines() if "SLURM's PMI" in line)
+    assert "--mpi=pmix" in line and "srun --mpi=list" in line
+
+
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        pytest.param(("all", IN_JOB), "Requested node configuration is not available (are all hosts in", id="srun"),
+        pytest.param(("mpiexec", IN_JOB), "All nodes which are allocated for this job", id="mpirun-in-a-job"),
+        pytest.param(("mpiexec", ()), "Could not resolve hostname nowhere", id="mpirun-over-ssh"),
+    ],
+)
+def test_a_host_that_is_not_there_is_one_line(bed: Bed, tmp_path: Path, way: Way, message: str) -> None:
+    said = bed.end(bed.start(way, "nowhere:1,nid001000:1", tmp_path / "a.run", SHORT), 60)
+    assert (said["status"], said["hosts"]) == (3, [])
+    assert message in said["error"]

@@ -1,0 +1,157 @@
+"""Cells of a launch with fewer hosts become part of the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_cases import list_row, matrix_row, run_of
+
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.store import absorb, missing_rounds, read_run, write_run
+
+KEPT = [0, 1, 4, 5]  # ranks of nid000 and nid002: nid001 was lost
+LATER_S = 7.5
+
+
+def part_of(whole: Run, kept: list[int], rounds: list[int]) -> Run:
+    """What a launch on the hosts of the ranks `kept` measures of these rounds, with ranks of its own."""
+    number = np.full(whole.ranks, -1)
+    number[kept] = range(len(kept))
+    hosts = [whole.rank_host[rank] for rank in kept]
+    names = list(dict.fromkeys(hosts))
+    rows = []
+    for row in whole.rows:
+        dst = np.where(row.arrays["dst"] < 0, -1, number[row.arrays["dst"]])[kept].astype(np.int32)
+        dst[:, [index for index in range(dst.shape[1]) if index not in rounds]] = -1
+        rows.append(Row(row.name, row.attributes, {**only(row, kept, dst >= 0), "dst": dst}))
+    attributes = {
+        **whole.attributes,
+        "ranks": len(kept),
+        "hosts": names,
+        "rank_host": [names.index(host) for host in hosts],
+        "started_epoch_s": whole.attributes["started_epoch_s"] + LATER_S,
+    }
+    return Run(None, attributes, tuple(rows))
+
+
+def only(row: Row, ranks: list[int], measured: np.ndarray) -> dict[str, Any]:
+    """The arrays of a list row restricted to these ranks and cells."""
+    arrays = {"size": row.arrays["size"]}
+    for name in ("started", "count", *(name for name in row.arrays if name.startswith("time_"))):
+        values = row.arrays[name][ranks].copy()
+        values[~measured] = 0 if name == "count" else np.nan
+        arrays[name] = values
+    return arrays
+
+
+def emptied(whole: Run, rounds: list[int]) -> Run:
+    """The run as it was when a host was lost: without the cells of these rounds."""
+    rows = []
+    for row in whole.rows:
+        measured = np.ones(row.arrays["dst"].shape, dtype=bool)
+        measured[:, rounds] = False
+        dst = np.where(measured, row.arrays["dst"], -1)
+        attributes = {**row.attributes, "state": "interrupted"}
+        rows.append(
+            Row(row.name, attributes, {**only(row, list(range(whole.ranks)), measured & (dst >= 0)), "dst": dst})
+        )
+    return replace(whole, rows=tuple(rows), attributes={**whole.attributes, "state": "interrupted"})
+
+
+def within(row: Row, kept: list[int]) -> np.ndarray:
+    """(src, round): both ends are of `kept`."""
+    dst = np.asarray(row.arrays["dst"][:])
+    inside = np.isin(dst, kept)
+    inside[[rank for rank in range(len(dst)) if rank not in kept]] = False
+    return inside
+
+
+def test_the_cells_of_the_remaining_hosts_fill_the_rounds_that_were_missing(tmp_path: Path) -> None:
+    whole = run_of(list_row(rounds=5))
+    write_run(tmp_path / "a.run", emptied(whole, [3, 4]))
+    write_run(tmp_path / "b.run", part_of(whole, KEPT, [3, 4]))
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    row, truth = read_run(tmp_path / "a.run").rows[0], whole.rows[0]
+    there = within(truth, KEPT)
+    there[:, :3] = np.asarray(truth.arrays["dst"][:, :3]) >= 0
+    np.testing.assert_array_equal(np.asarray(row.arrays["dst"][:]), np.where(there, truth.arrays["dst"], -1))
+    for name in ("time_median", "count"):
+        fill = 0 if name == "count" else np.nan
+        expected = np.where(there[..., None], truth.arrays[name], fill)
+        np.testing.assert_array_equal(np.asarray(row.arrays[name][:]), expected)
+    assert not (tmp_path / "b.run").exists()
+    assert row.attributes["state"] == "complete"
+
+
+def test_instants_count_from_the_beginning_of_the_run(tmp_path: Path) -> None:
+    whole = run_of(list_row(rounds=2))
+    write_run(tmp_path / "a.run", emptied(whole, [1]))
+    write_run(tmp_path / "b.run", part_of(whole, KEPT, [1]))
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    row, truth = read_run(tmp_path / "a.run").rows[0], whole.rows[0]
+    late = within(truth, KEPT)[:, 1]
+    np.testing.assert_allclose(row.arrays["started"][:, 1][late], truth.arrays["started"][:, 1][late] + LATER_S)
+
+
+def test_the_rounds_of_the_lost_host_stay_missing(tmp_path: Path) -> None:
+    whole = run_of(list_row(rounds=5))
+    write_run(tmp_path / "a.run", emptied(whole, [2, 3, 4]))
+    write_run(tmp_path / "b.run", part_of(whole, KEPT, [2, 3, 4]))
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    row = read_run(tmp_path / "a.run").rows[0]
+    truth = np.asarray(whole.rows[0].arrays["dst"])
+    lost = [index for index in (2, 3, 4) if (within(whole.rows[0], KEPT)[:, index] != (truth[:, index] >= 0)).any()]
+    assert missing_rounds(row) == lost
+
+
+def test_rows_that_only_the_part_has_are_added_with_their_plan_lines(tmp_path: Path) -> None:
+    first, second = list_row("edge", seed=1), list_row("local", seed=2)
+    whole = run_of(first, second)
+    before = run_of(first)
+    before = replace(before, attributes={**before.attributes, "plan": ["latency --name edge"]})
+    part = part_of(whole, KEPT, [0, 1, 2])
+    part = replace(part, rows=part.rows[1:], attributes={**part.attributes, "plan": ["?", "latency --name local"]})
+    part = replace(part, attributes={**part.attributes, "rows": ["local"], "plan": ["latency --name local"]})
+    write_run(tmp_path / "a.run", before)
+    write_run(tmp_path / "b.run", part)
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    run = read_run(tmp_path / "a.run")
+    assert [row.name for row in run.rows] == ["edge", "local"]
+    assert run.attributes["plan"] == ["latency --name edge", "latency --name local"]
+    assert np.isnan(run.row("local").arrays["time_median"][2:4]).all()
+
+
+def test_killed_between_it_can_be_done_again(tmp_path: Path) -> None:
+    whole = run_of(list_row(rounds=3))
+    write_run(tmp_path / "a.run", emptied(whole, [2]))
+    for name in ("b.run", "again.run"):
+        write_run(tmp_path / name, part_of(whole, KEPT, [2]))
+        absorb(tmp_path / "a.run", tmp_path / name)
+    row = read_run(tmp_path / "a.run").rows[0]
+    there = within(whole.rows[0], KEPT)[:, 2]
+    assert (row.arrays["count"][:, 2][there] == 100).all()
+
+
+def test_a_host_of_another_run_is_refused(tmp_path: Path) -> None:
+    whole = run_of(list_row())
+    part = part_of(whole, KEPT, [0])
+    write_run(tmp_path / "a.run", whole)
+    write_run(tmp_path / "b.run", replace(part, attributes={**part.attributes, "hosts": ["nid000", "other"]}))
+    with pytest.raises(UsageError, match="other"):
+        absorb(tmp_path / "a.run", tmp_path / "b.run")
+    assert (tmp_path / "b.run").exists()
+
+
+@pytest.mark.parametrize(
+    "rows", [(list_row("pairs", rounds=4),), (matrix_row("pairs"),)], ids=["other rounds", "a matrix"]
+)
+def test_another_row_of_the_same_name_is_refused(tmp_path: Path, rows: tuple[Row, ...]) -> None:
+    write_run(tmp_path / "a.run", run_of(list_row("pairs", rounds=3)))
+    write_run(tmp_path / "b.run", run_of(*rows))
+    with pytest.raises(UsageError, match="row pairs"):
+        absorb(tmp_path / "a.run", tmp_path / "b.run")

@@ -159,7 +159,8 @@ class Elimination:
             f"{seconds:.0f} s in all: {measured:.0f} s measuring, {seconds - measured:.0f} s for"
             f" {self.launches.launches} launches, asking hosts, planning and judging"
         )
-        notes = [*diagnosis.verdict.notes, *self.skipped, *self._eliminated(), note]
+        ended = [f"not all was measured: {self.launches.error}"] if self.launches.error else []
+        notes = [*diagnosis.verdict.notes, *ended, *self.skipped, *self._eliminated(), note]
         diagnosis = replace(diagnosis, verdict=diagnosis.verdict.model_copy(update={"notes": tuple(notes)}))
         page = flow.page_of(self.launches.output)
         flow.write_report(run, diagnosis, page)

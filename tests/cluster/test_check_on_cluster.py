@@ -102,8 +102,8 @@ def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path
     findings = [one for one in verdict_of(output)["findings"] if one["name"] == "nid001005"]
     assert {one["component"] for one in findings} == {"host"}, said
     assert {one["state"] for one in findings} & {"FAULT", "SUSPECT"}, said
-    assert [name for _, name, _ in accused(output) if name != "nid001005"] == []
-    assert (output / "global-bandwidth" / "zarr.json").exists()
+    assert [name for _, name, _ in accused(output) if name != "nid001005"] == [], said
+    assert (output / "global-bandwidth" / "zarr.json").exists(), said
     assert verdict_of(output)["coverage"]["hosts_judged"] >= 15
 
 

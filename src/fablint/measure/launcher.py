@@ -11,6 +11,10 @@ from fablint.errors import UsageError
 from fablint.model import Plan, Slots
 from fablint.system import System
 
+# Inside a Slurm job every launcher starts its daemons as a step, which shall not wait for the CPUs of a step that has
+# not ended because its host died. A variable, for Slurm before 20.11 has no such option; elsewhere it means nothing.
+SHARED_STEPS = {"SLURM_OVERLAP": "1"}
+
 
 @dataclass(frozen=True)
 class Death:

@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from fablint.measure.launcher import Death
+from fablint.measure.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # MPICH: "=   PID 123 RUNNING AT n1" and "=   EXIT CODE: 9".
@@ -43,7 +43,7 @@ class Hydra:
         return ["-hosts", hosts, *self.arguments(ranks, root=root), *command]
 
     def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
-        return {}  # binds nobody by itself
+        return dict(SHARED_STEPS)  # binds nobody by itself
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         found: list[Death] = []

@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from fablint.measure.launcher import Death
+from fablint.measure.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # 4.x: "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).", 5.x: "prterun noticed".
@@ -55,7 +55,7 @@ class OpenMpi:
         idle = {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}
         # The names of version 4 and of version 5.
         policies = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
-        return idle | (dict.fromkeys(policies, "none") if unbound else {})
+        return SHARED_STEPS | idle | (dict.fromkeys(policies, "none") if unbound else {})
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         # The message is wrapped at 76 columns, at any blank.

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fablint.measure.launcher import Death
+from fablint.measure.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # "srun: error: nid001003: task 3: Killed", "srun: error: nid[001000,001002]: tasks 0,2-3: Exited with exit code 1".
@@ -48,7 +48,7 @@ class Srun:
     def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
         idle = {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}
         binding = {"SLURM_CPU_BIND": "none"} if oversubscribed or unbound else {}
-        return {"SLURM_OVERLAP": "1", **idle, **binding}  # as a variable, for Slurm before 20.11 knows no --overlap
+        return {**SHARED_STEPS, **idle, **binding}
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         """Those that ended before Slurm began to end the others."""

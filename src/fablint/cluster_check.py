@@ -17,9 +17,9 @@ from fablint.relaunch import Launches
 
 if TYPE_CHECKING:
     from fablint.discover import Discovered
-    from fablint.discover.facts import NicFact
     from fablint.plan.stages import Asked
     from fablint.plan.suites import Suite
+    from fablint.snapshot import NicFact
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
 
 def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
     """Ranks on each host. Raises UsageError where they shall be so many for each NIC, and hosts have unlike NICs."""
-    from fablint.discover import fabric_nics
+    from fablint.snapshot import fabric_nics
 
     if wanted.ranks_per_nic is None:
         return dict.fromkeys(hosts, wanted.ranks_each)

@@ -13,8 +13,9 @@ from fablint.system import System
 
 if TYPE_CHECKING:
     from fablint.discover import Discovered
+    from fablint.snapshot import Heard
 
-PROBE_S = 20.0  # till a host that does not answer is reported
+ANSWER_S = 18.0  # beside the time that a snapshot takes: then a host that does not answer is reported
 _OUT = ("drained", "down")
 
 
@@ -52,11 +53,20 @@ def discover_hosts(
     system: System, allocation: Allocation, files: Sequence[str] = (), blocks: int | None = None
 ) -> Discovered:
     """The fabric of an allocation: every host is asked once."""
-    from fablint import cluster, discover
+    from fablint import discover
 
     texts = discover.read_files(files)
-    answers = cluster.everywhere(system, allocation, discover.PROBE, discover.probe_text(), PROBE_S)
-    return discover.discover(system, answers, texts, allocation.hosts, blocks)
+    return discover.discover(system, ask_hosts(system, allocation), texts, allocation.hosts, blocks)
+
+
+def ask_hosts(system: System, allocation: Allocation, level: str = "quick") -> Heard:
+    """Snapshots of all hosts, taken at once."""
+    from fablint import cluster
+    from fablint.snapshot import collector, heard
+    from fablint.snapshot.collecting import LIMITS_S
+
+    argv, text = collector(level)
+    return heard(cluster.everywhere(system, allocation, argv, text, LIMITS_S[level] + ANSWER_S))
 
 
 def usable_hosts(system: System, asked: Asked, *, idle_only: bool = False) -> tuple[Allocation, list[Finding]]:

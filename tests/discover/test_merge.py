@@ -9,11 +9,12 @@ from discovery_help import BareFakeSystem, discovered, facts, lldp, nic, probed,
 
 from fablint.discover import discover, read_files, write_topology
 from fablint.discover.agreement import Claim, settle
-from fablint.discover.fabric_nics import fabric_nics
-from fablint.discover.facts import Attachment, Facts, Forward, NicFact, SwitchFact, Told, Wire, gather
+from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told, Wire, gather
 from fablint.discover.merge import merge
 from fablint.discover.topology_file import read_topology
 from fablint.model import Cable, Finding, State
+from fablint.snapshot import NicFact
+from fablint.snapshot.fabric_nics import fabric_nics
 
 TREE = "scontrol-show-topology-tree.txt"
 HOSTS = [f"nid{number:06}" for number in range(1001, 1017)]

@@ -12,9 +12,10 @@ import pytest
 from discovery_help import SAMPLES, discovered, lldp, nic, probed, sample
 
 from fablint.discover.answers import probe_text, read_answers
-from fablint.discover.facts import NicFact, Told
+from fablint.discover.facts import Told
 from fablint.discover.fleet import judge_fleet
 from fablint.model import Answer, Finding, State
+from fablint.snapshot import NicFact
 
 
 def run_probe(*words: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from discovery_help import SAMPLES, facts, sample
 
-from fablint.discover.ama import decode
 from fablint.discover.facts import Attachment, Forward, SwitchFact, Told, Wire
 from fablint.discover.sources import SOURCES, Saved, read_saved
-from fablint.discover.sources.lldpcli import neighbours
-from fablint.discover.sources.lldptool import read_neighbour
 from fablint.errors import UsageError
+from fablint.snapshot.ama import decode
+from fablint.snapshot.lldp import neighbours
+from fablint.snapshot.lldptool import read_neighbour
 
 KNOWN = {
     "lldpcli": "lldpcli-*.json",

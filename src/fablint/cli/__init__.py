@@ -20,6 +20,7 @@ from fablint.cli.discovering import discover
 from fablint.cli.importing import import_verb
 from fablint.cli.jobs import status, wait
 from fablint.cli.measuring import measure, resume
+from fablint.cli.preflight import preflight
 from fablint.cli.reading import analyse, export, report, show
 from fablint.cli.setup import doctor, engine
 from fablint.cli.simulating import simulate
@@ -61,6 +62,7 @@ def cli(context: click.Context) -> None:
 
 for _verb in (
     discover,
+    preflight,
     check,
     measure,
     bench,

@@ -5,10 +5,8 @@ From a topology file that somebody wrote (`load_topology`), or from every source
 
 from __future__ import annotations
 
-from fablint.discover.answers import PROBE, probe_text
 from fablint.discover.discovering import Discovered, discover, read_files
 from fablint.discover.exports import KINDS, export, kind_of, write_host_files
-from fablint.discover.fabric_nics import fabric_nics
 from fablint.discover.presumed import with_presumed_cables
 from fablint.discover.topology_file import load_topology
 from fablint.discover.topology_text import topology_document, write_topology
@@ -16,15 +14,12 @@ from fablint.discover.tree import print_tree
 
 __all__ = [
     "KINDS",
-    "PROBE",
     "Discovered",
     "discover",
     "export",
-    "fabric_nics",
     "kind_of",
     "load_topology",
     "print_tree",
-    "probe_text",
     "read_files",
     "topology_document",
     "with_presumed_cables",

@@ -10,17 +10,19 @@ from pathlib import Path
 from fablint.discover.answers import read_answers
 from fablint.discover.blocks import name_blocks
 from fablint.discover.cables import judge_cables
-from fablint.discover.facts import Facts, NicFact, SourceReport, gather, report_on
+from fablint.discover.facts import Facts, SourceReport, gather, report_on
 from fablint.discover.fleet import judge_expected, judge_fleet
 from fablint.discover.merge import Merged, merge
-from fablint.discover.names import fold, plural
 from fablint.discover.sources import SOURCES, Saved, read_saved
 from fablint.errors import UsageError
-from fablint.model import Answer, Finding, State, Topology
+from fablint.model import Finding, State, Topology
+from fablint.names import fold, plural
+from fablint.snapshot import Heard, NicFact
 from fablint.system import System
 
 ASK_S = 20.0  # for a program that is asked on this machine
 MOST_BYTES = 1 << 28
+NOBODY = Heard()
 _NOISE = re.compile(r"^ib(warn|panic|error): (\[\d+\] )?(\w+: )?")
 
 
@@ -66,33 +68,33 @@ def _read_file(name: str) -> Saved:
 
 def discover(
     system: System,
-    answers: Sequence[Answer] = (),
+    heard: Heard = NOBODY,
     texts: Sequence[Saved] = (),
     hosts: Sequence[str] = (),
     blocks: int | None = None,
 ) -> Discovered:
     """The fabric of `hosts` (of all that are named where there is none), from every source.
 
-    `answers` are what the probe (`PROBE` with `probe_text()` on its stdin) printed on each host; `texts` are outputs
-    that somebody saved. Programs that know the fabric are asked on this machine. Raises UsageError for a text that
-    is of no known format; nothing else can go wrong that is not told by a finding or a source's report.
+    `heard` is what hosts say of themselves; `texts` are outputs that somebody saved. Programs that know the fabric are
+    asked on this machine. Raises UsageError for a text that is of no known format; nothing else can go wrong that is
+    not told by a finding or a source's report.
     """
     said = [(*read_saved(saved), saved) for saved in texts]
     reports = [report_on(f"{source.name}, {saved.name}", facts) for source, facts, saved in said]
-    heard = read_answers(answers)
+    answers = read_answers(heard)
     asked, more = _ask(system)
-    every = gather([*(facts for _, facts, _ in said), heard.facts, *asked, _blocks(hosts, heard.facts, blocks)])
-    by_end: Mapping[tuple[str, str], NicFact] = {(nic.host, nic.name): nic for nic in heard.nics}
-    merged = merge(every, heard.nics, hosts)
+    every = gather([*(facts for _, facts, _ in said), answers.facts, *asked, _blocks(hosts, answers.facts, blocks)])
+    by_end: Mapping[tuple[str, str], NicFact] = {(nic.host, nic.name): nic for nic in answers.nics}
+    merged = merge(every, answers.nics, hosts)
     findings = (
-        *heard.findings,
-        *judge_fleet(heard.nics),
+        *answers.findings,
+        *judge_fleet(answers.nics),
         *judge_expected(every.expected, by_end),
         *judge_cables(dict.fromkeys(every.trained)),
         *merged.findings,
         *_missing(merged, hosts),
     )
-    return Discovered(merged.topology, heard.nics, findings, (*reports, *heard.reports, *more), merged.missing)
+    return Discovered(merged.topology, answers.nics, findings, (*reports, *answers.reports, *more), merged.missing)
 
 
 def _blocks(hosts: Sequence[str], heard: Facts, size: int | None) -> Facts:

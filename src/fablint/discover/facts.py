@@ -97,20 +97,6 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class NicFact:
-    """A network interface of a host, or a port of a fabric device, as the host itself sees it."""
-
-    host: str
-    name: str
-    mac: str = ""
-    mtu: int | None = None
-    speed: int | None = None  # Mbit/s
-    state: str = ""  # `up`, `down`; empty where it cannot be told
-    kind: str = ""  # `ethernet`, `infiniband`, `cxi`, `virtual`
-    addresses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Facts:
     """All that sources said so far."""
 

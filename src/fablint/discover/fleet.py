@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fablint.discover.facts import Expected, NicFact
+from fablint.discover.facts import Expected
 from fablint.model import Component, Finding, State
+from fablint.snapshot import NicFact
 
 LEAST_OTHERS = 2  # that agree, and more than half of all
 

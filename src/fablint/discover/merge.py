@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fablint.discover.agreement import Claim, Dispute, disputes_of, settle
-from fablint.discover.fabric_nics import fabric_nics
-from fablint.discover.facts import TRUST, Attachment, Facts, NicFact, SwitchFact, Told, Wire
-from fablint.discover.names import fold, natural, one_spelling
+from fablint.discover.facts import TRUST, Attachment, Facts, SwitchFact, Told, Wire
 from fablint.discover.plugs import plug_in
 from fablint.discover.ways import find_routing
 from fablint.model import Finding, State, Switch, Topology
+from fablint.names import fold, natural, one_spelling
+from fablint.snapshot import NicFact
+from fablint.snapshot.fabric_nics import fabric_nics
 
 
 @dataclass(frozen=True)

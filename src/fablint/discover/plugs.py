@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
-from fablint.discover.names import natural
 from fablint.model import Cable, Finding, State
+from fablint.names import natural
 
 
 @dataclass

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fablint.discover.discovering import Discovered
 from fablint.discover.facts import SourceReport
-from fablint.discover.names import fold, plural
 from fablint.model import Finding, State, Topology
+from fablint.names import fold, plural
 
 WIDTH = 80
 _ORDER = list(State)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from fablint.discover.facts import Facts, SwitchFact, Told, Wire
 from fablint.discover.forwarding import USUAL_SHARE, Tables, circles
-from fablint.discover.names import fold
 from fablint.model import Finding, Routing, State, Topology
+from fablint.names import fold
 
 _SLINGSHOT = (Told.AMA, Told.STT, Told.TEMPLATE)
 

@@ -1,6 +1,7 @@
 """Verdicts and figures, for people (`console_summary`, `write_html`, tables) and programs (`verdict_json`)."""
 
 from fablint.report.console import console_summary
+from fablint.report.fitness import fitness_table, junit_text, prometheus_text
 from fablint.report.page import write_html
 from fablint.report.show import run_summary
 from fablint.report.tables import (
@@ -22,6 +23,9 @@ __all__ = [
     "bench_table",
     "benchmark_table",
     "console_summary",
+    "fitness_table",
+    "junit_text",
+    "prometheus_text",
     "render_table",
     "run_summary",
     "verdict_json",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fablint.discover.facts import Attachment, Facts, SwitchFact, Told, Trained, Wire
-from fablint.discover.names import plain
+from fablint.names import plain
 
 # Gbit/s of a lane, with the coding taken off (InfiniBand Architecture Specification, volume 1, table of link speeds)
 LANE_GBIT = {

@@ -5,32 +5,18 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from fablint.discover import ama
 from fablint.discover.facts import Attachment, Expected, Facts, SwitchFact, Told, Wire
-from fablint.discover.names import fold, plain, switch_name
-from fablint.discover.sources.slingshot_tlv import OUI, expectation
-from fablint.discover.sources.source import Saved, dicts, documents
+from fablint.discover.sources.source import Saved
 from fablint.errors import UsageError
 from fablint.model import Finding, State
-
-INTERFACE = re.compile(r"Interface\s+\d+\s+as\s+(\S+)")  # as Slingshot switches describe a port
+from fablint.names import fold, switch_name
+from fablint.snapshot import ama
+from fablint.snapshot.documents import documents
+from fablint.snapshot.lldp import Neighbour, local_name, neighbours
+from fablint.snapshot.slingshot_tlv import requested
 
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """What a device heard on one of its ports."""
-
-    port: str  # of ours
-    name: str  # of the other device
-    its_port: str
-    address: str = ""  # MAC of the other's port
-    bridge: bool | None = None  # does it say that it is a switch? None: it says nothing
-    tlv: str = ""  # Slingshot's own, hexadecimal
 
 
 class Lldpcli:
@@ -58,31 +44,6 @@ class Lldpcli:
         return wires(switch_name(device), heard)
 
 
-def neighbours(text: str) -> list[Neighbour]:
-    """All neighbours in an output of lldpcli, of either shape; none where there is none."""
-    found = []
-    for document in documents(text):
-        for top in dicts(document.get("lldp") if isinstance(document, dict) else None):
-            found += [_neighbour(port, entry) for port, entry in _interfaces(top.get("interface")) if "via" in entry]
-    return [neighbour for neighbour in found if neighbour.port and neighbour.name]
-
-
-def local_name(text: str) -> str:
-    """The name of the device itself, where its output has it (`show chassis`, `show interfaces`)."""
-    for document in documents(text):
-        if not isinstance(document, dict):
-            continue
-        for top in dicts(document.get("local-chassis")):
-            for chassis in dicts(top.get("chassis")):
-                if name := _chassis_name(chassis):
-                    return name
-        for top in dicts(document.get("lldp")):
-            for _, entry in _interfaces(top.get("interface")):
-                if "status" in entry and "via" not in entry:
-                    return next(filter(None, map(_chassis_name, dicts(entry.get("chassis")))), "")
-    return ""
-
-
 def wires(device: str, heard: list[Neighbour]) -> Facts:
     """The cables of a device; whether it is a switch or a host is settled when all sources are merged.
 
@@ -104,14 +65,14 @@ def of_host(host: str, heard: list[Neighbour]) -> Facts:
     """Where the NICs of a host hang."""
     single, findings = one_per_port(host, heard)
     places = [neighbour for neighbour in single if neighbour.bridge is not False]
-    expected = [expectation(host, one.port, one.tlv) for one in places if one.tlv]
+    wanted = [(one.port, requested(one.tlv)) for one in places if one.tlv]
     return Facts(
         attachments=tuple(
             Attachment(host, switch_name(one.name), Told.LLDP, one.port, one.its_port, one.address) for one in places
         ),
         switches=tuple(_switches(places)),
         stations=frozenset({host}),
-        expected=tuple(one for one in expected if isinstance(one, Expected)),
+        expected=tuple(Expected(host, nic, asked.address, asked.mtu) for nic, asked in wanted if asked),
         findings=tuple(findings),
     )
 
@@ -151,78 +112,3 @@ def _switches(heard: list[Neighbour]) -> Iterator[SwitchFact]:
             yield SwitchFact(switch_name(neighbour.name), Told.LLDP, place.group_name, place.switch_name)
         elif neighbour.bridge:
             yield SwitchFact(switch_name(neighbour.name), Told.LLDP)
-
-
-# ------------------------------------------------------------------------------------------------ the two shapes
-
-
-def _interfaces(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and entry of each: json0 has the name inside, json around it."""
-    for item in dicts(value):
-        if isinstance(item.get("name"), str):
-            yield item["name"], item
-        else:
-            yield from ((str(name), entry) for name, entry in item.items() if isinstance(entry, dict))
-
-
-def _neighbour(port: str, entry: dict[str, Any]) -> Neighbour:
-    chassis = next(iter(dicts(entry.get("chassis"))), {})
-    inner = _inner(chassis)
-    its = next(iter(dicts(entry.get("port"))), {})
-    kind, identity = _id(its)
-    described = INTERFACE.search(_value(its.get("descr")))
-    name = described[1] if described else _value(its.get("descr")) if kind == "mac" else identity
-    return Neighbour(
-        port=plain(port),
-        name=plain(_chassis_name(chassis) or _id(inner)[1]),
-        its_port=plain(name or identity),
-        address=identity.lower() if kind == "mac" else "",
-        bridge=_is_bridge(inner.get("capability")),
-        tlv=_tlv(entry.get("unknown-tlvs")),
-    )
-
-
-def _inner(chassis: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a chassis: json has its name around it."""
-    if "id" in chassis or len(chassis) != 1:
-        return chassis
-    (inner,) = chassis.values()
-    return inner if isinstance(inner, dict) else {}
-
-
-def _chassis_name(chassis: dict[str, Any]) -> str:
-    name = _value(chassis.get("name"))
-    around = next(iter(chassis)) if "id" not in chassis and len(chassis) == 1 else ""
-    return plain(name or around)
-
-
-def _id(part: dict[str, Any]) -> tuple[str, str]:
-    """Kind and value of a chassis' or a port's identity."""
-    identity = next(iter(dicts(part.get("id"))), {})
-    return str(identity.get("type", "")), _value(identity)
-
-
-def _value(value: object) -> str:
-    """The text of `"x"`, `{"value": "x"}` and `[{"value": "x"}]`."""
-    if isinstance(value, list):
-        value = value[0] if value else ""
-    if isinstance(value, dict):
-        value = value.get("value", "")
-    return value if isinstance(value, str) else ""
-
-
-def _is_bridge(value: object) -> bool | None:
-    """Does a device say that it forwards frames? Nothing where it names no capability."""
-    enabled = {str(item.get("type")): item.get("enabled") is True for item in dicts(value)}
-    if not any(enabled.values()):
-        return None
-    return enabled.get("Bridge", False) or enabled.get("Router", False)
-
-
-def _tlv(value: object) -> str:
-    """The hexadecimal digits of Slingshot's TLV; empty where there is none."""
-    for group in dicts(value):
-        for tlv in dicts(group.get("unknown-tlv")):
-            if str(tlv.get("oui", "")).replace(",", "").lower() == OUI:
-                return _value(tlv).replace(",", "") or str(tlv.get("unknown-tlv", "")).replace(",", "")
-    return ""

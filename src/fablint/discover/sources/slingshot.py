@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fablint.discover import ama
 from fablint.discover.facts import Facts, SwitchFact, Told, Wire
-from fablint.discover.names import plain, switch_name
-from fablint.discover.sources.source import Saved, dicts, documents
+from fablint.discover.sources.source import Saved
 from fablint.model import Finding, State
+from fablint.names import plain, switch_name
+from fablint.snapshot import ama
+from fablint.snapshot.documents import dicts, documents
 
 _XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,2}p\d|j\d{1,2}|a\d{1,2}l\d{1,2})")
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.discover.facts import Attachment, Facts, SwitchFact, Told
-from fablint.discover.names import plain, switch_name, unfold
-from fablint.discover.sources.source import Saved, dicts
+from fablint.discover.sources.source import Saved
+from fablint.names import plain, switch_name, unfold
+from fablint.snapshot.documents import dicts
 
 _ROW = re.compile(r"^\s*(SwitchName|BlockName)=", re.MULTILINE | re.IGNORECASE)
 _WORD = re.compile(r"(\w+)=(\S+)")

@@ -7,9 +7,9 @@ not called like a management network's; of these, where speeds are known, the fa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from fablint.discover.facts import NicFact
+from fablint.snapshot.nics import NicFact
 
 _FABRIC = re.compile(r"(hsn|ib|cxi|mlx|roce|hfi|opa|rdma|irdma|bnxt_re|qib|HCA)[\d_-]", re.IGNORECASE)
 _MANAGEMENT = re.compile(r"(mgmt|bmc|ipmi|nmn|usb|idrac|oob|lo$|docker|veth|virbr|br-|vlan|tun|tap)", re.IGNORECASE)
@@ -29,3 +29,10 @@ def fabric_nics(named: Iterable[str], known: Mapping[str, NicFact]) -> set[str]:
 
 def _is_fabric(name: str, nic: NicFact | None) -> bool:
     return bool(_FABRIC.match(name)) or (nic is not None and nic.kind in ("infiniband", "cxi"))
+
+
+def rails(nics: Sequence[NicFact]) -> list[NicFact]:
+    """Those of a host's NICs that belong to the fabric."""
+    known = {nic.name: nic for nic in nics}
+    wanted = fabric_nics(known, known)
+    return [nic for nic in nics if nic.name in wanted]

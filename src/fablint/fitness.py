@@ -1,0 +1,126 @@
+"""Words of preflight: what a check says of a host, and what all of them together say of many."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from fablint.model import Component, Finding, State
+
+
+class Outcome(StrEnum):
+    """What came of a check on a host."""
+
+    PASS = "PASS"
+    WARN = "WARN"  # not as it should be, but the host can be used
+    FAIL = "FAIL"  # the host is not fit
+    SKIP = "SKIP"  # cannot be seen here, and why
+    ERROR = "ERROR"  # it was asked, and the answer cannot be understood: never a pass
+
+
+class Severity(StrEnum):
+    """What it means when a check does not hold."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    INFO = "info"  # told, no more
+
+
+class Result(NamedTuple):
+    """What one check says of one part of one host."""
+
+    check: str  # its id
+    host: str
+    target: str  # `hsn0`, `mlx5_0/1`, `cpu3`; empty: the host itself
+    outcome: Outcome
+    message: str = ""  # for people, with the value and what was expected: `MTU 1500, 15 others 9000`
+    value: float | str | None = None
+    expected: float | str | None = None
+    unit: str = ""
+
+    @property
+    def name(self) -> str:
+        """The part: `nid001013/hsn0`."""
+        return f"{self.host}/{self.target}" if self.target else self.host
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a check looks at and when it holds, for people."""
+
+    id: str
+    what: str
+    source: str
+    rule: str
+    severity: Severity
+    component: Component
+    root: bool
+    mend: str
+
+
+@dataclass(frozen=True)
+class Fitness:
+    """What all checks say of all hosts."""
+
+    hosts: Sequence[str]  # that were asked
+    results: Sequence[Result]
+    rules: Mapping[str, Rule]  # by id
+    silent: Mapping[str, str] = field(default_factory=dict)  # hosts that gave no snapshot, and why
+
+    @property
+    def unfit(self) -> Mapping[str, str]:
+        """Hosts that should not be measured, and the first reason."""
+        found = {host: f"no answer: {why}" for host, why in self.silent.items()}
+        for one in self.results:
+            if one.outcome is Outcome.FAIL:
+                found.setdefault(one.host, f"{one.check} {one.target} {one.message}".replace("  ", " "))
+        return found
+
+    @property
+    def exit_code(self) -> int:
+        """1: a host is unfit; 3: something could not be understood; 0: warnings at most."""
+        if self.unfit:
+            return 1
+        return 3 if any(one.outcome is Outcome.ERROR for one in self.results) else 0
+
+    def count(self, outcome: Outcome) -> int:
+        return sum(one.outcome is outcome for one in self.results)
+
+
+_STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
+
+
+def findings(fitness: Fitness) -> list[Finding]:
+    """What is wrong, in the words of the diagnosis: silent hosts first, then a finding for each part and check."""
+    silent = [
+        Finding(
+            state=State.FAULT,
+            component="host",
+            name=host,
+            evidence=f"no answer: {why}",
+            next_step="log in to it; leave it out with -x till then",
+        )
+        for host, why in fitness.silent.items()
+    ]
+    return silent + [
+        Finding(
+            state=_STATES[one.outcome],
+            component=fitness.rules[one.check].component,
+            name=one.name,
+            evidence=f"{one.check}: {one.message}",
+            next_step=fitness.rules[one.check].mend,
+        )
+        for one in fitness.results
+        if one.outcome in _STATES
+    ]
+
+
+def alike(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:
+    """Hosts of which the same is said, by check, target, outcome and message."""
+    found: dict[tuple[str, str, Outcome, str], list[str]] = defaultdict(list)
+    for one in results:
+        found[one.check, one.target, one.outcome, one.message].append(one.host)
+    return found

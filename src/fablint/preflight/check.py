@@ -1,0 +1,122 @@
+"""What a check is: a small class that looks at hosts and says what it saw. A new one is a class and a table row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from fablint.fitness import Outcome, Result, Rule, Severity
+from fablint.model import Component
+from fablint.preflight.host import Fleet, Host
+
+LEAST_OTHERS = 2  # that agree, and more than half of all
+Value = float | str | None
+
+_WRONG = {Severity.FAIL: Outcome.FAIL, Severity.WARN: Outcome.WARN, Severity.INFO: Outcome.PASS}
+
+
+class Check(ABC):
+    """A check. `id` begins with the family and has at most 20 letters: so much of a reason `sinfo -R` shows."""
+
+    id: ClassVar[str]
+    what: ClassVar[str]  # is looked at
+    source: ClassVar[str]  # where it is read
+    rule: ClassVar[str]  # when it holds
+    severity: ClassVar[Severity]  # of what does not hold
+    component: ClassVar[Component]  # what is at fault then
+    root: ClassVar[bool] = False  # is it seen by root only?
+    mend: ClassVar[str]  # what to do
+
+    @abstractmethod
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        """What is seen on all hosts: something of every host, and of each of its parts."""
+
+    @classmethod
+    def described(cls) -> Rule:
+        return Rule(cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.mend)
+
+    def passed(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
+        return Result(self.id, host, target, Outcome.PASS, message, value, None, unit)
+
+    def wrong(
+        self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
+    ) -> Result:
+        """It does not hold; how bad that is, is the check's severity."""
+        return Result(self.id, host, target, _WRONG[self.severity], message, value, expected, unit)
+
+    def warned(self, host: str, target: str, message: str, value: Value = None, expected: Value = None) -> Result:
+        """Less bad than the check's severity says."""
+        return Result(self.id, host, target, Outcome.WARN, message, value, expected)
+
+    def skipped(self, host: str, target: str, why: str) -> Result:
+        """It cannot be seen. Never a pass."""
+        return Result(self.id, host, target, Outcome.SKIP, why)
+
+    def unclear(self, host: str, target: str, message: str) -> Result:
+        """What was read cannot be understood."""
+        return Result(self.id, host, target, Outcome.ERROR, message)
+
+
+class HostCheck(Check):
+    """One that needs no other host."""
+
+    absent: ClassVar[str] = "there is none"  # why a host has nothing to look at
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        for host in fleet.hosts:
+            found = list(self.look(host))
+            yield from found or [self.skipped(host.name, "", self.absent)]
+
+    @abstractmethod
+    def look(self, host: Host) -> Iterable[Result]:
+        """What is seen on a host; nothing where it has no such part."""
+
+
+class UniformCheck(Check):
+    """A property that like hosts have alike: who differs from most of them is named with what they have.
+
+    Like are hosts of the same machine (`Host.kind`). Without a clear majority nothing is said.
+    """
+
+    words: ClassVar[str]  # with {} for the value: `MTU {}`
+    absent: ClassVar[str] = "cannot be seen"
+    below: ClassVar[bool] = False  # only what is less than the others' is wrong
+
+    @abstractmethod
+    def values(self, host: Host) -> Mapping[str, Any]:
+        """The value of each target; None where it cannot be seen."""
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[tuple[str, str], list[tuple[str, Any]]] = defaultdict(list)
+        for host in fleet.hosts:
+            values = self.values(host)
+            if not values:
+                yield self.skipped(host.name, "", self.absent)
+            for target, value in values.items():
+                if value is None:
+                    yield self.skipped(host.name, target, self.absent)
+                else:
+                    like[host.kind, target].append((host.name, value))
+        for (_, target), known in like.items():
+            yield from self._compared(target, known)
+
+    def _compared(self, target: str, known: Sequence[tuple[str, Any]]) -> Iterator[Result]:
+        usual, count = majority([value for _, value in known])
+        for host, value in known:
+            if usual is None:
+                yield self.skipped(host, target, f"{self.words.format(value)}; no majority to compare with")
+            elif value == usual or (self.below and value > usual):
+                yield self.passed(host, target, value=value)
+            else:
+                message = f"{self.words.format(value)}, {count} other{'s' if count > 1 else ''} {usual}"
+                yield self.wrong(host, target, message, value, usual)
+
+
+def majority(values: Sequence[Any]) -> tuple[Any, int]:
+    """The value that more than half share, of which at least two, and how many; (None, 0) where there is none."""
+    if not values:
+        return None, 0
+    usual, count = Counter(values).most_common(1)[0]
+    return (usual, count) if count >= LEAST_OTHERS and 2 * count > len(values) else (None, 0)

@@ -1,0 +1,23 @@
+"""What hosts say of themselves: taken on each of them by one program, judged by others elsewhere and later."""
+
+from __future__ import annotations
+
+from fablint.snapshot.collecting import Heard, collector, heard, load_snapshots, save_snapshots, snapshot_of
+from fablint.snapshot.fabric_nics import fabric_nics, rails
+from fablint.snapshot.nics import NicFact, nics_of
+from fablint.snapshot.snapshot import Output, Snapshot
+
+__all__ = [
+    "Heard",
+    "NicFact",
+    "Output",
+    "Snapshot",
+    "collector",
+    "fabric_nics",
+    "heard",
+    "load_snapshots",
+    "nics_of",
+    "rails",
+    "save_snapshots",
+    "snapshot_of",
+]

@@ -1,0 +1,121 @@
+"""What a host says of itself: a tree of files, counters read twice, and outputs of programs.
+
+Everything that judges a host does so from its snapshot alone, so that it can be judged elsewhere and later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Tree = Mapping[str, Any]  # a folder: name -> folder, text, or [reason why it could not be read]
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a program printed, or why there is nothing."""
+
+    text: str = ""
+    error: str = ""  # `not installed`, `no answer in time`, or its first line on stderr
+    status: int | None = None  # None: it did not run to its end
+
+    @property
+    def ran(self) -> bool:
+        return self.status is not None
+
+
+NOT_ASKED = Output(error="was not asked for at this level")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One host at one time. Paths are absolute, as on the host."""
+
+    host: str
+    time: float = 0.0  # seconds since 1970, when the counters were read first
+    window_s: float = 0.0  # till they were read again
+    level: str = "quick"
+    root: bool = False  # was it taken by root?
+    kernel: str = ""
+    files: Tree = field(default_factory=dict)
+    counters: Tree = field(default_factory=dict)
+    later: Tree = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    commands: Mapping[str, Output] = field(default_factory=dict)
+    kernel_log: Output = NOT_ASKED
+    names_of: Mapping[str, str | None] = field(default_factory=dict)  # own address -> name, None: it has none
+    addresses_of: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # name -> addresses, as this host finds them
+    shared_memory: Mapping[str, int] = field(default_factory=dict)  # bytes: `size`, `free`
+
+    def read(self, path: str) -> str | None:
+        """The text of a file, of a counter at its first reading; None where there is none."""
+        found = _at(self.files, path)
+        if found is None:
+            found = _at(self.counters, path)
+        return found if isinstance(found, str) else None
+
+    def read_later(self, path: str) -> str | None:
+        """The text of a counter at its second reading."""
+        found = _at(self.later, path)
+        return found if isinstance(found, str) else None
+
+    def why_not(self, path: str) -> str:
+        """Why a file could not be read."""
+        found = _at(self.files, path)
+        if found is None:
+            found = _at(self.counters, path)
+        return str(found[0]) if isinstance(found, list) and found else "there is no such file"
+
+    def number(self, path: str) -> int | None:
+        """A file that holds one integer, decimal or `0x...`; None where it does not."""
+        return integer(self.read(path))
+
+    def names(self, folder: str) -> Sequence[str]:
+        """What is in a folder, as far as it was read."""
+        listed = self.folders.get(folder)
+        if listed is not None:
+            return listed
+        found = _at(self.files, folder)
+        counted = _at(self.counters, folder)
+        every = {*(found if isinstance(found, dict) else ()), *(counted if isinstance(counted, dict) else ())}
+        return sorted(every)
+
+    def link(self, path: str) -> str:
+        """The last part of what a symbolic link points to; empty where there is none."""
+        return self.links.get(path, "").rstrip("/").rpartition("/")[2]
+
+    def command(self, name: str) -> Output:
+        """What a program printed, by the collector's name for it: `ip-addr`, `ethtool-i/hsn0`."""
+        return self.commands.get(name, NOT_ASKED)
+
+    def commands_like(self, name: str) -> Mapping[str, Output]:
+        """Outputs of a program that was asked for several parts, by part: `hsn0` of `ethtool-i/hsn0`."""
+        start = f"{name}/"
+        return {key.removeprefix(start): value for key, value in self.commands.items() if key.startswith(start)}
+
+
+def integer(text: str | None) -> int | None:
+    """A number as files of /sys have it."""
+    try:
+        return int(text, 0) if text else None
+    except ValueError:
+        try:
+            return int(text or "")
+        except ValueError:
+            return None
+
+
+def _at(tree: Tree, path: str) -> Any:
+    """What is at a path: a folder, a text, a list with a reason, or None."""
+    found: Any = tree
+    for name in path.strip("/").split("/"):
+        if not isinstance(found, dict):
+            return None
+        found = found.get(name)
+        if found is None:
+            return None
+    return found

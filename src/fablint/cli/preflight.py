@@ -78,9 +78,8 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     if prometheus:
         prometheus.write_text(prometheus_text(fitness), encoding="utf-8")
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
-    session.result(
-        fitness_table(fitness, width, color=in_colour()), fitness_facts(values["level"], looked, fitness.hosts)
-    )
+    table = fitness_table(fitness, width, color=in_colour())
+    session.result(table, fitness_facts(values["level"], fitness))
     return fitness.exit_code
 
 

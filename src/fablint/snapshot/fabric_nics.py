@@ -33,6 +33,6 @@ def _is_fabric(name: str, nic: NicFact | None) -> bool:
 
 def rails(nics: Sequence[NicFact]) -> list[NicFact]:
     """Those of a host's NICs that belong to the fabric."""
-    known = {nic.name: nic for nic in nics}
+    known = {nic.name: nic for nic in nics if nic.kind != "virtual"}
     wanted = fabric_nics(known, known)
     return [nic for nic in nics if nic.name in wanted]

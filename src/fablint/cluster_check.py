@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from fablint import discovery, flow
+from fablint import discovery, flow, readiness
 from fablint.checks import Checked, asked_hosts
 from fablint.crew import Crew
-from fablint.elimination import Elimination, host_of
-from fablint.errors import IncompleteError, UsageError
+from fablint.elimination import Elimination
+from fablint.errors import IncompleteError, PreflightError, UsageError
+from fablint.fitness import Fitness, Outcome, findings
 from fablint.model import Allocation, Finding, Slots, State, Topology
 from fablint.relaunch import Launches
 
@@ -32,42 +33,52 @@ class Wanted:
     ranks_per_nic: int | None = None  # in the place of `ranks_each`
     budget_s: float | None = None
     thresholds: Path | None = None
+    unfit: Literal["refuse", "exclude", "measure"] = "refuse"  # what becomes of hosts that preflight finds unfit
+
+
+class UnfitError(PreflightError):
+    """Hosts are unfit, and nobody said what shall become of them. `fitness` says why."""
+
+    def __init__(self, fitness: Fitness, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.fitness = fitness
 
 
 def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Checked:
-    """Ask every host, measure level after level, judge, report.
+    """Ask every host whether it is fit, measure level after level, judge, report.
 
-    Hosts that do not answer, or whose link is down, are left out and named.
+    Hosts that do not answer are left out and named, and so are unfit ones where that is wanted.
 
     Raises:
         UsageError: there are no hosts to measure, or what is wanted contradicts itself.
+        UnfitError: hosts are unfit, and shall neither be left out nor measured all the same.
         IncompleteError: fewer than two hosts can be measured.
     """
-    from fablint.discover import read_files, with_presumed_cables
+    from fablint.discover import discover, read_files, with_presumed_cables
 
-    begun = around.system.monotonic()
+    system, note = around.system, around.progress.note
+    begun = system.monotonic()
     if wanted.thresholds is not None:
         flow.load_thresholds(wanted.thresholds)  # now, so that nobody measures with a file that cannot be read
-    read_files(wanted.fabric.files)  # nor asks anybody with one of these
-    allocation, left_out = discovery.usable_hosts(around.system, wanted.fabric, idle_only=True)
-    around.progress.note("fablint: asking the hosts what they are and where they hang")
-    fabric = discovery.discover_hosts(around.system, allocation, wanted.fabric.files, wanted.fabric.blocks)
-    unfit = unfit_hosts(fabric)
+    texts = read_files(wanted.fabric.files)  # nor asks anybody with one of these
+    allocation, left_out = discovery.usable_hosts(system, wanted.fabric, idle_only=True)
+    note("fablint: asking the hosts whether they are fit, and where they hang")
+    looked = readiness.look_at(system, allocation)
+    fabric = discover(system, looked.heard, texts, allocation.hosts, wanted.fabric.blocks)
+    unfit = _without_unfit(looked.fitness, wanted.unfit)
     for name, finding in unfit.items():
-        around.progress.note(f"fablint: {name} is left out: {finding.component} {finding.name}: {finding.evidence}")
+        note(f"fablint: {name} is left out: {finding.component} {finding.name}: {finding.evidence}")
     known = fabric.topology
     topology = with_presumed_cables(known) if known is not None else None
     if topology is not known:
-        around.progress.note("fablint: no source tells which cables join the switches: one way between two is presumed")
+        note("fablint: no source tells which cables join the switches: one way between two is presumed")
     each = ranks_each(wanted, fabric, [host for host in allocation.hosts if host not in unfit])
     asked = _asked(wanted, topology, each)
     _say_plan(around, wanted, asked, len(each))
-    crew = Crew(around, lambda hosts: _look(around, allocation, fabric, hosts), lost=dict(unfit))
-    others = [*left_out, *(one for one in fabric.findings if one not in unfit.values())]
+    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts), lost=dict(unfit))
+    others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
     launches = Launches(around, asked, output, crew, _options(wanted))
-    return Elimination(
-        launches, wanted.suite, others, wanted.thresholds, asking_s=around.system.monotonic() - begun
-    ).check()
+    return Elimination(launches, wanted.suite, others, wanted.thresholds, asking_s=system.monotonic() - begun).check()
 
 
 def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
@@ -106,29 +117,51 @@ def _say_plan(around: flow.Surroundings, wanted: Wanted, asked: Asked, hosts: in
     )
 
 
-def unfit_hosts(fabric: Discovered) -> Mapping[str, Finding]:
-    """Hosts that cannot be measured, and why: they do not answer, or a link of theirs is down."""
+def _without_unfit(fitness: Fitness, wanted: str) -> Mapping[str, Finding]:
+    """Hosts to leave out, and why. Raises UnfitError where nobody said what shall become of unfit ones."""
+    from fablint.cluster import folded
+
+    if fitness.unfit and wanted == "refuse":
+        count = len(fitness.unfit)
+        what = f"{folded(fitness.unfit)} {'is' if count == 1 else 'are'} not fit to be measured"
+        hint = "mend what is said above; --exclude-unfit goes on without, --force measures all that answer"
+        raise UnfitError(fitness, what, hint)
+    every = _by_host(fitness)
+    return every if wanted == "exclude" else {host: every[host] for host in fitness.silent}
+
+
+def _by_host(fitness: Fitness) -> Mapping[str, Finding]:
+    """Of every unfit host the first thing that makes it so."""
     found: dict[str, Finding] = {}
-    down = {(nic.host, nic.name) for nic in fabric.nics if nic.state == "down"}
-    for finding in fabric.findings:
-        host = host_of(finding)
-        silent = finding.component == "host" and finding.evidence.startswith("no answer")
-        is_down = finding.component == "nic" and (host, finding.name.partition("/")[2]) in down
-        if finding.state is State.FAULT and (silent or is_down):
-            found.setdefault(host, finding)
+    bad = [one for one in fitness.results if one.outcome is Outcome.FAIL]
+    said = findings(replace(fitness, results=bad))
+    for host, finding in zip([*fitness.silent, *(one.host for one in bad)], said, strict=True):
+        found.setdefault(host, finding)
     return found
 
 
+def _also_found(fitness: Fitness, of_the_fabric: Collection[Finding], told: Collection[Finding]) -> list[Finding]:
+    """What is wrong besides: what makes hosts unfit, and what is contradictory or at fault in the fabric."""
+    faults = [one for one in findings(fitness) if one.state is State.FAULT]
+    silent = {one.name for one in faults if one.component == "host"}
+    others = [one for one in of_the_fabric if not (one.component == "host" and one.name in silent)]
+    return [one for one in [*faults, *others] if one not in told]
+
+
 def _look(
-    around: flow.Surroundings, allocation: Allocation, before: Discovered, hosts: Collection[str]
+    around: flow.Surroundings, allocation: Allocation, before: Fitness, hosts: Collection[str]
 ) -> Mapping[str, Finding]:
-    """Which of these hosts cannot be measured any more."""
+    """Which of these hosts cannot be measured any more: they do not answer, or a NIC of theirs has failed."""
     present = replace(allocation, hosts=tuple(host for host in allocation.hosts if host in hosts))
     if not present.hosts:
         return {}
-    found = unfit_hosts(discovery.discover_hosts(around.system, present))
-    known = unfit_hosts(before)
-    return {host: finding for host, finding in found.items() if host in hosts and host not in known}
+    found = _by_host(readiness.look_at(around.system, present, keep=False).fitness)
+    known = _by_host(before)
+    return {
+        host: finding
+        for host, finding in found.items()
+        if finding.component in ("host", "nic") and known.get(host) != finding
+    }
 
 
 def _asked(wanted: Wanted, topology: Topology | None, each: Mapping[str, int]) -> Asked:

@@ -33,10 +33,17 @@ class Looked:
     fitness: Fitness
 
 
-def look_at(system: System, allocation: Allocation, level: str = "quick", topology: Topology | None = None) -> Looked:
+def look_at(
+    system: System,
+    allocation: Allocation,
+    level: str = "quick",
+    topology: Topology | None = None,
+    *,
+    keep: bool = True,
+) -> Looked:
     """Ask every host once, and judge what they say. Hosts that do not answer cost the time of one, once."""
     heard = discovery.ask_hosts(system, allocation, level)
-    return Looked(heard, judged(system, heard, topology))
+    return Looked(heard, judged(system, heard, topology, keep=keep))
 
 
 def look_below(system: System, sysroot: Path, level: str, topology: Topology | None = None) -> Looked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -21,7 +21,7 @@ from fablint.cli.common import (
     verb,
 )
 from fablint.cli.jobs import handed_over, submit_options, wishes
-from fablint.errors import UsageError
+from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
     from fablint.checks import Checked
@@ -42,7 +42,7 @@ unequal_option = click.option("--unequal", is_flag=True, help="Bisection: leave 
 _OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
 _OF_CLUSTERS = (
     *("hosts", "exclude", "hostfile", "files", "blocks", "ppn", "ranks_per_nic"),
-    *("suite", "unequal", "submit", "thresholds"),
+    *("suite", "unequal", "submit", "thresholds", "force", "exclude_unfit"),
 )
 
 
@@ -53,6 +53,8 @@ _CLUSTER_OPTIONS = (
     click.option("--ranks-per-nic", type=click.IntRange(1), metavar="K", help="K ranks for each NIC, bound near it."),
     suite_option,
     unequal_option,
+    click.option("--exclude-unfit", is_flag=True, help="Leave out hosts that preflight finds unfit."),
+    click.option("--force", is_flag=True, help="Measure them all the same, if they answer."),
 )
 
 
@@ -76,16 +78,16 @@ def _cluster_options(function: Verb) -> Verb:
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
     """Measure, judge and report, all in one.
 
-    Of a cluster every host is asked first: where it hangs, how its NICs are set. Then it goes level after level, ranks
-    of one host, hosts of one switch, of one group, of different groups; hosts that fail a level are left out of the
-    next. A host that dies or hangs costs its own rounds. What is suspect after that is measured again, until every
-    part is decided or the time is over; what is undecided then is named.
+    Of a cluster every host is asked first whether it is fit (fablint preflight) and where it hangs; unfit hosts are not
+    measured. Then it goes level after level, ranks of one host, hosts of one switch, of one group, of different groups;
+    hosts that fail a level are left out of the next. A host that dies or hangs costs its own rounds. What is suspect
+    after that is measured again, until every part is decided or the time is over; what is undecided then is named.
 
     The hosts are those of the job (Slurm, PBS) that it runs in, or those of -w or --hostfile, reached by ssh. Outside
     of a job --submit hands it to the scheduler and waits; --dry-run shows the script.
 
     Writes a run directory (by default fablint-DATE-TIME.run) with report/index.html and report/verdict.json in it. The
-    exit code is the verdict's: 0 pass, 1 fault found, 3 incomplete or undecided.
+    exit code is the verdict's: 0 pass, 1 fault found, 3 incomplete or undecided; 4: hosts are unfit, see above.
 
     \b
     Examples:
@@ -93,21 +95,13 @@ def check(session: Session, output: Path | None, mpicxx: Path | None, **values: 
       salloc --no-kill -N 64 fablint check
       fablint check -w 'nid[001000-001063]' --suite acceptance --submit --partition hpc --time 30m
     """
-    from fablint import flow
-
     if not values["submit"]:
         _refuse_job_options(values)
     if values["ranks"] is not None:
         return _local(session, output, mpicxx, values)
     if values["submit"]:
         return _submitted(session, output, mpicxx, values)
-    from fablint.cluster_check import check_cluster
-
-    wanted = _wanted(values)
-    output = flow.free_output(session.machine(), output)
-    with session.surroundings(mpicxx) as around:
-        checked = check_cluster(around, wanted, output)
-    return told(session, checked)
+    return _cluster(session, output, mpicxx, values)
 
 
 def _refuse_job_options(values: dict[str, Any]) -> None:
@@ -146,6 +140,21 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
         return told(session, checks.check(around, asked, output))
 
 
+def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
+    """Hosts of a job, or those that were named."""
+    from fablint import flow
+    from fablint.cluster_check import UnfitError, check_cluster
+
+    wanted = _wanted(values)
+    output = flow.free_output(session.machine(), output)
+    try:
+        with session.surroundings(mpicxx) as around:
+            return told(session, check_cluster(around, wanted, output))
+    except UnfitError as error:
+        session.fitness("quick", error.fitness)
+        raise
+
+
 def _wanted(values: dict[str, Any]) -> Wanted:
     """What the options ask of a cluster."""
     from fablint.cluster_check import Wanted
@@ -154,13 +163,17 @@ def _wanted(values: dict[str, Any]) -> Wanted:
 
     if values["ppn"] and values["ranks_per_nic"]:
         raise UsageError("--ppn and --ranks-per-nic contradict each other", "give one of them")
+    if values["force"] and values["exclude_unfit"]:
+        raise UsageError("--force and --exclude-unfit contradict each other", "give one of them")
     if values["full"] and values["suite"] not in (None, "full"):
         raise UsageError(f"--full and --suite {values['suite']} contradict each other", "give one of them")
     suite = find_suite("full" if values["full"] else values["suite"] or "quick", unequal=values["unequal"])
     files = (*((str(values["topology"]),) if values["topology"] else ()), *values["files"])
     fabric = Asked(values["hosts"], values["exclude"], values["hostfile"], files, values["blocks"])
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
-    return Wanted(fabric, suite, budget_s=values["budget"], thresholds=values["thresholds"], **ranks)
+    unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
+    unfit = "exclude" if values["exclude_unfit"] else unfit
+    return Wanted(fabric, suite, budget_s=values["budget"], thresholds=values["thresholds"], unfit=unfit, **ranks)
 
 
 # ------------------------------------------------------------------------------------------------ as a job
@@ -176,6 +189,8 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
     if done is None:
         return 0
     job, state = done
+    if state.exit_code == PreflightError.exit_code:
+        raise PreflightError(f"job {job.id} measured nothing: hosts are unfit", f"see {job.log}")
     if not (output / "zarr.json").exists():
         raise UsageError(f"job {job.id} measured nothing", f"see {job.log}")
     run = flow.read(output)
@@ -217,7 +232,8 @@ def _passed_on(hosts: tuple[str, ...], values: dict[str, Any]) -> list[str]:
     words = ["-w", folded(hosts)]
     for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks"):
         words += [f"--{name.replace('_', '-')}", str(values[name])] if values[name] is not None else []
-    words += [f"--{name}" for name in ("full", "unequal") if values[name]]
+    words += [f"--{name}" for name in ("full", "unequal", "force") if values[name]]
+    words += ["--exclude-unfit"] if values["exclude_unfit"] else []
     for name in ("topology", "thresholds"):
         words += [f"--{name}", str(values[name].absolute())] if values[name] else []
     for given in values["files"]:

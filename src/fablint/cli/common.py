@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from fablint.fitness import Fitness
     from fablint.flow import Surroundings
     from fablint.model import Diagnosis, Run
     from fablint.system import System
@@ -66,12 +67,20 @@ class Session:
         """Print a verdict; returns its exit code."""
         from fablint.report import console_summary, verdict_json
 
-        width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
         if self.json:
             click.echo(verdict_json(diagnosis), nl=False)
         else:
-            click.echo(console_summary(run, diagnosis, width=width, color=in_colour()), nl=False)
+            click.echo(console_summary(run, diagnosis, width=_columns(), color=in_colour()), nl=False)
         return diagnosis.verdict.exit_code
+
+    def fitness(self, level: str, fitness: Fitness) -> int:
+        """Print what preflight found; returns its exit code."""
+        from fablint.readiness import fitness_facts
+        from fablint.report import fitness_table
+
+        table = fitness_table(fitness, _columns(), color=in_colour())
+        self.result(table, fitness_facts(level, fitness))
+        return fitness.exit_code
 
     def say(self, text: str) -> None:
         """Chatter."""
@@ -81,6 +90,11 @@ class Session:
     def warn(self, text: str) -> None:
         """Something that went wrong although there is a result."""
         click.echo(f"fablint: {text}", err=True)
+
+
+def _columns() -> int:
+    """Columns of the terminal."""
+    return min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
 
 
 def in_colour() -> bool:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.common import Session, in_colour, verb
+from fablint.cli.common import Session, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
     from fablint.readiness import Looked
 
 LEVELS = ("quick", "full")
-_WIDTH, _WIDEST = 80, 120
 
 _FILE = click.Path(path_type=Path)
 OPTIONS = (
@@ -65,8 +63,7 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
       fablint preflight -w nid001013 --save nid001013.json.gz
       fablint preflight --snapshot nid001013.json.gz
     """
-    from fablint.readiness import fitness_facts
-    from fablint.report import fitness_table, junit_text, prometheus_text
+    from fablint.report import junit_text, prometheus_text
     from fablint.snapshot import save_snapshots
 
     looked = _looked(session, values)
@@ -77,10 +74,7 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
         junit.write_text(junit_text(fitness), encoding="utf-8")
     if prometheus:
         prometheus.write_text(prometheus_text(fitness), encoding="utf-8")
-    width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
-    table = fitness_table(fitness, width, color=in_colour())
-    session.result(table, fitness_facts(values["level"], fitness))
-    return fitness.exit_code
+    return session.fitness(values["level"], fitness)
 
 
 def _looked(session: Session, values: dict[str, Any]) -> Looked:

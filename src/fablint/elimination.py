@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fablint import flow
 from fablint.checks import Checked, with_undecided
 from fablint.errors import UsageError
-from fablint.model import Diagnosis, Finding, Run, State
+from fablint.model import OF_HOSTS, Diagnosis, Finding, Run, State, host_of
 from fablint.relaunch import Launches
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fablint.plan.suites import Suite
 
 _WAYS_SHOWN = 4
-_OF_HOSTS = ("host", "nic", "cable", "config")  # components that a finding about a single host names
 
 
 @dataclass
@@ -88,8 +87,15 @@ class Elimination:
         self.launches.launches = inner.launches
         self.measuring_s += _measuring_s(run)
         found = flow.diagnose(run, None).verdict.findings
-        self.inside = [_inside(one) for one in found if one.state is State.FAULT and one.component in _OF_HOSTS]
-        self._eliminate(level, self.inside)
+        self.inside = [_inside(one) for one in found if one.state is State.FAULT and one.component in OF_HOSTS]
+        self._eliminate(level, [*self.inside, *self._below_within(run)])
+
+    def _below_within(self, run: Run) -> list[Finding]:
+        """Hosts whose own ranks miss what the site promises of them: one figure of a host accuses, but is no proof."""
+        if self.thresholds is None:
+            return []
+        comparison = flow.compare_within(run, flow.load_thresholds(self.thresholds))
+        return [one for one in comparison.findings if one.component == "host"]
 
     def _between_hosts(self, level: Level, run: Run | None) -> Run:
         if run is None:
@@ -102,7 +108,8 @@ class Elimination:
                 return run
             run, _ = self.launches.add(stage, run)
         besides = self._besides()
-        self._eliminate(level, [one for one in self.judge(run).verdict.findings if one not in besides])
+        found = [one for one in self.judge(run).verdict.findings if one not in besides]
+        self._eliminate(level, [one for one in found if one.state is State.FAULT])
         return run
 
     def _possible_stage(self, level: Level, run: Run) -> Stage | None:
@@ -134,7 +141,7 @@ class Elimination:
         hosts = set(self.launches.asked.rank_hosts)
         for finding in findings:
             host = self.launches.planned(host_of(finding))
-            if finding.state is State.FAULT and host in hosts and host not in self._left_out:
+            if host in hosts and host not in self._left_out:
                 self.failed[host] = level.name
                 self.around.progress.note(f"fablint: {host} fails {level.name} and is left out of what follows")
 
@@ -187,13 +194,6 @@ def _without_open_ways(diagnosis: Diagnosis) -> Diagnosis:
     if verdict.exit_code == 0:
         update |= {"verdict": "incomplete", "exit_code": 3}
     return replace(diagnosis, verdict=verdict.model_copy(update=update))
-
-
-def host_of(finding: Finding) -> str:
-    """The host that a finding is about, empty where it is about several or none: a cable's first end is its host."""
-    if finding.component not in _OF_HOSTS:
-        return ""
-    return finding.name.split("=")[0].split(":")[0].split("/")[0].split(" ")[0]
 
 
 def same_hosts(asked: Asked, inner: Asked) -> Asked:

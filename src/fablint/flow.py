@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fablint.plan import Benchmark, BenchRequest
     from fablint.plan.options import RowRequest
     from fablint.report import Table
-    from fablint.thresholds import Threshold
+    from fablint.thresholds import Comparison, Threshold
 
 
 @dataclass(frozen=True)
@@ -281,17 +281,23 @@ def diagnose(
 
 def _compared(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:
     """The diagnosis with the thresholds of the site: those within hosts hold for the run that was measured there."""
-    from fablint.analyse import diagnose as judge
     from fablint.analyse.thresholds import compare, with_comparison
     from fablint.store import read_run
 
     inner = own_file(run, f"{LAUNCHES}/{INTRA_NODE}.run")
     if inner is not None and (inner / "zarr.json").exists():
-        inside = [one for one in thresholds if one.scope is Scope.INTRA_NODE]
-        thresholds = [one for one in thresholds if one not in inside]
-        within = read_run(inner)
-        diagnosis = with_comparison(diagnosis, compare(within, inside, judge(within)))
+        within = compare_within(read_run(inner), thresholds)
+        thresholds = [one for one in thresholds if one.scope is not Scope.INTRA_NODE]
+        diagnosis = with_comparison(diagnosis, within)
     return with_comparison(diagnosis, compare(run, thresholds, diagnosis))
+
+
+def compare_within(run: Run, thresholds: Sequence[Threshold]) -> Comparison:
+    """A run of ranks of the same host beside the thresholds for these."""
+    from fablint.analyse import diagnose as judge
+    from fablint.analyse.thresholds import compare
+
+    return compare(run, [one for one in thresholds if one.scope is Scope.INTRA_NODE], judge(run))
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:

@@ -156,6 +156,18 @@ def test_thresholds_hold_inside_hosts_as_well(cluster: FakeCluster, check: CHECK
     assert checked.diagnosis.verdict.verdict == "fault"
 
 
+@pytest.mark.parametrize(("upper", "failed"), [("1 %", {"h05": "intra-node"}), ("10 %", {})])
+def test_a_host_below_its_own_threshold_is_in_no_later_level(
+    cluster: FakeCluster, check: CHECK, tmp_path: Path, upper: str, failed: dict[str, str]
+) -> None:
+    """It is 4 % slower inside: too little for the diagnosis to name it."""
+    cluster.slow_inside = {"h05": 1.04}
+    site = tmp_path / "site.toml"
+    site.write_text(SITE.replace("edge", "intra-node").replace("9 us", "2 us") + f'upper = "{upper}"\n')
+    _, elimination = check(thresholds=site)
+    assert elimination.failed == failed
+
+
 # ------------------------------------------------------------------------------------------------ who fails
 
 

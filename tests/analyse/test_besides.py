@@ -54,6 +54,15 @@ def test_the_worse_of_the_two_is_the_verdict(word: VerdictWord, states: list[Sta
     assert (found.verdict, found.exit_code) == (expected, CODES[expected])
 
 
+def test_who_hung_with_a_sick_host_is_its_victim() -> None:
+    victim = finding(State.SUSPECT, "h05").model_copy(update={"alternatives": ("host h06", "the path between them")})
+    before = diagnosis("incomplete", victim)
+    culprit = finding(State.FAULT, "h06")
+    assert with_besides(before, [culprit]).verdict.findings == (culprit,)
+    nobody = finding(State.FAULT, "h07")
+    assert with_besides(before, [nobody]).verdict.findings == (nobody, victim)
+
+
 def test_of_a_host_that_was_lost_what_is_known_takes_the_place_of_the_suspicion() -> None:
     other = finding(State.SUSPECT, "h06", evidence="rank 6 lost")
     cable = finding(State.SUSPECT, "h05", "cable")

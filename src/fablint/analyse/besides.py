@@ -11,13 +11,20 @@ from fablint.model import Diagnosis, Finding, State
 def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Diagnosis:
     """The diagnosis that says these as well, and whose verdict counts them.
 
-    Of a host that was lost the measurement only knows that it was: what is known besides takes its place.
+    Of a host that was lost the measurement only knows that it was: what is known besides takes its place. Who hung
+    with a host that is sick is its victim, and not told.
     """
     if not findings:
         return diagnosis
     verdict = diagnosis.verdict
     told = {(finding.component, finding.name) for finding in findings}
-    kept = [one for one in verdict.findings if one.state is not State.SUSPECT or (one.component, one.name) not in told]
+    sick = {f"host {one.name}" for one in findings if one.state is State.FAULT and one.component == "host"}
+    kept = [
+        one
+        for one in verdict.findings
+        if one.state is not State.SUSPECT
+        or ((one.component, one.name) not in told and not (one.component == "host" and sick & {*one.alternatives}))
+    ]
     order = {state: position for position, state in enumerate(State)}
     found = sorted([*findings, *kept], key=lambda one: order[one.state])
     word, code = verdict.verdict, verdict.exit_code

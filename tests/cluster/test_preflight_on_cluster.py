@@ -1,0 +1,205 @@
+"""`fablint preflight` of a virtual cluster: what is set wrong is named on the right host; a clean cluster is silent."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vcluster import Cluster, cluster
+
+pytestmark = pytest.mark.slow
+
+FABLINT = (sys.executable, "-m", "fablint.cli")
+HOSTS = "nid[001000-001007]"
+SICK = "nid001003"
+NEIGH = "/proc/sys/net/ipv4/neigh/default"
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Cluster]:
+    with cluster("pre", groups=2, switches=2, hosts=2, slurm=False) as made:
+        yield made
+
+
+@pytest.fixture
+def sick(bed: Cluster) -> Iterator[Cluster]:
+    """The cluster, healed afterwards."""
+    yield bed
+    bed.heal()
+
+
+@pytest.fixture
+def topology(bed: Cluster, tmp_path: Path) -> Path:
+    """What hangs where, as `fablint discover` finds it while all is well."""
+    output = tmp_path / "site.yaml"
+    done = bed.run([*FABLINT, "-q", "discover", "-w", HOSTS, "-o", output], timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return output
+
+
+def preflight(bed: Cluster, *words: str | Path, status: int) -> dict[str, Any]:
+    """The verb's JSON."""
+    done = bed.run([*FABLINT, "-q", "--json", "preflight", "-w", HOSTS, *words], timeout=120)
+    assert done.returncode == status, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def accused(found: dict[str, Any], *outcomes: str) -> set[tuple[str, str, str]]:
+    """Check, host and target."""
+    wanted = outcomes or ("FAIL",)
+    return {(one["check"], one["host"], one["target"]) for one in found["results"] if one["outcome"] in wanted}
+
+
+def test_a_clean_cluster_is_silent(bed: Cluster, topology: Path) -> None:
+    found = preflight(bed, "--topology", topology, status=0)
+    assert found["hosts"] == [f"nid{number:06}" for number in range(1000, 1008)]
+    assert accused(found, "FAIL", "WARN", "ERROR") == set()
+    passed = accused(found, "PASS")
+    for check in ("net.link.mtu", "net.link.up", "lldp.neighbor", "lldp.placement", "net.ping", "net.ip.duplicate"):
+        assert {host for name, host, _ in passed if name == check} == set(found["hosts"]), check
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        (("mtu", SICK, "--mtu", "1500", "--dir", "tx"), "net.link.mtu"),
+        (("mtu", SICK, "--mtu", "1500", "--dir", "rx"), "net.ping.mtu"),
+        (("down", SICK), "net.link.up"),
+        (("wrong-route", SICK), "net.route.rails"),
+    ],
+)
+def test_a_fault_is_named_on_its_host(sick: Cluster, fault: tuple[str, ...], check: str) -> None:
+    sick.fault(*fault)
+    found = preflight(sick, status=1)
+    assert (check, SICK, "hsn0") in accused(found)
+    assert set(found["unfit"]) == {SICK}
+
+
+def test_both_owners_of_an_address_are_named(sick: Cluster) -> None:
+    sick.fault("dup-ip", SICK, "--of", "nid001006")
+    found = preflight(sick, status=1)
+    assert {host for _, host, _ in accused(found)} == {SICK, "nid001006"}
+    assert {("net.ip.duplicate", SICK, "hsn0"), ("net.ip.duplicate", "nid001006", "hsn0")} <= accused(found)
+
+
+def test_a_link_that_flaps_is_told_by_its_counter(sick: Cluster) -> None:
+    preflight(sick, status=0)  # the reading to compare with
+    sick.fault("flap", SICK, "--period", "0.6s", "--duty", "0.3")
+    time.sleep(5)
+    sick.heal()
+    time.sleep(1.5)  # the kernel tells carrier late
+    found = preflight(sick, status=1)
+    assert ("net.link.flaps", SICK, "hsn0") in accused(found)
+    assert set(found["unfit"]) == {SICK}
+
+
+def test_a_neighbour_that_is_not_heard_is_missed(sick: Cluster) -> None:
+    switch, port = where(sick, SICK)
+    silent = ["lldpcli", "configure", "ports", port, "lldp", "status"]
+    assert sick.run([*silent, "disabled"], node=switch).returncode == 0
+    try:
+        wait_for_neighbours(sick, SICK, 0)
+        found = preflight(sick, status=1)
+        assert accused(found) == {("lldp.neighbor", SICK, "hsn0")}
+    finally:
+        sick.run([*silent, "rx-and-tx"], node=switch)
+        wait_for_neighbours(sick, SICK, 1)
+
+
+def test_a_host_that_was_plugged_in_elsewhere_is_told_by_the_site_s_topology(sick: Cluster, topology: Path) -> None:
+    here, port = where(sick, SICK)
+    there = next(switch for switch in sorted(switches(sick)) if switch != here)
+    move(sick, port, here, there, "h7")
+    try:
+        wait_for_neighbours(sick, SICK, 1, there)
+        found = preflight(sick, "--topology", topology, status=1)
+        assert ("lldp.placement", SICK, "hsn0") in accused(found)
+        (told,) = [one for one in found["results"] if (one["check"], one["outcome"]) == ("lldp.placement", "FAIL")]
+        assert here in told["message"]
+        assert there in told["message"]
+    finally:
+        move(sick, "h7", there, here, port)
+        wait_for_neighbours(sick, SICK, 1, here)
+
+
+def test_a_small_arp_table_is_told(sick: Cluster, tmp_path: Path) -> None:
+    """Namespaces have no table of their own: files stand in for the kernel's, on every host."""
+    for host in [f"nid{number:06}" for number in range(1000, 1008)]:
+        folder = tmp_path / host
+        folder.mkdir()
+        for name, most in (("gc_thresh1", 4096), ("gc_thresh2", 8192), ("gc_thresh3", 16384)):
+            (folder / name).write_text(f"{4 if host == SICK else most}\n")
+        assert sick.run(["mount", "--bind", folder, NEIGH], node=host).returncode == 0
+    try:
+        found = preflight(sick, status=1)
+        assert {host for check, host, _ in accused(found) if check.startswith("net.arp")} == {SICK}
+        assert set(found["unfit"]) == {SICK}
+    finally:
+        for host in [f"nid{number:06}" for number in range(1000, 1008)]:
+            sick.run(["umount", NEIGH], node=host)
+
+
+def test_an_address_without_a_name_is_told(sick: Cluster) -> None:
+    before = sick.run(["cat", "/etc/hosts"], node=SICK).stdout
+    without = "".join(line for line in before.splitlines(True) if f"{SICK}-hsn0" not in line)
+    assert without != before
+    sick.run(["tee", "/etc/hosts"], node=SICK, text=without)
+    try:
+        found = preflight(sick, status=0)  # nothing is lost by it
+        assert {host for check, host, _ in accused(found, "WARN") if check.startswith("net.dns")} == {SICK}
+    finally:
+        sick.run(["tee", "/etc/hosts"], node=SICK, text=before)
+
+
+# ------------------------------------------------------------------------------------------------ the bed
+
+
+def where(bed: Cluster, host: str) -> tuple[str, str]:
+    """The switch of a host, and the port there."""
+    one = bed.topology()["hosts"][host]
+    return one["switch"], one["port"]
+
+
+def switches(bed: Cluster) -> list[str]:
+    return [name for name in bed.topology()["switches"] if not name.startswith("sw-")]
+
+
+def wait_for_neighbours(bed: Cluster, host: str, count: int, name: str = "") -> None:
+    """Till lldpd of a host hears so many neighbours on its fabric NIC, of that name."""
+    deadline = time.monotonic() + 30
+    while True:
+        said = bed.run(["lldpcli", "-f", "json0", "show", "neighbors", "ports", "hsn0"], node=host).stdout
+        if said.count('"chassis"') == count and name in said:
+            return
+        assert time.monotonic() < deadline, said
+        time.sleep(0.5)
+
+
+def move(bed: Cluster, port: str, here: str, there: str, name: str) -> None:
+    """Unplug a cable from a port of one switch and plug it into another, where the port is called `name`."""
+    pid = sleeper(bed, there)
+    for node, words in (
+        (here, ["link", "set", port, "netns", pid, "name", name]),
+        (there, ["link", "set", name, "master", "br0", "up"]),
+    ):
+        done = bed.run(["ip", *words], node=node)
+        assert done.returncode == 0, done.stderr
+
+
+def sleeper(bed: Cluster, node: str) -> str:
+    """The process that holds a node's namespaces."""
+    space = bed.run(["readlink", "/proc/self/ns/net"], node=node).stdout.strip()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if str((process / "ns" / "net").readlink()) == space and (process / "cmdline").read_bytes()[:5] == b"sleep":
+                return process.name
+        except OSError:
+            continue
+    raise AssertionError(node)

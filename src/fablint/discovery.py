@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import Allocation, Finding, State
+from fablint.names import fold
 from fablint.system import System
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def usable_hosts(system: System, asked: Asked, *, idle_only: bool = False) -> tu
     hosts, exclude = (parse_hosts(text) if text else None for text in (asked.hosts, asked.exclude))
     allocation = cluster.find_hosts(system, hosts, exclude, asked.hostfile)
     if idle_only and not allocation.job and (strangers := cluster.unresolvable(system, allocation.hosts)):
-        raise UsageError(f"{cluster.folded(strangers)}: no such host", "give names that resolve, or leave them out")
+        raise UsageError(f"{fold(strangers)}: no such host", "give names that resolve, or leave them out")
     useless = (*_OUT, "busy") if idle_only and not allocation.job else _OUT
     out = {one.host: one for one in cluster.host_states(system, allocation.hosts) if one.state in useless}
     findings = [

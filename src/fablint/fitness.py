@@ -86,10 +86,8 @@ class Fitness:
             return 1
         return 3 if any(one.outcome is Outcome.ERROR for one in self.results) else 0
 
-    def count(self, outcome: Outcome) -> int:
-        return sum(one.outcome is outcome for one in self.results)
 
-
+NOT_ANSWERED = "log in to it; leave it out with -x till then"  # what to do
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 
 
@@ -101,7 +99,7 @@ def findings(fitness: Fitness) -> list[Finding]:
             component="host",
             name=host,
             evidence=f"no answer: {why}",
-            next_step="log in to it; leave it out with -x till then",
+            next_step=NOT_ANSWERED,
         )
         for host, why in fitness.silent.items()
     ]

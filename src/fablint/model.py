@@ -401,6 +401,16 @@ class Finding(BaseModel):
     next_step: str = ""
 
 
+OF_HOSTS = ("host", "nic", "cable", "config")  # components that a finding about a single host names
+
+
+def host_of(finding: Finding) -> str:
+    """The host that a finding is about, empty where it is about several or none: a cable's first end is its host."""
+    if finding.component not in OF_HOSTS:
+        return ""
+    return finding.name.split("=")[0].split(":")[0].split("/")[0].split(" ")[0]
+
+
 class Coverage(BaseModel):
     """How much of the planned work was done."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
 MOST_LETTERS = 80  # of a name: what is longer is no name
 MOST_HOSTS = 200_000  # that one folded list of a source may stand for
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")
@@ -33,6 +31,8 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 def fold(names: Iterable[str]) -> str:
     """`nid[001000-001003]`."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
     ordered = sorted(set(names), key=natural)
     try:
         return str(NodeSet.fromlist(ordered, resolver=RESOLVER_NOGROUP))
@@ -42,6 +42,8 @@ def fold(names: Iterable[str]) -> str:
 
 def unfold(text: str) -> tuple[str, ...]:
     """Single names of `nid[1-4],login1`; none where it is no list of names."""
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
     if text in ("", "(null)") or _too_many(text):
         return ()
     try:

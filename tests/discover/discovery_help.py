@@ -11,7 +11,9 @@ from fablint.discover.discovering import Discovered, discover, read_files
 from fablint.discover.facts import Facts
 from fablint.discover.sources import Saved, read_saved
 from fablint.model import Answer
+from fablint.snapshot import heard
 from fablint.system import System
+from snapshot_trees import nested, printed
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "discover"
 
@@ -35,7 +37,7 @@ def facts(name: str, device: str = "") -> Facts:
 def discovered(*files: str, answers: Sequence[Answer] = (), hosts: Sequence[str] = (), **more: Any) -> Discovered:
     """Samples (`NAME`, `DEVICE=NAME`) and answers, merged."""
     named = [f"{device}{mark}{SAMPLES / name}" for device, mark, name in (_split(file) for file in files)]
-    return discover(BareFakeSystem(), answers, read_files(named), hosts, **more)
+    return discover(BareFakeSystem(), heard(answers), read_files(named), hosts, **more)
 
 
 def _split(file: str) -> tuple[str, str, str]:
@@ -43,18 +45,18 @@ def _split(file: str) -> tuple[str, str, str]:
     return device, mark, name
 
 
-def probed(host: str, lldp: str = "", **document: Any) -> Answer:
-    """A host's answer as the probe prints it: `nics`, `infiniband`, `cxi`; `lldp` is lldpcli's output."""
-    said = {"output": lldp} if lldp else {"error": "not installed"}
-    text = json.dumps({"fablint_probe": 1, "host": host, "lldp": {"lldpcli": said}, **document})
-    lines = [f"fablint:{text[start : start + 400]}.\n" for start in range(0, len(text), 400)]
-    return Answer(host, "Welcome to this cluster.\n" + "".join(lines))
+def says(host: str, lldp: str = "", nics: Sequence[dict[str, str]] = (), **more: Any) -> Answer:
+    """A host's answer as it prints its snapshot; `lldp` is lldpcli's output, `more` replaces parts of the snapshot."""
+    said = {"output": lldp, "status": 0} if lldp else {"error": "not installed"}
+    files = {path: text for nic in nics for path, text in nic.items()}
+    document = {"fablint_snapshot": 1, "files": nested(files), "commands": {"lldpcli": said}, **more}
+    return Answer(host, printed(document))
 
 
-def nic(name: str = "hsn0", **fact: Any) -> dict[str, Any]:
-    """A NIC as the probe prints it."""
-    usual = {"mac": "02:11:22:33:44:55", "mtu": 9000, "speed": 200000, "operstate": "up", "carrier": "1", "type": "1"}
-    return {"name": name, **usual, "addresses": [], **fact}
+def nic(name: str = "hsn0", **values: str) -> dict[str, str]:
+    """Files of a NIC."""
+    usual = {"address": "02:11:22:33:44:55", "mtu": "9000", "speed": "200000", "operstate": "up", "carrier": "1"}
+    return {f"/sys/class/net/{name}/{key}": value for key, value in {**usual, "type": "1", **values}.items()}
 
 
 def lldp(*heard: tuple[str, str, str], mac: str = "") -> str:

@@ -74,17 +74,6 @@ def test_switches_tell_the_cables(bed: Cluster, tmp_path: Path) -> None:
     assert {frozenset({cable.a, cable.b}) for cable in load_topology(out).cables} == between
 
 
-def test_an_odd_mtu_and_a_dead_cable_are_named(bed: Cluster) -> None:
-    bed.fault("mtu", "nid001003", "--mtu", "1500", "--dir", "tx")
-    bed.fault("down", "nid001005")
-    try:
-        found = discover(bed, "-w", HOSTS, status=1)
-    finally:
-        bed.heal()
-    assert ("FAULT", "config", "nid001003/hsn0") in findings(found)
-    assert ("FAULT", "nic", "nid001005/hsn0") in findings(found)
-
-
 def test_a_silent_host_is_reported_and_the_rest_discovered(bed: Cluster) -> None:
     found = discover(bed, "-w", "nid[001000-001003],nid009999", status=1)
     assert ("FAULT", "host", "nid009999") in findings(found)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from discovery_help import discovered, facts, lldp, probed
+from discovery_help import discovered, facts, lldp, says
 
 from fablint.discover import export, kind_of, load_topology, print_tree, write_host_files
 from fablint.discover.sources import Saved, read_saved
@@ -110,15 +110,15 @@ def test_the_tree_folds_hosts_and_ends_with_findings() -> None:
 
 def test_the_tree_keeps_to_80_columns() -> None:
     lines = [lldp(("hsn0", f"x{1000 + n}c0r0b0", f"p{n}")) for n in range(200)]
-    found = discovered(answers=[probed(f"login-with-a-long-name-{n * 3}", text) for n, text in enumerate(lines)])
+    found = discovered(answers=[says(f"login-with-a-long-name-{n * 3}", text) for n, text in enumerate(lines)])
     assert max(map(len, print_tree(found).splitlines())) <= 80
-    one = discovered(answers=[probed(f"n{n * n}", lldp(("hsn0", "s0", f"p{n}"))) for n in range(400)])
+    one = discovered(answers=[says(f"n{n * n}", lldp(("hsn0", "s0", f"p{n}"))) for n in range(400)])
     assert max(map(len, print_tree(one).splitlines())) <= 80
 
 
 def test_alike_findings_are_one_line() -> None:
     found = discovered(
-        answers=[probed("n0", lldp(("hsn0", "s0", "p0")))] + [probed(f"n{n}") for n in range(1, 5)],
+        answers=[says("n0", lldp(("hsn0", "s0", "p0")))] + [says(f"n{n}") for n in range(1, 5)],
         hosts=[f"n{n}" for n in range(5)],
     )
     assert print_tree(found).count("SUSPECT") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from discovery_help import BareFakeSystem, discovered, facts, lldp, nic, probed, sample
+from discovery_help import BareFakeSystem, discovered, facts, lldp, nic, sample, says
 
 from fablint.discover import discover, read_files, write_topology
 from fablint.discover.agreement import Claim, settle
@@ -13,7 +13,7 @@ from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told,
 from fablint.discover.merge import merge
 from fablint.discover.topology_file import read_topology
 from fablint.model import Cable, Finding, State
-from fablint.snapshot import NicFact
+from fablint.snapshot import NicFact, heard as snapshots
 from fablint.snapshot.fabric_nics import fabric_nics
 
 TREE = "scontrol-show-topology-tree.txt"
@@ -126,10 +126,10 @@ def test_a_file_is_believed_before_the_cables(tmp_path: Path) -> None:
     path = tmp_path / "site.json"
     path.write_text('{"format": 1, "switches": {"a": {}, "b": {}}, "hosts": {"n[1-2]": "a"}, "links": [["a", "b"]]}')
     answers = [
-        probed("n1", lldp(("hsn0", "b", "p1")), nics=[nic()]),
-        probed("n2", lldp(("hsn0", "a", "p1")), nics=[nic()]),
+        says("n1", lldp(("hsn0", "b", "p1")), nics=[nic()]),
+        says("n2", lldp(("hsn0", "a", "p1")), nics=[nic()]),
     ]
-    found = discover(BareFakeSystem(), answers, read_files([str(path)]), ["n1", "n2"])
+    found = discover(BareFakeSystem(), snapshots(answers), read_files([str(path)]), ["n1", "n2"])
     assert found.topology is not None
     assert found.topology.host_switch == {"n1": "a", "n2": "a"}
     assert [finding.name for finding in found.findings] == ["n1/hsn0"]
@@ -164,8 +164,7 @@ def test_without_names_the_fastest_are_the_fabric() -> None:
 
 def test_rails_hang_on_switches_of_their_own() -> None:
     answers = [
-        probed(f"n{n}", lldp(("hsn0", "s0", f"p{n}"), ("hsn1", "s1", f"p{n}"), ("mgmt0", "m0", f"{n}")), nics=[])
-        for n in range(3)
+        says(f"n{n}", lldp(("hsn0", "s0", f"p{n}"), ("hsn1", "s1", f"p{n}"), ("mgmt0", "m0", f"{n}"))) for n in range(3)
     ]
     found = discovered(answers=answers, hosts=["n0", "n1", "n2"])
     assert found.topology is not None

@@ -14,6 +14,8 @@ from fablint.discover.answers import read_answers
 from fablint.discover.sources import SOURCES, Saved
 from fablint.errors import UsageError
 from fablint.model import Answer
+from fablint.snapshot import heard
+from snapshot_trees import printed
 
 TEXTS = [
     path.read_bytes()
@@ -82,9 +84,11 @@ def test_what_was_understood_can_be_printed_and_written(texts: list[str]) -> Non
 
 @settings(max_examples=100, deadline=None)
 @given(JSON, JSON, JSON)
-def test_no_answer_breaks(nics: object, lldp: object, other: object) -> None:
-    document = {"fablint_probe": 1, "nics": nics, "lldp": lldp, "infiniband": other, "cxi": other}
-    read_answers([Answer("n1", f"fablint:{json.dumps(document)}."), Answer("n2", json.dumps(document))])
+def test_no_answer_breaks(net: object, lldp: object, other: object) -> None:
+    said = {"output": json.dumps({"lldp": lldp}), "status": 0}
+    files = {"sys": {"class": {"net": net, "infiniband": other, "cxi": other}}}
+    document = {"fablint_snapshot": 1, "files": files, "commands": {"lldpcli": said, "lldptool/hsn0": other}}
+    read_answers(heard([Answer("n1", printed(document)), Answer("n2", json.dumps(document))]))
 
 
 @pytest.mark.parametrize("text", ["[" * 100000, '{"lldp":' * 100000, "{" * 100000, "\x00" * 1000, "+-\n|" * 10000])

@@ -87,14 +87,6 @@ def test_several_neighbours_on_one_port_are_a_finding_and_no_attachment() -> Non
     assert "hears 2 devices on one port (nid[000001-000002])" in told.findings[0].evidence
 
 
-def test_the_tlv_of_a_slingshot_switch_says_how_the_nic_should_be_set() -> None:
-    for name, address in (("lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json", "10.253.0.21/16"),):
-        (first, _) = facts(name, "nid000001").expected
-        assert (first.nic, first.address, first.mtu) == ("hsn0", address, 9000)
-    (only,) = facts("lldptool-tn-hsn0.txt", "nid000001/hsn0").expected
-    assert (only.host, only.nic, only.address, only.mtu) == ("nid000001", "hsn0", "10.253.0.34/16", 9000)
-
-
 def test_lldptool_tells_switch_port_and_address() -> None:
     neighbour = read_neighbour("hsn0", sample("lldptool-tn-from-lldpd-switch.txt"))
     assert neighbour is not None

@@ -11,6 +11,7 @@ from fablint.fitness import Outcome, Result
 from fablint.preflight.check import Check
 from fablint.preflight.host import Fleet, Host
 from fablint.snapshot.snapshot import Output, Snapshot
+from snapshot_trees import nested
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SAMPLES = FIXTURES / "preflight"
@@ -36,8 +37,8 @@ def host(
 
     `later` are counters as they are read the second time; those not in it have not changed. `commands` are outputs.
     """
-    first = _nested(files or {})
-    second = _nested({**(files or {}), **(later or {})})
+    first = nested(files or {})
+    second = nested({**(files or {}), **(later or {})})
     said = {key: Output(one, status=0) if isinstance(one, str) else one for key, one in (commands or {}).items()}
     taken = {"time": NOW, "files": first, "counters": first, "later": second, "commands": said, **more}
     return Host(Snapshot(name, window_s=window_s, **taken))
@@ -83,17 +84,6 @@ def wrong(results: Sequence[Result]) -> list[tuple[str, str, Outcome, str]]:
 
 def outcomes(results: Sequence[Result]) -> list[Outcome]:
     return [one.outcome for one in results]
-
-
-def _nested(files: Mapping[str, str]) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for path, text in files.items():
-        *folders, name = path.strip("/").split("/")
-        at = tree
-        for folder in folders:
-            at = at.setdefault(folder, {})
-        at[name] = text.rstrip("\n")
-    return tree
 
 
 def _resolved(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from preflight_help import host, nic, of, outcomes, wrong
 
 from fablint.fitness import Outcome
-from fablint.preflight.checks.links import LinkMtu
+from fablint.preflight.checks.links import LinkDuplex, LinkMtu, LinkSpeed, LinkUp, RailsCount
 
 
 def test_an_odd_mtu_is_named_with_what_the_others_have() -> None:
@@ -16,3 +16,70 @@ def test_an_odd_mtu_is_named_with_what_the_others_have() -> None:
 def test_without_a_majority_nothing_is_said() -> None:
     results = of(LinkMtu, host("n1", nic(mtu="1500")), host("n2", nic(mtu="9000")))
     assert outcomes(results) == [Outcome.SKIP, Outcome.SKIP]
+
+
+def test_a_link_that_is_down_on_one_host_alone() -> None:
+    hosts = [host(f"n{index}", nic(operstate="down" if index == 3 else "up")) for index in range(16)]
+    assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "link down, 15 others up")]
+
+
+def test_a_link_that_nobody_set_up_where_others_have() -> None:
+    down = nic(operstate="down", carrier="0", flags="0x1002")
+    hosts = [host(f"n{index}", down if index == 3 else nic()) for index in range(4)]
+    assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "not set up, 3 others up")]
+
+
+def test_a_second_port_that_no_host_uses_is_no_fault() -> None:
+    for flags in ("0x1002", "0x1003"):
+        unused = nic("hsn1", operstate="down", carrier="0", flags=flags)
+        results = of(LinkUp, *(host(f"n{index}", {**nic(), **unused}) for index in range(4)))
+        assert outcomes(results) == [Outcome.PASS, Outcome.SKIP] * 4
+
+
+def test_a_fabric_that_is_dead_everywhere() -> None:
+    hosts = [host(f"n{index}", nic("eth0", operstate="down", carrier="0")) for index in range(4)]
+    assert outcomes(of(LinkUp, *hosts)) == [Outcome.FAIL] * 4
+
+
+def test_a_lone_host() -> None:
+    def alone(files: dict[str, str]) -> list[Outcome]:
+        return outcomes(of(LinkUp, host("n1", files)))
+
+    assert alone(nic(operstate="down", carrier="0")) == [Outcome.FAIL]
+    assert alone(nic(operstate="down", carrier="0", flags="0x1002")) == [Outcome.SKIP]
+    laptop = {**nic("eth0", operstate="down", carrier="0"), **nic("wlan0")}
+    assert alone(laptop) == [Outcome.SKIP, Outcome.PASS]
+    assert alone(nic(operstate="unknown", carrier="")) == [Outcome.SKIP]
+    assert alone({}) == [Outcome.SKIP]
+
+
+def test_a_slower_link_is_named_and_a_faster_one_is_not() -> None:
+    speeds = {2: "100000", 3: "400000", 4: "-1"}
+    hosts = [host(f"n{index}", nic(speed=speeds.get(index, "200000"))) for index in range(8)]
+    assert wrong(of(LinkSpeed, *hosts)) == [("n2", "hsn0", Outcome.FAIL, "100000 Mbit/s, 5 others 200000")]
+
+
+def test_half_duplex() -> None:
+    assert wrong(of(LinkDuplex, host("n1", nic(duplex="half")), host("n2", nic()))) == [
+        ("n1", "hsn0", Outcome.WARN, "half duplex")
+    ]
+    assert outcomes(of(LinkDuplex, host("n1", nic(duplex="unknown")))) == [Outcome.SKIP]
+
+
+def test_a_missing_nic_is_named() -> None:
+    two = {**nic("hsn0"), **nic("hsn1")}
+    hosts = [host(f"n{index}", nic("hsn0") if index == 3 else two) for index in range(8)]
+    assert wrong(of(RailsCount, *hosts)) == [("n3", "hsn1", Outcome.FAIL, "there is no hsn1, 7 others have it")]
+
+
+def test_nics_that_are_called_otherwise_are_not_missing() -> None:
+    hosts = [host(f"n{index}", nic("enp2s0" if index == 3 else "enp1s0")) for index in range(8)]
+    assert outcomes(of(RailsCount, *hosts)) == [Outcome.PASS] * 8
+    assert outcomes(of(RailsCount, host("n1", nic()))) == [Outcome.SKIP]
+
+
+def test_a_host_of_another_make_is_not_compared() -> None:
+    """A login node has no NIC of the fabric."""
+    model = "/sys/devices/virtual/dmi/id/product_name"
+    hosts = [host(f"n{index}", {**nic(), model: "EX425"}) for index in range(8)]
+    assert not wrong(of(RailsCount, *hosts, host("login", {**nic("eth0", mtu="1500"), model: "DL325"})))

@@ -6,27 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fablint.widths import CODE_WORD_BITS, CXI_BITS, OLD_BITS
+
 Symptom = Literal[
     "line_rx", "line_tx", "marked", "poisoned", "late", "down", "again", "loopback", "rails", "neighbours"
 ]
 
 CXI_PREFIXES = ("hni_", "pct_")
-CXI_BITS = 56  # then they wrap
-# Old InfiniBand counters stop at their maximum (InfiniBand specification, volume 1, 16.1.3.5).
-OLD_BITS: Mapping[str, int] = {
-    "symbol_error": 16,
-    "link_error_recovery": 8,
-    "link_downed": 8,
-    "port_rcv_errors": 16,
-    "port_rcv_remote_physical_errors": 16,
-    "port_rcv_switch_relay_errors": 16,
-    "port_xmit_discards": 16,
-    "port_xmit_constraint_errors": 8,
-    "port_rcv_constraint_errors": 8,
-    "local_link_integrity_errors": 4,
-    "excessive_buffer_overrun_errors": 4,
-    "VL15_dropped": 16,
-}
 # Counters by symptom, and how much they must move: what happens now and then on healthy links does not count. Names are
 # those of the cxi driver's telemetry, of InfiniBand's counters/ and mlx5's hw_counters/, and of Linux' net statistics/
 # (struct rtnl_link_stats64). One that ends in * is a family.
@@ -70,7 +56,6 @@ MEANS: Mapping[Symptom, Mapping[str, int]] = {
         "roce_adp_retrans": 10,
     },
 }
-CODE_WORD_BITS = 5440  # of the Reed-Solomon code of a lane group
 WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e-9
 
 

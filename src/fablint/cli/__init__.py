@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from fablint import __version__
+from fablint.cli.act import act
 from fablint.cli.bench import bench
 from fablint.cli.check import check
 from fablint.cli.checking import plan, retest
@@ -75,6 +76,7 @@ for _verb in (
     analyse,
     report,
     show,
+    act,
     export,
     engine,
     doctor,

@@ -75,8 +75,7 @@ class Session:
 
     def fitness(self, level: str, fitness: Fitness) -> int:
         """Print what preflight found; returns its exit code."""
-        from fablint.readiness import fitness_facts
-        from fablint.report import fitness_table
+        from fablint.report import fitness_facts, fitness_table
 
         table = fitness_table(fitness, _columns(), color=in_colour())
         self.result(table, fitness_facts(level, fitness))

@@ -46,7 +46,8 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
     machine are Slurm, PBS and InfiniBand's ibnetdiscover and dump_fts. --from reads what was saved elsewhere: lldpcli
     and lldptool, topology.conf and topology.yaml of Slurm, ibnetdiscover, iblinkinfo, dump_fts, Slingshot's
     fabric_template.json and the tables of its topology tool. Sources that contradict each other are findings, and so
-    are NICs that are not set as most are, cables that run below their like, and hosts that do not answer.
+    are NICs with the address of another port (Slingshot), cables that run below their like, and hosts that do not
+    answer. How NICs are set is judged by `fablint preflight`.
 
     FILE is a topology for --topology (.yaml, .json), Slurm's topology.conf (.conf), or a folder with a list of hosts
     for each switch and group.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,12 @@ from fablint.cli.common import Session, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
+    from fablint.model import Allocation
     from fablint.readiness import Looked
+    from fablint.system import System
 
 LEVELS = ("quick", "full")
+_OF_ONE_HOST = ("prolog", "epilog")  # Slurm runs these on each host: they must not ask the others, nor start a step
 
 _FILE = click.Path(path_type=Path)
 OPTIONS = (
@@ -51,10 +55,10 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     programs. It is judged here; what differs from most like hosts is named with what they have. `quick` needs no root,
     takes less than two seconds of a host and suits Slurm's HealthCheckProgram; `full` adds what takes longer.
 
-    Without hosts it is this machine. What cannot be seen is skipped, and said so; a host that does not answer never
-    passes.
+    Without -w or --hostfile the hosts are those of the job that it runs in, else this machine. What cannot be seen is
+    skipped, and said so; a host that does not answer never passes. fablint act makes drain commands of it.
 
-    Exit codes: 0 fit, 1 a host is not, 3 something could not be understood.
+    Exit codes: 0 fit (warnings at most), 1 a host is not, 3 something could not be understood.
 
     \b
     Examples:
@@ -66,23 +70,47 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     from fablint.report import junit_text, prometheus_text
     from fablint.snapshot import save_snapshots
 
+    for path in filter(None, (save, junit, prometheus)):
+        _refuse_unwritable(path)
+    begun = session.machine().now().timestamp()
     looked = _looked(session, values)
-    fitness = looked.fitness
+    code = session.fitness(values["level"], looked.fitness)
     if save:
         save_snapshots(looked.heard.documents.values(), save)
     if junit:
-        junit.write_text(junit_text(fitness), encoding="utf-8")
+        _write(junit, junit_text(looked.fitness))
     if prometheus:
-        prometheus.write_text(prometheus_text(fitness), encoding="utf-8")
-    return session.fitness(values["level"], fitness)
+        _write(prometheus, prometheus_text(looked.fitness, begun))
+    return code
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Now, and not when all hosts have been asked."""
+    if path.is_dir() or not os.access(path if _in_place(path) else path.absolute().parent, os.W_OK):
+        raise UsageError(f"cannot write {path}", "name a file in a folder that you can write")
+
+
+def _in_place(path: Path) -> bool:
+    """Is it something to write into and not to replace: a pipe, /dev/stdout?"""
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
+def _write(path: Path, text: str) -> None:
+    """In one step: a collector never reads half a file."""
+    if _in_place(path):
+        path.write_text(text, encoding="utf-8")
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _looked(session: Session, values: dict[str, Any]) -> Looked:
     """Snapshots: of hosts, of a folder, or of files."""
-    import os
-
-    from fablint import discovery, flow, readiness
-    from fablint.model import Allocation
+    from fablint import flow, readiness
 
     system = session.machine()
     named = [name for name in ("hosts", "hostfile", "sysroot", "snapshots") if values[name]]
@@ -93,11 +121,23 @@ def _looked(session: Session, values: dict[str, Any]) -> Looked:
         return readiness.look_again(system, values["snapshots"], topology)
     if values["sysroot"]:
         return readiness.look_below(system, values["sysroot"], values["level"], topology)
-    asked = discovery.Asked(values["hosts"], values["exclude"], values["hostfile"])
+    return readiness.look_at(system, _hosts(system, values), values["level"], topology)
+
+
+def _hosts(system: System, values: dict[str, Any]) -> Allocation:
+    """Those that are named, else those of the job, else this machine. Drained ones too: are they fit to come back?"""
+    from fablint.cluster import find_hosts
+    from fablint.model import Allocation
+    from fablint.plan import parse_hosts
+
+    hosts, exclude = (parse_hosts(text) if text else None for text in (values["hosts"], values["exclude"]))
+    named = hosts or exclude or values["hostfile"]
+    here = Allocation((os.uname().nodename,), "this machine")
+    if not named and system.environ.get("SLURM_SCRIPT_CONTEXT", "").startswith(_OF_ONE_HOST):
+        return here
     try:
-        allocation, _ = discovery.usable_hosts(system, asked)
+        return find_hosts(system, hosts, exclude, values["hostfile"])
     except UsageError:
         if named:
             raise
-        allocation = Allocation((os.uname().nodename,), "this machine")
-    return readiness.look_at(system, allocation, values["level"], topology)
+        return here

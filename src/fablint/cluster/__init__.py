@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fablint.cluster.asking import everywhere, is_here
 from fablint.cluster.hosts import find_hosts, unresolvable
-from fablint.cluster.names import folded
 from fablint.cluster.scheduler import Job, JobRequest, JobState, Scheduler
 from fablint.cluster.schedulers import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
 from fablint.cluster.states import host_states
 from fablint.cluster.submission import find_job, known_jobs
+from fablint.names import fold as folded
 
 __all__ = [
     "SCHEDULERS",

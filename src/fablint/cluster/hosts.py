@@ -8,9 +8,10 @@ from pathlib import Path
 
 from fablint.cluster import pbs_job, slurm_job
 from fablint.cluster.hostfile import read_hostfile
-from fablint.cluster.names import Roster, folded
+from fablint.cluster.names import Roster
 from fablint.errors import UsageError
 from fablint.model import Allocation
+from fablint.names import fold
 from fablint.system import System
 
 _FOREIGN = {"LSB_JOBID": "LSF", "FLUX_URI": "Flux", "PE_HOSTFILE": "Grid Engine"}
@@ -86,7 +87,7 @@ def _members(allocation: Allocation, names: Sequence[str], option: str) -> list[
     foreign = [name for name, host in zip(names, found, strict=True) if host is None]
     if foreign:
         raise UsageError(
-            f"{option}: {folded(foreign)}: not of {allocation.source}", f"its hosts are {folded(allocation.hosts)}"
+            f"{option}: {fold(foreign)}: not of {allocation.source}", f"its hosts are {fold(allocation.hosts)}"
         )
     return [host for host in found if host is not None]
 

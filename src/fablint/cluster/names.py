@@ -1,9 +1,9 @@
-"""Names of hosts: unfolded, folded, and found again where one side writes `n01` and the other `n01.site.org`."""
+"""Names of hosts: unfolded, and found again where one side writes `n01` and the other `n01.site.org`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LARGEST = 1 << 20  # hosts; a range such as n[1-999999999] is a slip, and would eat the memory
@@ -42,13 +42,6 @@ def _refuse_too_many(nodelist: str) -> None:
 def _items(nodelist: str) -> list[str]:
     """The parts between the commas outside of brackets: ClusterShell would sort the whole."""
     return [item.strip() for item in re.split(r",(?![^\[]*\])", nodelist) if item.strip()]
-
-
-def folded(hosts: Iterable[str]) -> str:
-    """Hosts as one word: `nid[001000-001003]`."""
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
-
-    return str(NodeSet.fromlist(list(hosts), resolver=RESOLVER_NOGROUP))
 
 
 class Roster:

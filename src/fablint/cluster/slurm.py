@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fablint.cluster import script as scripts
-from fablint.cluster.names import folded
 from fablint.cluster.scheduler import Job, JobRequest, JobState, JobWord
 from fablint.cluster.slurm_job import pairs
 from fablint.cluster.submission import left_behind, submitted
+from fablint.names import fold
 from fablint.system import System
 
 _WORDS: dict[str, JobWord] = {
@@ -43,7 +43,7 @@ class Slurm:
         given = {
             "--job-name": request.name,
             "--nodes": str(len(request.hosts) or request.nodes or ""),
-            "--nodelist": folded(request.hosts) if request.hosts else "",
+            "--nodelist": fold(request.hosts) if request.hosts else "",
             "--ntasks-per-node": str(request.ranks),
             "--time": scripts.clock(request.time_s) if request.time_s is not None else "",
             "--begin": request.begin,

@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from fablint.cluster import framing
 from fablint.cluster.framing import Asked
-from fablint.cluster.names import Roster, folded
+from fablint.cluster.names import Roster
 from fablint.cluster.states import host_states
 from fablint.model import Answer
+from fablint.names import fold
 from fablint.system import System
 
 _LABELLED = re.compile(r"\s*(\d+): ?(.*)")
@@ -55,7 +56,7 @@ def _one_step(
     system: System, job: str, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float
 ) -> Asked:
     count = str(len(hosts))
-    command = ["srun", "--jobid", job, "--nodelist", folded(hosts), "--nodes", count, "--ntasks", count]
+    command = ["srun", "--jobid", job, "--nodelist", fold(hosts), "--nodes", count, "--ntasks", count]
     command += ["--ntasks-per-node=1", "--distribution=block", "--cpu-bind=none", "--mpi=none", "--input=all"]
     command += ["--label", "--no-kill", "--wait=0", "--kill-on-bad-exit=0", *framing.framed(argv, timeout_s)]
     # As a variable, for releases before 20.11 know no such option; without it a step waits for the CPUs of the others.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from fablint.discover.answers import read_answers
 from fablint.discover.blocks import name_blocks
 from fablint.discover.cables import judge_cables
 from fablint.discover.facts import Facts, SourceReport, gather, report_on
-from fablint.discover.fleet import judge_expected, judge_fleet
 from fablint.discover.merge import Merged, merge
 from fablint.discover.sources import SOURCES, Saved, read_saved
 from fablint.errors import UsageError
@@ -84,12 +83,9 @@ def discover(
     answers = read_answers(heard)
     asked, more = _ask(system)
     every = gather([*(facts for _, facts, _ in said), answers.facts, *asked, _blocks(hosts, answers.facts, blocks)])
-    by_end: Mapping[tuple[str, str], NicFact] = {(nic.host, nic.name): nic for nic in answers.nics}
     merged = merge(every, answers.nics, hosts)
     findings = (
         *answers.findings,
-        *judge_fleet(answers.nics),
-        *judge_expected(every.expected, by_end),
         *judge_cables(dict.fromkeys(every.trained)),
         *merged.findings,
         *_missing(merged, hosts),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from fablint.model import Finding, Routing
+from fablint.snapshot.cables import Trained
 
 
 class Told(StrEnum):
@@ -74,29 +75,6 @@ class Forward:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What a cable runs at. `a` and `b` are switches or `HOST/NIC`s."""
-
-    a: str
-    b: str
-    rate: str  # as people write it: `4xEDR`
-    bytes_per_second: float
-    a_port: str = ""
-    b_port: str = ""
-    to_host: bool = False
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What a switch tells a NIC that it should be set to."""
-
-    host: str
-    nic: str
-    address: str = ""  # `10.253.0.34/16`
-    mtu: int | None = None
-
-
-@dataclass(frozen=True)
 class Facts:
     """All that sources said so far."""
 
@@ -105,7 +83,6 @@ class Facts:
     switches: tuple[SwitchFact, ...] = ()
     forwards: tuple[Forward, ...] = ()
     trained: tuple[Trained, ...] = ()
-    expected: tuple[Expected, ...] = ()
     stations: frozenset[str] = frozenset()  # devices that say they are no switch
     routing: Routing | None = None  # as a file declares it
     findings: tuple[Finding, ...] = ()

@@ -9,21 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_WIDTHS = {  # bits, of those that stop at their largest value
-    "symbol_error": 16,
-    "link_error_recovery": 8,
-    "link_downed": 8,
-    "port_rcv_errors": 16,
-    "port_rcv_remote_physical_errors": 16,
-    "port_rcv_switch_relay_errors": 16,
-    "port_xmit_discards": 16,
-    "port_xmit_constraint_errors": 8,
-    "port_rcv_constraint_errors": 8,
-    "local_link_integrity_errors": 4,
-    "excessive_buffer_overrun_errors": 4,
-    "VL15_dropped": 16,
-}
-_WRAPS_AT = 1 << 56
+from fablint.widths import CXI_BITS, OLD_BITS
+
+_WIDTHS = {**OLD_BITS, "port_xmit_wait": 32}  # bits, of those that stop at their largest value
+_WRAPS_AT = 1 << CXI_BITS
+_NO_COUNTER = 1 << 64
+_AER = "/aer_dev_"  # a file with a line for each kind of error, and one with their sum
 
 
 class Delta(NamedTuple):
@@ -43,22 +34,23 @@ class Delta(NamedTuple):
 
 
 def saturated(path: str, text: str | None) -> bool:
-    """Is a counter at the largest value that it can have?"""
+    """Is a counter at the largest value that it can have? What is beyond that is a wider counter of the same name."""
     bits = _WIDTHS.get(path.rpartition("/")[2]) if "/infiniband/" in path else None
-    value, _ = _value(text)
-    return bits is not None and value is not None and value >= (1 << bits) - 1
+    value, _ = _value(path, text)
+    return bits is not None and value == (1 << bits) - 1
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:
     """The growth of the counter at a path from one reading to the next; None where it cannot be told.
 
-    Slingshot's telemetry (`VALUE@SECONDS`) carries the moments of its readings, which are then used.
+    Slingshot's telemetry (`VALUE@SECONDS`) carries the moments of its readings, which are then used; a value that was
+    not read anew tells nothing.
     """
-    first, begun = _value(before)
-    last, ended = _value(after)
+    first, begun = _value(path, before)
+    last, ended = _value(path, after) if after != before else (first, begun)
     if first is None or last is None:
         return None
-    if begun is not None and ended is not None and ended > begun:
+    if begun is not None and ended is not None:
         seconds = ended - begun
     if seconds <= 0:
         return None
@@ -69,12 +61,20 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
     return None  # reset in between
 
 
-def _value(text: str | None) -> tuple[int | None, float | None]:
-    number, mark, moment = (text or "").strip().partition("@")
+def _value(path: str, text: str | None) -> tuple[int | None, float | None]:
+    """The figure in a counter's file, and when it was read if that is said."""
+    figure = _total(text or "") if _AER in path else (text or "").strip()
+    number, mark, moment = figure.partition("@")
     try:
-        return int(number), float(moment) if mark else None
+        value, read = int(number), float(moment) if mark else None
     except ValueError:
         return None, None
+    return (value, read) if 0 <= value < _NO_COUNTER else (None, None)
+
+
+def _total(text: str) -> str:
+    """The sum of `aer_dev_correctable` and its like: `TOTAL_ERR_COR 514`."""
+    return next((line.split()[-1] for line in text.splitlines() if line.startswith("TOTAL_")), "")
 
 
 def _duration(seconds: float) -> str:

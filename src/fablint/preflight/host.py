@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.model import Topology
 from fablint.preflight.counters import Delta, delta
+from fablint.preflight.kernel_log import KernelLog
+from fablint.preflight.reach import Reach, reach_of
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
+from fablint.snapshot.inet import Inet
 from fablint.snapshot.lldp import Neighbour
 from fablint.snapshot.neighbours import heard_by
 from fablint.snapshot.snapshot import Tree
@@ -16,6 +19,13 @@ from fablint.snapshot.snapshot import Tree
 NET = "/sys/class/net"
 INFINIBAND = "/sys/class/infiniband"
 CXI = "/sys/class/cxi"
+PCI = "/sys/bus/pci/devices"
+_COMPUTE = ("0x0302", "0x0380", "0x1200")  # 3D and display controllers, processing accelerators
+Part = Callable[[str | None], str | None]  # of a file's text: the figure that is wanted
+
+
+def _whole(text: str | None) -> str | None:
+    return text
 
 
 @dataclass
@@ -24,6 +34,7 @@ class Host:
 
     snapshot: Snapshot
     before: Mapping[str, object] | None = None  # `time`: seconds since 1970, `counters`: a tree
+    _grown: dict[tuple[str, Part], Delta | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -49,15 +60,31 @@ class Host:
         return heard_by(self.snapshot)
 
     @cached_property
+    def inet(self) -> Inet:
+        """Addresses, routes, rules and the neighbour table."""
+        return Inet(self.snapshot)
+
+    @cached_property
+    def kernel_log(self) -> KernelLog:
+        return KernelLog(self.snapshot.kernel_log.text)
+
+    @cached_property
     def ports(self) -> Sequence[tuple[str, str]]:
         """Ports of RDMA devices: device and number."""
         devices = self.snapshot.names(INFINIBAND)
         return [(device, port) for device in devices for port in self.snapshot.names(f"{INFINIBAND}/{device}/ports")]
 
-    @property
+    @cached_property
     def cxi(self) -> Sequence[str]:
         """Slingshot devices."""
         return self.snapshot.names(CXI)
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, str]:
+        """PCI devices that compute, mostly GPUs: address and class."""
+        devices = self.snapshot.folder(PCI).items()
+        found = {address: one.get("class") for address, one in devices if isinstance(one, dict)}
+        return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(_COMPUTE)}
 
     @cached_property
     def kind(self) -> str:
@@ -74,24 +101,31 @@ class Host:
     def command(self, name: str) -> Output:
         return self.snapshot.command(name)
 
-    def grown(self, path: str) -> Delta | None:
+    def grown(self, path: str, part: Part = _whole) -> Delta | None:
         """How much a counter grew: since the reading that was kept, else within the snapshot's own window.
 
-        None where it cannot be read, or was reset in between.
+        `part` finds it in a file that has several. None where it cannot be read, or was reset in between.
         """
-        last = self.snapshot.read_later(path)
-        own = delta(path, self.snapshot.read(path), last, self.snapshot.window_s)
+        own = self.grown_now(path, part)
+        last = part(self.snapshot.read_later(path)) if self.before is not None else None
         if self.before is None or last is None:
             return own
         tree, moment = self.before.get("counters"), self.before.get("time")
         if not isinstance(tree, dict) or not isinstance(moment, int | float):
             return own
         passed = self.snapshot.time + self.snapshot.window_s - moment
-        kept = Snapshot(self.name, counters=tree).read(path)
+        kept = part(Snapshot(self.name, counters=tree).read(path))
         return (delta(path, kept, last, passed) if passed > 0 else None) or own
 
+    def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
+        """How much a counter grew within the snapshot's own window."""
+        if (path, part) not in self._grown:  # several checks ask for the same
+            first, last = part(self.snapshot.read(path)), part(self.snapshot.read_later(path))
+            self._grown[path, part] = delta(path, first, last, self.snapshot.window_s)
+        return self._grown[path, part]
 
-@dataclass
+
+@dataclass(eq=False)
 class Fleet:
     """All hosts that gave a snapshot, and what is known besides."""
 
@@ -99,6 +133,12 @@ class Fleet:
     silent: Mapping[str, str] = field(default_factory=dict)
     topology: Topology | None = None  # what the site says hangs where
     fabric: Snapshot | None = None  # outputs of the fabric's own tools, asked on one machine
+    fabric_before: Snapshot | None = None  # the same of the last time, where it was kept
+
+    @cached_property
+    def reach(self) -> Reach | None:
+        """What the hosts say of each other; None where they were not asked."""
+        return reach_of(self.hosts)
 
 
 def counters_of(snapshot: Snapshot) -> Tree:

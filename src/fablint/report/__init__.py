@@ -1,19 +1,31 @@
-"""Verdicts and figures, for people (`console_summary`, `write_html`, tables) and programs (`verdict_json`)."""
+"""Verdicts and figures, for people (`console_summary`, `write_html`, tables) and programs (`verdict_json`).
 
-from fablint.report.console import console_summary
-from fablint.report.fitness import fitness_table, junit_text, prometheus_text
-from fablint.report.page import write_html
-from fablint.report.show import run_summary
-from fablint.report.tables import (
-    TABLES,
-    BenchTable,
-    Options,
-    Table,
-    bench_table,
-    benchmark_table,
-    render_table,
-)
-from fablint.report.verdict import verdict_json, verdict_schema
+What draws on numpy is imported when it is asked for: what preflight prints does without, on every host.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from fablint.report.fitness import fitness_facts, fitness_table
+from fablint.report.junit import junit_text
+from fablint.report.prometheus import prometheus_text
+
+if TYPE_CHECKING:
+    from fablint.report.console import console_summary
+    from fablint.report.page import write_html
+    from fablint.report.show import run_summary
+    from fablint.report.tables import (
+        TABLES,
+        BenchTable,
+        Options,
+        Table,
+        bench_table,
+        benchmark_table,
+        render_table,
+    )
+    from fablint.report.verdict import verdict_json, verdict_schema
 
 __all__ = [
     "TABLES",
@@ -23,6 +35,7 @@ __all__ = [
     "bench_table",
     "benchmark_table",
     "console_summary",
+    "fitness_facts",
     "fitness_table",
     "junit_text",
     "prometheus_text",
@@ -32,3 +45,19 @@ __all__ = [
     "verdict_schema",
     "write_html",
 ]
+
+_MODULES = {
+    "console_summary": "console",
+    "run_summary": "show",
+    "verdict_json": "verdict",
+    "verdict_schema": "verdict",
+    "write_html": "page",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """What is named in `__all__` and not here yet."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'tables')}"), name)

@@ -1,24 +1,192 @@
-"""What preflight found, for a terminal: only what is wrong, grouped, with hosts folded."""
+"""What preflight found: for a terminal only what is wrong, grouped, with hosts folded; for programs all of it."""
 
 from __future__ import annotations
 
-from fablint.fitness import Fitness, Outcome, alike
-from fablint.names import fold
+import re
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fablint.fitness import NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
+from fablint.names import fold, plural
+from fablint.report import text
+
+WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
+_COLOURS = {Outcome.FAIL: 31, Outcome.WARN: 33, Outcome.ERROR: 36}  # ANSI, as for verdicts: red, yellow, cyan
+_MESSAGES = 4  # of a part that are told one by one; more of them share a line
+_LINES = 8  # of a check
+_FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
+_REASON = 40  # letters of a reason why something was skipped
+_REASON_LINES = 3
+_INDENT = " " * 7
+_FOLDABLE = re.compile(r"[A-Za-z0-9._:/-]+")
+
+
+def fitness_facts(level: str, fitness: Fitness) -> dict[str, Any]:
+    """The result as JSON (docs/how-to/preflight.md)."""
+    return {
+        "format": 1,
+        "exit_code": fitness.exit_code,
+        "level": level,
+        "hosts": list(fitness.hosts),
+        "silent": dict(fitness.silent),
+        "unfit": dict(fitness.unfit),
+        "findings": [one.model_dump(mode="json") for one in findings(fitness)],
+        "results": [{**one._asdict(), "outcome": str(one.outcome)} for one in fitness.results],
+    }
 
 
 def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> str:
-    """What is wrong with which hosts; at the end how many there are, and how many are fit."""
-    lines = [f"FAIL   host  {host}: no answer: {why}" for host, why in fitness.silent.items()]
-    for (check, target, outcome, message), hosts in alike(fitness.results).items():
-        if outcome in (Outcome.FAIL, Outcome.WARN, Outcome.ERROR):
-            lines.append(f"{outcome:<6} {check} {fold(hosts)} {target} {message}")
-    lines.append(f"{len(fitness.hosts)} hosts, {len(fitness.unfit)} unfit, {fitness.count(Outcome.SKIP)} skipped")
-    return "\n".join(lines)
+    """What is wrong with which hosts, worst first; at the end how many hosts are fit, and what could not be seen."""
+    told = _told(fitness)
+    column = max((len(one.check) for one in told), default=0)
+    lines: list[str] = []
+    mended: set[str] = set()
+    for one in told:
+        for words in one.lines:
+            lines += _paint(_wrap(f"{one.outcome:<6} {one.check:<{column}}  {words}", width), one.outcome, color)
+        if one.mend and one.check not in mended:
+            lines += _wrap(f"{_INDENT}mend: {one.mend}", width)
+            mended.add(one.check)
+    return "\n".join([*lines, *([""] if lines else []), *_summary(fitness, width, brief=not lines)]) + "\n"
 
 
-def junit_text(fitness: Fitness) -> str:
-    return ""
+def _wrap(line: str, width: int) -> list[str]:
+    return textwrap.wrap(text.printable(line), width, subsequent_indent=_INDENT, break_on_hyphens=False)
 
 
-def prometheus_text(fitness: Fitness) -> str:
-    return ""
+def _paint(lines: list[str], outcome: Outcome, color: bool) -> list[str]:
+    if not color:
+        return lines
+    head = lines[0].removeprefix(outcome)
+    return [f"\x1b[1;{_COLOURS[outcome]}m{outcome}\x1b[0m{head}", *lines[1:]]
+
+
+# ------------------------------------------------------------------------------------------------ what is wrong
+
+
+class _Told(NamedTuple):
+    """What a check says is wrong, with one outcome."""
+
+    outcome: Outcome
+    check: str
+    lines: Sequence[str]
+    mend: str
+
+
+def _told(fitness: Fitness) -> list[_Told]:
+    """All that is wrong, worst first; within an outcome in the order of the checks."""
+    found: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
+    for one in fitness.results:
+        if one.outcome in WRONG:
+            found[one.outcome, one.check].append(one)
+    told = [
+        _Told(outcome, check, _lines(results), "" if outcome is Outcome.ERROR else fitness.rules[check].mend)
+        for (outcome, check), results in found.items()
+    ]
+    silent: dict[str, list[str]] = defaultdict(list)
+    for host, why in fitness.silent.items():
+        silent[why].append(host)
+    if silent:
+        lines = [f"{shown_hosts(hosts)}: {why}" for why, hosts in silent.items()]
+        told.insert(0, _Told(Outcome.FAIL, "no answer", _first(lines), NOT_ANSWERED))
+    return sorted(told, key=lambda one: WRONG.index(one.outcome))
+
+
+def _lines(results: Iterable[Result]) -> list[str]:
+    """`nid[001003,001007] hsn0: MTU 1500, 14 others 9000`: hosts and parts of which the same is said share a line."""
+    targets: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    for (_, target, _, message), hosts in alike(results).items():
+        targets[tuple(hosts), message].append(target)
+    parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
+    for (names, message), found in targets.items():
+        parts[tuple(found)].append((message, names))
+    return _first([line for found, told in parts.items() for line in _of_part(_folded(found), told)])
+
+
+def _of_part(target: str, told: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """A line for each message; one for all of them where they are many, as with counters."""
+    if len(told) <= _MESSAGES:
+        return [f"{_where(hosts, target)}: {message}" for message, hosts in told]
+    every = [host for _, hosts in told for host in hosts]
+    messages = [message for message, _ in sorted(told, key=lambda one: -len(one[1]))]
+    return [f"{_where(every, target)}: {'; '.join(messages[:_MESSAGES])}; and {len(messages) - _MESSAGES} more"]
+
+
+def _where(hosts: Iterable[str], target: str) -> str:
+    return f"{shown_hosts(hosts)} {target}".rstrip()
+
+
+def _first(lines: list[str]) -> list[str]:
+    left = len(lines) - _LINES + 1
+    return lines if left <= 1 else [*lines[: _LINES - 1], f"... and {left} more (--json has all)"]
+
+
+def _folded(names: Iterable[str]) -> str:
+    """`hsn[0-1]`; names that mean something else in a node set one after the other."""
+    names = list(dict.fromkeys(names))
+    return fold(names) if all(map(_FOLDABLE.fullmatch, names)) else ",".join(names)
+
+
+def shown_hosts(names: Iterable[str]) -> str:
+    """Hosts folded; where that is long, its beginning and how many they are."""
+    names = list(dict.fromkeys(names))
+    folded = _folded(names)
+    return folded if len(folded) <= _FOLDED else f"{text.shorten(folded, _FOLDED)} ({plural(len(names), 'host')})"
+
+
+# ------------------------------------------------------------------------------------------------ summary
+
+
+def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
+    """How many hosts are fit, what the checks came to, why some were skipped."""
+    total, unfit = len(fitness.hosts), fitness.unfit
+    words = f"{plural(total, 'host')}: {total - len(unfit):,} fit"
+    words += f", {len(unfit):,} unfit ({shown_hosts(unfit)})" if unfit else ""
+    outcomes = _by_check(fitness)
+    if not outcomes:
+        return _wrap(words, width)
+    skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]
+    wrong = sum(bool(set(found) & set(WRONG)) for found in outcomes.values())
+    everywhere = sum(set(found) == {Outcome.PASS} for found in outcomes.values())
+    counts = {
+        f"passed on every host{' that answered' if fitness.silent else ''}": everywhere,
+        "on some": len(outcomes) - everywhere - wrong - len(skipped),
+        "found something": wrong,
+        "skipped": len(skipped),
+    }
+    told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    lines = _wrap(f"{words}; {plural(len(outcomes), 'check')}: {told}", width)
+    return lines + _why_skipped(fitness, skipped, width, 1 if brief else _REASON_LINES)
+
+
+def _by_check(fitness: Fitness) -> Mapping[str, Counter[Outcome]]:
+    """How often each check came to which outcome; without those that had nothing to look at."""
+    found: dict[str, Counter[Outcome]] = defaultdict(Counter)
+    for one in fitness.results:
+        found[one.check][one.outcome] += 1
+    return found
+
+
+def _why_skipped(fitness: Fitness, skipped: Sequence[str], width: int, limit: int) -> list[str]:
+    """Reasons that have room in so many lines, those of most checks first."""
+    said: dict[str, Counter[str]] = {check: Counter() for check in skipped}
+    for one in fitness.results:
+        if one.check in said:
+            said[one.check][one.message] += 1
+    counted = _reasons([messages.most_common(1)[0][0] for messages in said.values()]).most_common()
+    words = [text.shorten(reason, _REASON) + (f" ({count})" if count > 1 else "") for reason, count in counted]
+    for kept in range(len(words), 0, -1):
+        rest = [f"{len(words) - kept} more"] if kept < len(words) else []
+        lines = _wrap("skipped: " + "; ".join([*words[:kept], *rest]), width)
+        if len(lines) <= limit or kept == 1:
+            return lines
+    return []
+
+
+def _reasons(messages: Sequence[str]) -> Counter[str]:
+    """How many share a reason: `MTU 1500; no majority` and `lspci: not installed` count by their ends."""
+    ends = [[message, message.rpartition("; ")[2], message.rpartition(": ")[2]] for message in messages]
+    shared = Counter(end for every in ends for end in dict.fromkeys(every))
+    return Counter(max(every, key=lambda end: shared[end]) for every in ends)

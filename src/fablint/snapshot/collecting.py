@@ -8,21 +8,25 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from fablint.errors import UsageError
 from fablint.model import Answer
+from fablint.names import plain
 from fablint.snapshot.snapshot import Output, Snapshot
 
-LIMITS_S = {"quick": 1.8, "full": 90.0, "fabric": 90.0}  # of a host, by level
-WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 5.0}  # between two readings of its counters
+LIMITS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level
+WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
 
+_OWN_IMPORTS = re.compile(r"^from fablint\..*\n", re.MULTILINE)
+_HINT = "give a file that fablint preflight --save wrote"
 _LONGEST = 100  # letters of what a host said instead
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")
 _LARGEST = 1 << 26  # bytes of one snapshot
+_MOST_SECONDS = 1e12
 _MOST_BYTES = 1 << 30  # of a file of snapshots
 
 
@@ -54,22 +58,31 @@ def _instead(output: str) -> str:
     return f"it printed no facts, but {lines[-1][:_LONGEST]!r}" if lines else "it printed nothing"
 
 
-def collector(level: str, sysroot: Path | None = None) -> tuple[list[str], str]:
-    """The command that takes a snapshot on a host, and what it wants on its stdin: the program itself."""
-    text = (Path(__file__).parent / "collector.py").read_text(encoding="utf-8")
-    where = [str(sysroot)] if sysroot else []
-    return ["python3", "-", level, f"{WINDOWS_S[level]:g}", f"{LIMITS_S[level]:g}", *where], text
+def collector(level: str, sysroot: Path | None = None, nids: str = "") -> tuple[list[str], str]:
+    """The command that takes a snapshot on a host, and what it wants on its stdin: the program itself.
+
+    At level `fabric` the Slingshot fabric manager is asked about the NIDs, as in `1001-1016`.
+    """
+    where = [str(sysroot or "/"), *filter(None, [nids])] if sysroot or nids else []
+    return ["python3", "-", level, f"{WINDOWS_S[level]:g}", f"{LIMITS_S[level]:g}", *where], program("collector")
 
 
-def unpacked(printed: str) -> Mapping[str, Any] | None:
-    """The snapshot in what a host printed, as a document; what others print around it is left out."""
+def program(name: str) -> str:
+    """A program for hosts, behind what it builds on: hosts need no fablint."""
+    machine, own = ((Path(__file__).parent / f"{one}.py").read_text(encoding="utf-8") for one in ("machine", name))
+    return machine + _OWN_IMPORTS.sub("", own)
+
+
+def unpacked(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] | None:
+    """The document in what a host printed that bears the mark; what others print around it is left out."""
     packed = "".join(piece for line in printed.splitlines() for piece in _PIECE.findall(line))
     try:
         inflate = zlib.decompressobj()
-        document = json.loads(inflate.decompress(base64.b64decode(packed, validate=True), _LARGEST))
+        text = inflate.decompress(base64.b64decode(packed, validate=True), _LARGEST)
+        document = json.loads(text) if inflate.eof else None  # else it was cut off, or is far too large
     except (binascii.Error, zlib.error, ValueError, RecursionError):
         return None
-    return document if _is_snapshot(document) else None
+    return document if _is_marked(document, mark) else None
 
 
 def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
@@ -77,7 +90,7 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
     names = _mapping(document.get("names"))
     log = _mapping(document.get("kernel_log"))
     return Snapshot(
-        host=str(document.get("host", "")),
+        host=plain(document.get("host", "")),
         time=_figure(document.get("time")),
         window_s=_figure(document.get("window_s")),
         level=str(document.get("level", "quick")),
@@ -93,7 +106,7 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
             if isinstance(value, list)
         },
         commands={name: _output(said) for name, said in _mapping(document.get("commands")).items()},
-        kernel_log=_output({**log, "status": 0} if "output" in log else log),
+        kernel_log=_output(log if "error" in log else {**log, "status": 0}),
         names_of={key: value if isinstance(value, str) else None for key, value in _mapping(names.get("of")).items()},
         addresses_of={
             key: [one for one in value if isinstance(one, str)]
@@ -103,6 +116,8 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
         shared_memory={
             key: value for key, value in _mapping(document.get("shared_memory")).items() if isinstance(value, int)
         },
+        reach=_mapping(document.get("reach")),
+        incomplete=str(document.get("incomplete", "")),
     )
 
 
@@ -114,33 +129,44 @@ def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 def load_snapshots(path: Path) -> list[Mapping[str, Any]]:
     """The documents in a file. Raises UsageError where it holds none."""
-    hint = "give a file that fablint preflight --save wrote"
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"{path}: too large for snapshots", hint)
-        raw = path.read_bytes()
-        with gzip.open(path) if raw[:2] == b"\x1f\x8b" else path.open("rb") as stream:
-            text = stream.read(_MOST_BYTES).decode("utf-8", "replace")
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}", hint) from error
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            document = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
-            raise UsageError(f"{path}, line {number}: is no snapshot", hint) from None
-        if document is None:
-            continue
-        if not _is_snapshot(document):
-            raise UsageError(f"{path}, line {number}: is no snapshot", hint)
-        found.append(document)
+    try:
+        for number, line in enumerate(_lines(path), 1):
+            if line.strip():
+                found.append(_document(line, f"{path}, line {number}"))
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}", _HINT) from error
     if not found:
-        raise UsageError(f"{path}: is empty", hint)
+        raise UsageError(f"{path}: is empty", _HINT)
     return found
 
 
-def _is_snapshot(document: object) -> bool:
-    return isinstance(document, dict) and document.get("fablint_snapshot") == 1
+def _document(line: str, where: str) -> Mapping[str, Any]:
+    """A snapshot with the name of its host. Raises UsageError."""
+    try:
+        document = json.loads(line)
+    except (ValueError, RecursionError):
+        document = None
+    if not _is_marked(document, "fablint_snapshot") or not plain(document.get("host", "")):
+        raise UsageError(f"{where}: is no snapshot", _HINT)
+    return document
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a file, packed or not. Raises UsageError where there is more than anybody saves."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    read = 0
+    with gzip.open(path) if packed else path.open("rb") as stream:
+        while line := stream.readline(_LARGEST):
+            read += len(line)
+            if len(line) == _LARGEST or read > _MOST_BYTES:
+                raise UsageError(f"{path}: too large for snapshots", _HINT)
+            yield line.decode("utf-8", "replace")
+
+
+def _is_marked(document: object, mark: str) -> TypeGuard[dict[str, Any]]:
+    return isinstance(document, dict) and document.get(mark) == 1
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -148,7 +174,9 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _figure(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0.0
+    return float(value) if abs(value) < _MOST_SECONDS else 0.0  # nor what is no number
 
 
 def _output(said: object) -> Output:

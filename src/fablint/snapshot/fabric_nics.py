@@ -18,7 +18,7 @@ _MANAGEMENT = re.compile(r"(mgmt|bmc|ipmi|nmn|usb|idrac|oob|lo$|docker|veth|virb
 def fabric_nics(named: Iterable[str], known: Mapping[str, NicFact]) -> set[str]:
     """Those of the NICs `named` that belong to the fabric. `known` are all NICs of the host, by name."""
     every = set(named) | {name for name, nic in known.items() if nic.kind != "virtual"}
-    fast = {name for name in every if _is_fabric(name, known.get(name))}
+    fast = {name for name in every if is_fabric(name, known.get(name))}
     if not fast:
         fast = {name for name in every if not _MANAGEMENT.match(name)} or every
         speeds = {name: nic.speed for name in fast if (nic := known.get(name)) and nic.speed}
@@ -27,7 +27,8 @@ def fabric_nics(named: Iterable[str], known: Mapping[str, NicFact]) -> set[str]:
     return fast & set(named)
 
 
-def _is_fabric(name: str, nic: NicFact | None) -> bool:
+def is_fabric(name: str, nic: NicFact | None) -> bool:
+    """Is it a fabric's by its name, or by what it is?"""
     return bool(_FABRIC.match(name)) or (nic is not None and nic.kind in ("infiniband", "cxi"))
 
 

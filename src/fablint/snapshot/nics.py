@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from fablint.names import plain
 from fablint.snapshot.documents import dicts
+from fablint.snapshot.machine import VIRTUAL
 from fablint.snapshot.snapshot import Snapshot, integer
 
-VIRTUAL = ("veth", "docker", "virbr", "br-", "tap", "tun", "dummy", "ifb", "cni", "flannel", "cali")
 _LOOPBACK, _INFINIBAND = 772, 32  # ARPHRD_*
 _Number = TypeVar("_Number", int, float)
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
+_MOST_DIGITS = 40  # of a number
 Tree = Mapping[str, Any]  # a folder: name -> folder, text, or [reason why it could not be read]
 
 
@@ -46,10 +48,10 @@ class Snapshot:
     commands: Mapping[str, Output] = field(default_factory=dict)
     kernel_log: Output = NOT_ASKED
     names_of: Mapping[str, str | None] = field(default_factory=dict)  # own address -> name, None: it has none
-    addresses_of: Mapping[str, Sequence[str]] = field(
-        default_factory=dict
-    )  # name -> addresses, as this host finds them
+    addresses_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as this host finds them
     shared_memory: Mapping[str, int] = field(default_factory=dict)  # bytes: `size`, `free`
+    reach: Mapping[str, Any] = field(default_factory=dict)  # what its pinger said, if one was run; see pinger.py
+    incomplete: str = ""  # what the host was doing when its time was up; not all of it is there then
 
     def read(self, path: str) -> str | None:
         """The text of a file, of a counter at its first reading; None where there is none."""
@@ -84,6 +86,11 @@ class Snapshot:
         every = {*(found if isinstance(found, dict) else ()), *(counted if isinstance(counted, dict) else ())}
         return sorted(every)
 
+    def folder(self, path: str) -> Tree:
+        """What was read of a folder of files; faster than `read` where it holds many."""
+        found = _at(self.files, path)
+        return found if isinstance(found, dict) else {}
+
     def link(self, path: str) -> str:
         """The last part of what a symbolic link points to; empty where there is none."""
         return self.links.get(path, "").rstrip("/").rpartition("/")[2]
@@ -100,11 +107,13 @@ class Snapshot:
 
 def integer(text: str | None) -> int | None:
     """A number as files of /sys have it."""
+    if text is None or len(text) > _MOST_DIGITS:
+        return None
     try:
-        return int(text, 0) if text else None
+        return int(text, 0)
     except ValueError:
         try:
-            return int(text or "")
+            return int(text)
         except ValueError:
             return None
 
@@ -112,10 +121,14 @@ def integer(text: str | None) -> int | None:
 def _at(tree: Tree, path: str) -> Any:
     """What is at a path: a folder, a text, a list with a reason, or None."""
     found: Any = tree
-    for name in path.strip("/").split("/"):
-        if not isinstance(found, dict):
-            return None
-        found = found.get(name)
-        if found is None:
-            return None
+    try:
+        for name in _parts(path):
+            found = found[name]
+    except (KeyError, TypeError):  # a text and a reason have no names
+        return None
     return found
+
+
+@lru_cache(maxsize=1 << 16)  # a fleet has the same paths a thousand times
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.strip("/").split("/"))

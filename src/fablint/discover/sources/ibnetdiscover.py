@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterator
 
 from fablint.discover.facts import Facts
-from fablint.discover.sources.infiniband import Joined, Port, facts_of
+from fablint.discover.sources.infiniband import facts_of
 from fablint.discover.sources.source import Saved
+from fablint.snapshot.ibnetdiscover import cables_of, is_ibnetdiscover
+from fablint.snapshot.infiniband import Joined, Port
 
-_NODE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"[SHR]-([0-9a-f]{1,16})"\s*#\s*"(.*?)"', re.IGNORECASE)
-_PORT = re.compile(
-    r'^\[(\d+)\](?:\([0-9a-f]+\))?\s+"([SHR])-([0-9a-f]{1,16})"\[(\d+)\](?:\([0-9a-f]+\))?'
-    r'\s*#.*?"(.*)"\s+lid\s+\d+\s+(\d+x\w+)',
-    re.IGNORECASE,
-)
 _LINE = re.compile(
     r"^(CA|SW|RT)\s+\d+\s+(\d+)\s+0x([0-9a-f]+)\s+(\d+x)\s+(\w+)\s+-\s+(CA|SW|RT)\s+\d+\s+(\d+)\s+0x([0-9a-f]+)"
     r"\s+\(\s*'(.*)'\s+-\s+'(.*)'\s*\)",
@@ -29,10 +25,10 @@ class IbNetDiscover:
     command = ("ibnetdiscover",)
 
     def recognises(self, text: str) -> bool:
-        return any(_NODE.match(line) for line in text.splitlines())
+        return is_ibnetdiscover(text)
 
     def read(self, saved: Saved) -> Facts:
-        return facts_of(_cables(saved.text))
+        return facts_of(cables_of(saved.text))
 
 
 class IbNetPorts:
@@ -46,22 +42,6 @@ class IbNetPorts:
 
     def read(self, saved: Saved) -> Facts:
         return facts_of(_lines(saved.text))
-
-
-def _cables(text: str) -> Iterator[Joined]:
-    lines = text.splitlines()
-    nodes = {match[3].lower(): match for match in map(_NODE.match, lines) if match}
-    here: re.Match[str] | None = None
-    for line in lines:
-        if match := _NODE.match(line):
-            here = match
-        elif not line.strip():
-            here = None
-        elif here and (port := _PORT.match(line)):
-            own = Port(here[3], here[4], port[1], here[1].lower() == "switch", int(here[2]))
-            node = nodes.get(port[3].lower())
-            other = Port(port[3], port[5], port[4], port[2].upper() == "S", int(node[2]) if node else 1)
-            yield Joined(own, other, port[6])
 
 
 def _lines(text: str) -> Iterator[Joined]:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from fablint.discover.facts import Attachment, Expected, Facts, SwitchFact, Told, Wire
+from fablint.discover.facts import Attachment, Facts, SwitchFact, Told, Wire
 from fablint.discover.sources.source import Saved
 from fablint.errors import UsageError
 from fablint.model import Finding, State
@@ -14,7 +14,6 @@ from fablint.names import fold, switch_name
 from fablint.snapshot import ama
 from fablint.snapshot.documents import documents
 from fablint.snapshot.lldp import Neighbour, local_name, neighbours
-from fablint.snapshot.slingshot_tlv import requested
 
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 
@@ -23,7 +22,7 @@ class Lldpcli:
     """Neighbours as lldpd knows them."""
 
     name = "lldpcli"
-    command: tuple[str, ...] = ()  # the probe asks, on each host
+    command: tuple[str, ...] = ()  # asked on each host, for its snapshot
 
     def recognises(self, text: str) -> bool:
         return text.lstrip()[:1] == "{" and any(
@@ -65,14 +64,12 @@ def of_host(host: str, heard: list[Neighbour]) -> Facts:
     """Where the NICs of a host hang."""
     single, findings = one_per_port(host, heard)
     places = [neighbour for neighbour in single if neighbour.bridge is not False]
-    wanted = [(one.port, requested(one.tlv)) for one in places if one.tlv]
     return Facts(
         attachments=tuple(
             Attachment(host, switch_name(one.name), Told.LLDP, one.port, one.its_port, one.address) for one in places
         ),
         switches=tuple(_switches(places)),
         stations=frozenset({host}),
-        expected=tuple(Expected(host, nic, asked.address, asked.mtu) for nic, asked in wanted if asked),
         findings=tuple(findings),
     )
 

@@ -14,7 +14,7 @@ class Lldptool:
     """Neighbours as lldpad knows them: one per output, for the NIC that was asked about."""
 
     name = "lldptool"
-    command: tuple[str, ...] = ()  # the probe asks, on each host
+    command: tuple[str, ...] = ()  # asked on each host, for its snapshot
 
     def recognises(self, text: str) -> bool:
         return text.lstrip().startswith("Chassis ID TLV") and "\n\t" in text

@@ -31,7 +31,7 @@ class Source(Protocol):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What prints it on a machine that has it; empty where nothing does, or where the probe asks."""
+        """What prints it on a machine that has it; empty where nothing does, or where each host is asked."""
 
     def recognises(self, text: str) -> bool:
         """Is this an output of that kind?"""

@@ -1,33 +1,75 @@
-"""Network interfaces of the fabric: link, speed, MTU, flaps, errors."""
+"""Network interfaces of the fabric: are all there, up, and set alike?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import HostCheck, UniformCheck
-from fablint.preflight.host import NET, Host
+from fablint.names import plural
+from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, UniformCheck, majority
+from fablint.preflight.host import NET, Fleet, Host
+from fablint.snapshot import NicFact
+from fablint.snapshot.fabric_nics import is_fabric
+
+ABSENT = "no network interface of the fabric"
+_SET_UP = 1  # IFF_UP
 
 
-class LinkUp(HostCheck):
+class LinkUp(Check):
     id = "net.link.up"
     what = "the link of every NIC of the fabric"
-    source = f"{NET}/NIC/operstate, carrier"
-    rule = "up"
+    source = f"{NET}/NIC/operstate, carrier, flags"
+    rule = "up, unless nobody uses it on most like hosts either"
     severity = Severity.FAIL
     component = "nic"
     mend = "look at cable, NIC and the port of the switch"
-    absent = "no network interface of the fabric"
 
-    def look(self, host: Host) -> Iterable[Result]:
-        for nic in host.interfaces:
-            if not nic.state:
-                yield self.skipped(host.name, nic.name, "the driver tells neither state nor carrier")
-            elif nic.state == "up":
-                yield self.passed(host.name, nic.name)
-            else:
-                yield self.wrong(host.name, nic.name, f"link {nic.state}", nic.state, "up")
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        states = defaultdict(list)
+        for host in fleet.hosts:
+            for nic in host.interfaces:
+                states[host.kind, nic.name].append(nic.state)
+        for host in fleet.hosts:
+            if not host.interfaces:
+                yield self.skipped(host.name, "", ABSENT)
+            for nic in host.interfaces:
+                yield self._look(host, nic, *majority(states[host.kind, nic.name]))
+
+    def _look(self, host: Host, nic: NicFact, usual: str | None, count: int) -> Result:
+        flags = host.number(f"{NET}/{nic.name}/flags")
+        set_up = flags is None or bool(flags & _SET_UP)
+        if not nic.state:
+            return self.skipped(host.name, nic.name, "the driver tells neither state nor carrier")
+        if nic.state == "up":
+            return self.passed(host.name, nic.name)
+        if usual == "up":
+            message = f"{'link down' if set_up else 'not set up'}, {_others(count)} up"
+            return self.wrong(host.name, nic.name, message, "down", "up")
+        if not set_up:
+            return self.skipped(host.name, nic.name, "nobody set it up")
+        another = any(one.state == "up" for one in host.interfaces)
+        if usual == "down" and another:
+            return self.skipped(host.name, nic.name, f"no carrier, {_others(count - 1)} have none either")
+        if is_fabric(nic.name, nic) or (usual == "down" and not another):
+            return self.wrong(host.name, nic.name, "link down", "down", "up")
+        return self.skipped(host.name, nic.name, "no carrier, and no like host to compare with")
+
+
+class LinkSpeed(UniformCheck):
+    id = "net.link.speed"
+    what = "the speed of every NIC of the fabric"
+    source = f"{NET}/NIC/speed"
+    rule = "not less than most like hosts have"
+    severity = Severity.FAIL
+    component = "nic"
+    mend = "reseat the cable, look at the port of the switch"
+    words = "{} Mbit/s"
+    below = True
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {nic.name: None if nic.state == "down" else nic.speed for nic in host.interfaces}
 
 
 class LinkMtu(UniformCheck):
@@ -39,7 +81,72 @@ class LinkMtu(UniformCheck):
     component = "config"
     mend = "set the same MTU everywhere; long messages are lost on the way"
     words = "MTU {}"
-    absent = "no network interface of the fabric"
+    absent = ABSENT
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {nic.name: nic.mtu for nic in host.interfaces}
+
+
+class LinkDuplex(HostCheck):
+    id = "net.link.duplex"
+    what = "the duplex mode of every NIC of the fabric"
+    source = f"{NET}/NIC/duplex"
+    rule = "not half"
+    severity = Severity.WARN
+    component = "config"
+    mend = "let both ends of the cable negotiate"
+    absent = ABSENT
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for nic in host.interfaces:
+            duplex = host.read(f"{NET}/{nic.name}/duplex")
+            if nic.state == "up" and duplex == "half":
+                yield self.wrong(host.name, nic.name, "half duplex", "half", "full")
+            elif nic.state == "up" and duplex == "full":
+                yield self.passed(host.name, nic.name)
+            else:
+                yield self.skipped(host.name, nic.name, "the driver does not tell")
+
+
+class RailsCount(Check):
+    id = "net.rails.count"
+    what = "the NICs of the fabric"
+    source = f"{NET}, /sys/class/infiniband"
+    rule = "all that most like hosts have"
+    severity = Severity.FAIL
+    component = "nic"
+    mend = "look whether the NIC died or its driver is not loaded"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like = defaultdict(list)
+        for host in fleet.hosts:
+            like[host.kind].append(host)
+        for hosts in like.values():
+            having: dict[str, int] = defaultdict(int)
+            for host in hosts:
+                for nic in host.rails:
+                    having[nic.name] += 1
+            usual = {name: count for name, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(hosts)}
+            for host in hosts:
+                yield from self._look(host, usual)
+
+    def _look(self, host: Host, usual: Mapping[str, int]) -> Iterator[Result]:
+        missing = sorted(usual.keys() - {nic.name for nic in host.nics})
+        besides = {nic.name for nic in host.rails} - usual.keys()
+        if not usual:
+            yield self.skipped(host.name, "", "no like hosts to compare with, or each calls its NICs otherwise")
+        elif not missing:
+            yield self.passed(host.name, "", value=len(host.rails))
+        elif len(besides) >= len(missing):
+            yield self.passed(host.name, "", f"called {_some(besides)} here", len(host.rails))
+        for name in missing if len(besides) < len(missing) else ():
+            yield self.wrong(host.name, name, f"there is no {name}, {_others(usual[name])} have it", None, name)
+
+
+def _others(count: int) -> str:
+    return plural(count, "other")
+
+
+def _some(names: Iterable[str], most: int = 3) -> str:
+    ordered: Sequence[str] = sorted(names)
+    return ", ".join(ordered[:most])

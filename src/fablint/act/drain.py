@@ -1,0 +1,70 @@
+"""Commands that take hosts out of service, with a reason that says why in few letters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fablint.act.source import Source
+from fablint.act.words import check_of, folded, part_of, printable
+from fablint.model import Finding, State
+from fablint.names import fold
+
+SCHEDULERS = ("slurm", "pbs")
+MOST_LETTERS = 60  # of a reason; `sinfo -R` shows the first 20, which is why the check comes first
+_BY = " (fablint)"  # a site returns only hosts to service that this took out
+_QUOTES = re.compile("[\"'`\\\\]")
+_ADDRESS = re.compile(r"[\d.]+")
+
+
+class Drain(NamedTuple):
+    """Hosts that have the same reason to be drained."""
+
+    reason: str
+    hosts: Sequence[str]
+
+
+def drains(source: Source) -> list[Drain]:
+    """Hosts that are at fault, by reason. What is only suspected drains nobody."""
+    faults: dict[str, list[Finding]] = defaultdict(list)
+    for finding in source.findings:
+        if finding.state is State.FAULT:
+            for host in source.accused(finding):
+                faults[host].append(finding)
+    found: dict[str, list[str]] = defaultdict(list)
+    for host, findings in faults.items():
+        found[_reason(findings)].append(host)
+    return [Drain(reason, hosts) for reason, hosts in found.items()]
+
+
+def drain_command(drain: Drain, scheduler: str) -> str:
+    """One line for a shell."""
+    reason = shlex.quote(drain.reason)
+    if scheduler == "pbs":
+        return f"pbsnodes -o -C {reason} {shlex.join(drain.hosts)}"
+    return f"scontrol update NodeName={shlex.quote(fold(map(_short, drain.hosts)))} State=DRAIN Reason={reason}"
+
+
+def _short(host: str) -> str:
+    """As Slurm calls its nodes."""
+    return host if _ADDRESS.fullmatch(host) else host.partition(".")[0]
+
+
+def _reason(findings: Sequence[Finding]) -> str:
+    """The gravest, with all parts of the host that have it, and how many other things are wrong."""
+    parts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for finding in sorted(findings, key=lambda one: -abs(one.effect or 0.0)):
+        parts[check_of(finding)].append(part_of(finding))
+    (check, words), targets = next(iter(parts.items()))
+    more = f" +{len(parts) - 1}" if len(parts) > 1 else ""
+    line = _plain(" ".join(filter(None, [check, folded(filter(None, targets)), words])))
+    room = MOST_LETTERS - len(more) - len(_BY)
+    return (line if len(line) <= room else line[: room - 3] + "...") + more + _BY
+
+
+def _plain(words: str) -> str:
+    """Letters that schedulers keep as they are."""
+    return "".join(letter if letter.isascii() else "?" for letter in _QUOTES.sub("", printable(words)))

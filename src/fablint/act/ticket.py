@@ -1,0 +1,92 @@
+"""The text of a ticket: what is wrong with which part, how that is known, how sure it is, what to do next."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from fablint.act.source import Source
+from fablint.act.words import folded, loss, printable, said_by
+from fablint.model import Finding, State
+from fablint.names import plural
+
+_TOLD = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+_DIRECTIONS = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}
+_VALUES = 4  # of a check that are told part by part; of more the first
+_WIDTH = 76  # of a mail
+_COLUMN = 13
+
+
+def ticket_text(source: Source) -> str:
+    """Plain text, a part after the other, the gravest first."""
+    parts = _by_part([one for one in source.findings if one.state in _TOLD])
+    counts = Counter(one.state for found in parts.values() for one in found)
+    told = ", ".join(plural(counts[state], state.lower()) for state in _TOLD if counts[state])
+    lines = [f"fablint found {told or 'no part at fault and none suspect'}"]
+    for part, findings in parts.items():
+        lines += ["", *_wrapped(part, "")]
+        for finding in findings:
+            lines += _finding(finding)
+    if unjudged := sum(one.state is State.NOT_JUDGED for one in source.findings):
+        lines += ["", f"not judged: {plural(unjudged, 'part')}"]
+    return "\n".join(lines) + "\n"
+
+
+def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Alike findings as one, by the part or the parts that they name."""
+    alike: dict[str, list[Finding]] = defaultdict(list)
+    for one in findings:
+        alike[one.model_copy(update={"name": ""}).model_dump_json()].append(one)
+    parts: dict[str, list[Finding]] = defaultdict(list)
+    for one in sorted(_few(list(alike.values())), key=lambda one: (_TOLD.index(one.state), -abs(one.effect or 0.0))):
+        parts[f"{one.component} {one.name}"].append(one)
+    return parts
+
+
+def _few(alike: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """A finding for each set of alike ones; one for all sets of a check with many values, as of counters."""
+    kinds: dict[tuple[object, ...], list[Sequence[Finding]]] = defaultdict(list)
+    for number, same in enumerate(alike):
+        one, check = same[0], said_by(same[0])
+        kinds[(one.state, one.component, check[0], one.next_step) if check else (number,)].append(same)
+    found: list[Finding] = []
+    for sets in kinds.values():
+        found += [_merged([one for same in sets for one in same])] if len(sets) > _VALUES else map(_merged, sets)
+    return found
+
+
+def _merged(findings: Sequence[Finding]) -> Finding:
+    """All of them as one, with the first of what they say."""
+    first, *others = dict.fromkeys(one.evidence for one in findings)
+    told = [evidence.partition(": ")[2] for evidence in others[: _VALUES - 1]]
+    rest = [f"and {len(others) - len(told)} more"] if len(others) > len(told) else []
+    name = folded(one.name for one in findings)
+    return findings[0].model_copy(update={"name": name, "evidence": "; ".join([first, *told, *rest])})
+
+
+def _finding(finding: Finding) -> list[str]:
+    figure = f"{loss(finding)}{_DIRECTIONS[finding.direction]}".strip()
+    told = (
+        (finding.state, figure or finding.evidence),
+        ("seen", finding.evidence if figure else ""),
+        ("how sure", _how_sure(finding)),
+        ("or else", ", ".join(finding.alternatives)),
+        ("next", finding.next_step),
+    )
+    return [line for label, words in told if words for line in _wrapped(words, label)]
+
+
+def _how_sure(finding: Finding) -> str:
+    if finding.log10_odds is not None:
+        return f"odds 1e{int(finding.log10_odds)} to 1 against chance"
+    return "read on the host, not inferred from times" if said_by(finding) else ""
+
+
+def _wrapped(words: str, label: str) -> list[str]:
+    """`  next       swap the cable`, and what has no room below it."""
+    head = f"  {label:<{_COLUMN - 2}}" if label else ""
+    indent = " " * _COLUMN
+    return textwrap.wrap(
+        printable(words), _WIDTH, initial_indent=head, subsequent_indent=indent, break_on_hyphens=False
+    )

@@ -1,0 +1,49 @@
+"""Findings in few words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from fablint.model import Finding, host_of
+from fablint.names import fold
+
+_CHECK = re.compile(r"([a-z0-9]+(?:\.[a-z0-9_-]+)+): (.*)", re.DOTALL)  # how the evidence of preflight begins
+_FOLDABLE = re.compile(r"[A-Za-z0-9._:/-]+")
+
+
+def said_by(finding: Finding) -> tuple[str, str] | None:
+    """The check of preflight that found it, and what that says; None where it was found otherwise."""
+    found = _CHECK.fullmatch(finding.evidence)
+    return (found[1], found[2]) if found else None
+
+
+def check_of(finding: Finding) -> tuple[str, str]:
+    """The check and what it says; of a measurement `fabric.host` and the loss, else the evidence."""
+    loss_of = " ".join(filter(None, [finding.direction, loss(finding)])) if finding.effect is not None else ""
+    return said_by(finding) or (f"fabric.{finding.component}", loss_of or finding.evidence)
+
+
+def part_of(finding: Finding) -> str:
+    """What of the host: `hsn0`, `to s3`; empty for the host itself."""
+    rest = finding.name.removeprefix(host_of(finding) or finding.name.partition("/")[0])
+    return f"to {rest[1:]}" if rest.startswith("=") else rest.strip("/: ")
+
+
+def loss(finding: Finding) -> str:
+    """`bandwidth -19% [-20%, -18%]`; empty where there is no figure."""
+    if finding.effect is None:
+        return ""
+    interval = f" [{finding.interval[0]:+.0%}, {finding.interval[1]:+.0%}]" if finding.interval else ""
+    return f"{finding.quantity or ''} {finding.effect:+.0%}{interval}".strip()
+
+
+def folded(names: Iterable[str]) -> str:
+    """`nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
+    names = list(dict.fromkeys(names))
+    return fold(names) if all(map(_FOLDABLE.fullmatch, names)) else ", ".join(names)
+
+
+def printable(words: str) -> str:
+    """Names and messages come from hosts: nothing in them may steer a terminal or break a line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in words)

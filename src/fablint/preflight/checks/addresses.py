@@ -1,0 +1,112 @@
+"""IPv4 addresses of the fabric's NICs: there, in the right network, as the switch asks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from fablint.fitness import Result, Severity
+from fablint.names import plural
+from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, majority
+from fablint.preflight.checks.links import ABSENT
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.owners import of_rails, unseen
+from fablint.snapshot import NicFact
+from fablint.snapshot.inet import Address
+from fablint.snapshot.slingshot_tlv import requested
+
+
+class IpAssigned(Check):
+    id = "net.ip.assigned"
+    what = "the IPv4 address of every NIC of the fabric"
+    source = "ip -j addr"
+    rule = "there is one where most like hosts have one"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "set the address; look at DHCP or at the fabric manager"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        seen: dict[tuple[str, str], list[tuple[str, Sequence[Address]]]] = defaultdict(list)
+        for host in fleet.hosts:
+            if host.inet.addresses.missing:
+                yield unseen(self, host, host.inet.addresses)
+                continue
+            if not host.interfaces:
+                yield self.skipped(host.name, "", ABSENT)
+            found = of_rails(host)
+            for nic in host.interfaces:
+                seen[host.kind, nic.name].append((host.name, found.get(nic.name, ())))
+        for (_, nic_name), like in seen.items():
+            usual, count = majority([bool(addresses) for _, addresses in like])
+            for name, addresses in like:
+                if addresses:
+                    yield self.passed(name, nic_name, value=addresses[0].text)
+                elif usual:
+                    yield self.wrong(name, nic_name, f"no IPv4 address, {plural(count, 'other')} have one")
+                else:
+                    yield self.skipped(name, nic_name, "no IPv4 address, and most others have none either")
+
+
+class IpPrefix(Check):
+    id = "net.ip.prefix"
+    what = "the network of every NIC of the fabric"
+    source = "ip -j addr"
+    rule = "that of most like hosts, or of others at least"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set address and prefix length as on the others"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        seen: dict[tuple[str, str], list[tuple[str, Address]]] = defaultdict(list)
+        for host in fleet.hosts:
+            found = of_rails(host)
+            if not found:
+                yield self.skipped(host.name, "", host.inet.addresses.missing or "no NIC of the fabric has an address")
+            for nic, addresses in found.items():
+                seen[host.kind, nic].append((host.name, addresses[0]))
+        for (_, nic), like in seen.items():
+            yield from self._compared(nic, like)
+
+    def _compared(self, nic: str, like: Sequence[tuple[str, Address]]) -> Iterator[Result]:
+        """Hosts of another rack may have another network; one host alone has not."""
+        networks = [address.network for _, address in like]
+        usual, count = majority(networks)
+        for host, address in like:
+            if usual is None:
+                yield self.skipped(host, nic, f"{address.network}; no majority to compare with")
+            elif address.network == usual or networks.count(address.network) >= LEAST_OTHERS:
+                yield self.passed(host, nic, value=address.network)
+            else:
+                message = f"{address.text} in {address.network}, {plural(count, 'other')} in {usual}"
+                yield self.wrong(host, nic, message, address.network, usual)
+
+
+class IpTlv(HostCheck):
+    id = "net.ip.tlv"
+    what = "address and MTU of NICs on Slingshot"
+    source = "LLDP (lldpcli, lldptool), ip -j addr"
+    rule = "as the switch asks for by its TLV"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set it as the switch tells, or mend the fabric manager's table"
+    absent = "no switch tells how a NIC should be set"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        nics = {nic.name: nic for nic in host.nics}
+        for heard in host.neighbours:
+            nic = nics.get(heard.port)
+            if nic and heard.tlv:
+                yield self._judge(host, nic, heard.tlv)
+
+    def _judge(self, host: Host, nic: NicFact, tlv: str) -> Result:
+        asked = requested(tlv)
+        if asked is None:
+            return self.unclear(host.name, nic.name, "the switch's TLV cannot be understood")
+        if not (asked.mtu and nic.mtu) and not (asked.address and nic.addresses):
+            return self.skipped(host.name, nic.name, "address and MTU of the NIC are not known, or not asked for")
+        wrong = []
+        if asked.mtu and nic.mtu and nic.mtu != asked.mtu:
+            wrong.append(f"MTU {nic.mtu}, the switch asks for {asked.mtu}")
+        if asked.address and nic.addresses and asked.address not in nic.addresses:
+            wrong.append(f"address {', '.join(nic.addresses[:2])}, the switch asks for {asked.address}")
+        return self.wrong(host.name, nic.name, "; ".join(wrong)) if wrong else self.passed(host.name, nic.name)

@@ -1,0 +1,163 @@
+"""Slingshot NICs: codewords, replays, pauses and errors. Rates are those of the snapshot's own window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from fablint.fitness import Result, Severity
+from fablint.model import Component
+from fablint.preflight.check import HostCheck
+from fablint.preflight.checks.cxi import LINE_RATES, NO_NIC, is_up, port
+from fablint.preflight.checks.growth import excess
+from fablint.preflight.host import CXI, Host
+from fablint.widths import CODE_WORD_BITS
+
+_TELEMETRY = f"{CXI}/CXI/device/telemetry"
+_BER_WARN, _BER_FAIL = 1e-7, 1e-6
+_CLASSES = range(8)
+
+
+class _TelemetryCheck(HostCheck):
+    """A judgement of the telemetry of each NIC that has a link."""
+
+    component: ClassVar[Component] = "cable"
+    severity = Severity.WARN
+    absent = NO_NIC
+    counters: ClassVar[tuple[str, ...]]
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device in host.cxi:
+            at = f"{CXI}/{device}/device/telemetry/"
+            paths = {name: at + name for name in self.counters if host.grown_now(at + name)}
+            if not is_up(host, device):
+                yield self.skipped(host.name, device, "the link is not up")
+            elif not paths:
+                yield self.skipped(host.name, device, "its telemetry was not read twice")
+            else:
+                yield self.judged(host, device, paths)
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        """What its counters say that can be read, by name."""
+        raise NotImplementedError
+
+
+class CxiUncorrected(_TelemetryCheck):
+    id = "cxi.ber.ucw"
+    what = "codewords that error correction could not mend"
+    source = f"{_TELEMETRY}/hni_pcs_uncorrected_cw"
+    rule = "none while it is looked at; some since the last time warn"
+    severity = Severity.FAIL
+    mend = "clean and reseat the cable, then replace it"
+    counters = ("hni_pcs_uncorrected_cw",)
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        path = paths[self.counters[0]]
+        now, grown = host.grown_now(path), host.grown(path)
+        if now and now.growth:
+            return self.wrong(host.name, device, f"uncorrected codewords: {now}", now.growth, 0)
+        if grown and grown.growth:
+            return self.warned(host.name, device, f"uncorrected codewords: {grown}", grown.growth, 0)
+        return self.passed(host.name, device, value=0)
+
+
+class CxiCorrected(_TelemetryCheck):
+    id = "cxi.ber.ccw"
+    what = "bit error rate before correction, as corrected codewords of the line rate"
+    source = f"{_TELEMETRY}/hni_pcs_corrected_cw"
+    rule = f"below {_BER_FAIL:g}; {_BER_WARN:g} warns"
+    severity = Severity.FAIL
+    mend = "clean and reseat the cable, then replace it"
+    counters = ("hni_pcs_corrected_cw",)
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        grown, line = host.grown_now(paths[self.counters[0]]), LINE_RATES.get(port(host, device, "speed") or "")
+        if not grown or not line:
+            return self.skipped(host.name, device, "the line rate of its speed is not known")
+        rate = grown.rate / line
+        if rate < _BER_WARN:
+            return self.passed(host.name, device, value=rate)
+        say = self.wrong if rate >= _BER_FAIL else self.warned
+        return say(host.name, device, f"bit error rate {rate:.1e} before correction", rate, _BER_WARN)
+
+
+class CxiGood(_TelemetryCheck):
+    id = "cxi.cw.rate"
+    what = "good codewords per second"
+    source = f"{_TELEMETRY}/hni_pcs_good_cw"
+    rule = f"within 1 % of the line rate / {CODE_WORD_BITS} bits"
+    severity = Severity.FAIL
+    mend = "clean and reseat the cable, then replace it"
+    counters = ("hni_pcs_good_cw",)
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        path = paths[self.counters[0]]
+        grown, line = host.grown_now(path), LINE_RATES.get(port(host, device, "speed") or "")
+        if not grown or not line:
+            return self.skipped(host.name, device, "the line rate of its speed is not known")
+        if "@" not in (host.read(path) or ""):
+            return self.skipped(host.name, device, "the moments of its readings are not told")
+        expected = line / CODE_WORD_BITS
+        if abs(grown.rate / expected - 1) <= 0.01:
+            return self.passed(host.name, device, value=grown.rate, unit="1/s")
+        message = f"{grown.rate / 1e6:.2f} million codewords/s, {expected / 1e6:.2f} million at its speed"
+        return self.wrong(host.name, device, message, grown.rate, expected, "1/s")
+
+
+class CxiReplay(_TelemetryCheck):
+    id = "cxi.replay"
+    what = "how often link layer retry sends again"
+    source = f"{_TELEMETRY}/hni_llr_tx_replay_event, hni_llr_rx_replay_event"
+    rule = "less than once a second"
+    mend = "clean and reseat the cable: every replay delays all that is behind it"
+    counters = ("hni_llr_tx_replay_event", "hni_llr_rx_replay_event")
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        rates = {name.split("_")[2]: grown.rate for name, path in paths.items() if (grown := host.grown_now(path))}
+        way, rate = max(rates.items(), key=lambda one: one[1])
+        if rate < 1:
+            return self.passed(host.name, device, value=rate, unit="1/s")
+        return self.wrong(host.name, device, f"{rate:.0f} {way} replays/s", rate, 1.0, "1/s")
+
+
+class CxiPaused(_TelemetryCheck):
+    id = "cxi.paused"
+    what = "for how much of the time a Slingshot NIC is paused"
+    source = f"{_TELEMETRY}/hni_rx_paused_0 to 7, hni_tx_paused_0 to 7"
+    rule = "less than 1 % of the time, while nothing runs"
+    component = "host"
+    mend = "look for a job that still sends; a host that pauses its peers is too slow to receive"
+    counters = tuple(f"hni_{way}_paused_{number}" for way in ("rx", "tx") for number in _CLASSES)
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        shares = {name: grown.rate * 1e-9 for name, path in paths.items() if (grown := host.grown_now(path))}
+        name, share = max(shares.items(), key=lambda one: one[1])
+        if share < 0.01:
+            return self.passed(host.name, device, value=share)
+        _, way, _, number = name.split("_")
+        return self.wrong(
+            host.name, device, f"{way} class {number} paused {min(share, 1):.0%} of the time", share, 0.01
+        )
+
+
+class CxiErrors(_TelemetryCheck):
+    id = "cxi.errors"
+    what = "bad, poisoned and discarded packets"
+    source = f"{_TELEMETRY}/hni_rx_bad_*, hni_tx_poisoned_*, hni_discard_cntr_*, hni_pfc_fifo_oflw_cntr_*"
+    rule = "none while it is looked at, fewer than 10 since the last time"
+    component = "nic"
+    mend = "look at the cable (bad), at the host's memory and PCIe (poisoned), at classes and PFC (discarded, overflow)"
+    counters = (
+        *(f"hni_rx_bad_{kind}" for kind in ("opt", "ieee")),
+        *(f"hni_tx_poisoned_{kind}" for kind in ("opt", "ieee")),
+        *(f"hni_discard_cntr_{number}" for number in _CLASSES),
+        *(f"hni_pfc_fifo_oflw_cntr_{number}" for number in _CLASSES),
+        "hni_fgfc_discard",
+    )
+
+    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
+        found = {name: grown for name, path in paths.items() if (grown := excess(host, path, now=1, since=10))}
+        if not found:
+            return self.passed(host.name, device)
+        words = ", ".join(f"{name.removeprefix('hni_')} {grown}" for name, grown in list(found.items())[:3])
+        return self.wrong(host.name, device, words, max(grown.growth for grown in found.values()), 0)

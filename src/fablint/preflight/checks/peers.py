@@ -1,0 +1,71 @@
+"""A figure that should be no less than what like hosts have, or else like parts of the same host."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+from fablint.fitness import Result
+from fablint.preflight.check import Check, majority
+from fablint.preflight.host import Fleet, Host
+
+
+class Part(NamedTuple):
+    """A part of a host and its figure."""
+
+    target: str
+    value: float | None  # None: it cannot be seen
+    make: str = ""  # parts of a host that should be alike
+    most: float | None = None  # what it could have; None where nobody knows
+    why: str = ""  # it cannot be seen
+
+
+class PeerCheck(Check):
+    """Less than most like hosts have is wrong; else less than most like parts of the host have.
+
+    Where there is no majority, less than the part itself could have is a warning: the host may be built so.
+    """
+
+    words: ClassVar[str]  # with {:g} for the value: `x{:g}`
+    absent: ClassVar[str]
+
+    @abstractmethod
+    def parts(self, host: Host) -> Iterable[Part]:
+        """The parts of a host that have such a figure."""
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        every = [(host, list(self.parts(host))) for host in fleet.hosts]
+        like: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for host, parts in every:
+            for part in parts:
+                if part.value is not None:
+                    like[host.kind, part.target].append(part.value)
+        usual = {key: majority(values) for key, values in like.items()}
+        for host, parts in every:
+            if not parts:
+                yield self.skipped(host.name, "", self.absent)
+            for part in parts:
+                if part.value is None:
+                    yield self.skipped(host.name, part.target, part.why or self.absent)
+                else:
+                    yield self._judged(host.name, part, part.value, usual[host.kind, part.target], parts)
+
+    def _judged(
+        self, host: str, part: Part, value: float, like: tuple[float | None, int], parts: Sequence[Part]
+    ) -> Result:
+        usual, count = like
+        others = "other"
+        if usual is None:
+            usual, count = majority([one.value for one in parts if one.make == part.make and one.value is not None])
+            others = "like part of this host" if count == 1 else "like parts of this host"
+        elif count > 1:
+            others = "others"
+        said = self.words.format(value)
+        if usual is not None and value < usual:
+            return self.wrong(host, part.target, f"{said}, {count} {others} {self.words.format(usual)}", value, usual)
+        if usual is None and part.most is not None and value < part.most:
+            message = f"{said}, could be {self.words.format(part.most)}"
+            return self.warned(host, part.target, message, value, part.most)
+        return self.passed(host, part.target, value=value)

@@ -1,0 +1,226 @@
+"""Tools of vendors that look at a host themselves: what they found must reach the result."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from fablint.fitness import Result, Severity
+from fablint.preflight.check import Check, HostCheck
+from fablint.preflight.checks.cxi import NO_NIC, nominal_gbit
+from fablint.preflight.checks.outputs import instead_of
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.wording import shortened
+from fablint.snapshot.documents import dicts, documents
+
+# ------------------------------------------------------------------------------------------------ cxi_healthcheck
+
+HEALTH_CHECKS: tuple[str, ...] = (
+    "pci",
+    "mac",
+    "link",
+    "link_properties",
+    "link_flap",
+    "dmesg",
+    "service",
+    "run_idle",
+    "trs_leak",
+)
+HEALTH_CHECKS += ("ping", "codeword_rate", "pci_error", "fw_version")
+_RESULT = re.compile(r"Check:\s*(\w{1,60})\s+Result:\s*(Pass|Fail|Skip)\s*$")
+_WARNING = re.compile(r"(?:\*{3}\s*Warning|ACTION):\s*(\S.*)")
+
+
+@dataclass
+class _Summary:
+    """What cxi_healthcheck says of a NIC."""
+
+    results: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class CxiHealth(HostCheck):
+    id = "tool.cxi.health"
+    what = "what cxi_healthcheck finds"
+    source = "cxi_healthcheck"
+    rule = "none of its checks fails, and each has a result"
+    severity = Severity.FAIL
+    component = "nic"
+    root = True
+    mend = "run cxi_healthcheck -v on the host, and do what it recommends"
+    absent = NO_NIC
+
+    def look(self, host: Host) -> Iterable[Result]:
+        if not host.cxi:
+            return
+        said = host.command("cxi_healthcheck")
+        if instead := instead_of(self, host.name, "", said):
+            yield instead
+            return
+        found = _summaries(said.text)
+        for device in {**dict.fromkeys(host.cxi), **found} if "" not in found else found:
+            yield self._judged(host.name, device, found.get(device, _Summary()))
+
+    def _judged(self, host: str, device: str, said: _Summary) -> Result:
+        failed = [name for name, result in said.results.items() if result == "Fail"]
+        missing = [name for name in HEALTH_CHECKS if f"{name}_check" not in said.results]
+        quoted = "".join(f"; {warning}" for warning in said.warnings[:2])
+        if failed:
+            return self.wrong(host, device, f"{', '.join(failed)} failed{quoted}", len(failed), 0)
+        if missing:
+            none = "no summary" if len(missing) == len(HEALTH_CHECKS) else f"no result of {', '.join(missing)}"
+            return self.unclear(host, device, f"{none}: cxi_healthcheck did not come to its end")
+        if quoted:
+            return self.warned(host, device, quoted.removeprefix("; "))
+        return self.passed(host, device)
+
+
+def _summaries(text: str) -> Mapping[str, _Summary]:
+    """Results and warnings, by device; of one that is not named under the empty name."""
+    found: dict[str, _Summary] = {}
+    device = ""
+    for line in map(str.strip, text.splitlines()):
+        if re.fullmatch(r"cxi\d{1,3}", line):
+            device = line
+            found.setdefault(device, _Summary())
+        elif match := _RESULT.match(line):
+            found.setdefault(device, _Summary()).results[match[1]] = match[2]
+        elif match := _WARNING.match(line):
+            found.setdefault(device, _Summary()).warnings.append(shortened(match[1], 120))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ slingshot-diag
+
+
+class SlingshotDiag(HostCheck):
+    id = "tool.ss.diag"
+    what = "what slingshot-diag finds"
+    source = "slingshot-diag -i NIC"
+    rule = "neither WARN nor ERROR, and it ends with status 0"
+    severity = Severity.FAIL
+    component = "nic"
+    root = True
+    mend = "run slingshot-diag -v on the host, and do what it recommends"
+    absent = "no Slingshot NIC that it was asked about"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for nic, said in sorted(host.snapshot.commands_like("slingshot-diag").items()):
+            yield instead_of(self, host.name, nic, said) or self._judged(host, nic, said.text, said.status or 0)
+
+    def _judged(self, host: Host, nic: str, text: str, status: int) -> Result:
+        lines = [line.partition(":") for line in text.splitlines()]
+        told = {word: [shortened(rest) for head, _, rest in lines if head == word] for word in ("WARN", "ERROR")}
+        words = "; ".join([*told["ERROR"], *told["WARN"]][:3])
+        if "root" in words and not host.snapshot.root:
+            return self.skipped(host.name, nic, words)
+        if told["ERROR"] or status > 1:
+            return self.wrong(host.name, nic, words or f"exit status {status}")
+        if told["WARN"] or status:
+            return self.warned(host.name, nic, words or f"exit status {status}")
+        if not any(head.strip() == "Device" for head, _, _ in lines):
+            return self.unclear(host.name, nic, "slingshot-diag describes no device")
+        return self.passed(host.name, nic)
+
+
+# ------------------------------------------------------------------------------------------------ cxi_gpu_loopback_bw
+
+_ROW = re.compile(r"\s*\d{1,15}\s+\d{1,15}\s+(\d{1,9}(?:\.\d{1,9})?)\s+\d{1,9}(?:\.\d{1,9})?\s*$")
+_OF_LINE, _OF_MEDIAN = 0.9, 0.95
+_LEAST_ALIKE = 3
+
+
+class CxiLoopbackRate(Check):
+    id = "tool.cxi.loopback"
+    what = "bandwidth from every Slingshot NIC to its switch and back"
+    source = "cxi_gpu_loopback_bw -d CXI"
+    rule = f"at least {_OF_LINE:.0%} of the NIC's speed, and {_OF_MEDIAN:.0%} of the median of NICs of this speed"
+    severity = Severity.FAIL
+    component = "nic"
+    mend = "look at pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[tuple[str, float | None], list[float]] = defaultdict(list)
+        known: list[tuple[Host, str, float, float | None]] = []
+        for host in fleet.hosts:
+            if not host.cxi:
+                yield self.skipped(host.name, "", NO_NIC)
+            for device in host.cxi:
+                said = host.command(f"cxi_gpu_loopback_bw/{device}")
+                rows = [float(match[1]) for match in map(_ROW.match, said.text.splitlines()) if match]
+                if rows:
+                    nominal = nominal_gbit(host, device)
+                    known.append((host, device, rows[-1], nominal))
+                    like[host.kind, nominal].append(rows[-1])
+                else:
+                    nothing = self.unclear(host.name, device, "cxi_gpu_loopback_bw printed no bandwidth")
+                    yield instead_of(self, host.name, device, said) or nothing
+        usual = {key: median(rates) for key, rates in like.items() if len(rates) >= _LEAST_ALIKE}
+        for host, device, rate, nominal in known:
+            yield self._judged(host.name, device, rate, nominal, usual.get((host.kind, nominal)))
+
+    def _judged(self, host: str, device: str, rate: float, nominal: float | None, usual: float | None) -> Result:
+        floors = [(_OF_LINE * nominal, f"{_OF_LINE:.0%} of {nominal:g}")] if nominal else []
+        floors += [(_OF_MEDIAN * usual, f"{_OF_MEDIAN:.0%} of the median {usual:g}")] if usual else []
+        if not floors:
+            return self.skipped(host, device, f"{rate:g} Gb/s, but neither its speed nor that of others is known")
+        floor, words = max(floors)
+        if rate < floor:
+            return self.wrong(host, device, f"{rate:g} Gb/s, below {words} Gb/s", rate, floor, "Gb/s")
+        return self.passed(host, device, value=rate, unit="Gb/s")
+
+
+# ------------------------------------------------------------------------------------------------ dcgmi
+
+
+class GpuDiag(HostCheck):
+    id = "tool.dcgmi"
+    what = "what NVIDIA's short diagnostic of GPUs finds"
+    source = "dcgmi diag -r 1 -j"
+    rule = "no test fails"
+    severity = Severity.WARN
+    component = "host"
+    mend = "run dcgmi diag -r 3 on the host; reset or replace the GPU"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        said = host.command("dcgmi")
+        tests = list(_tests(said.text))
+        if instead := instead_of(self, host.name, "", said):
+            yield instead
+        elif said.status and not tests:
+            yield self.skipped(host.name, "", shortened(said.error))
+        elif not tests:
+            yield self.unclear(host.name, "", "dcgmi printed no results")
+        else:
+            bad = [words for words, status in tests if status in ("fail", "warn")]
+            told = "; ".join(list(dict.fromkeys(bad))[:3])
+            yield self.wrong(host.name, "", told, len(bad), 0) if bad else self.passed(host.name)
+
+
+def _tests(text: str) -> Iterator[tuple[str, str]]:
+    """What each result says, and its status in lower case."""
+    for document in (whole for one in documents(text) for whole in dicts(one)):
+        for diagnostic in (part for value in document.values() for part in dicts(value)):
+            for test in _below(dicts(diagnostic.get("test_categories")), "tests"):
+                for result in dicts(test.get("results")):
+                    status = str(result.get("status", "")).lower()
+                    gpu = result.get("gpu_ids", result.get("gpu_id", result.get("entity_id", "")))
+                    which = f"GPU {gpu}: " if gpu != "" else ""
+                    yield shortened(f"{which}{test.get('name')} {status}{_why(result)}", 120), status
+
+
+def _below(parents: Sequence[dict[str, Any]], name: str) -> Iterator[dict[str, Any]]:
+    return (child for parent in parents for child in dicts(parent.get(name)))
+
+
+def _why(result: Mapping[str, Any]) -> str:
+    """Its warnings: a text, or a list of texts or of documents that hold one."""
+    warnings = result.get("warnings")
+    every = warnings if isinstance(warnings, list) else [warnings]
+    texts = [one.get("warning") if isinstance(one, dict) else one for one in every]
+    told = [text for text in texts if isinstance(text, str)]
+    return f" ({'; '.join(told)})" if told else ""

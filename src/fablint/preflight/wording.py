@@ -1,0 +1,15 @@
+"""Text of hosts as it can be told to people."""
+
+from __future__ import annotations
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """One line of at most so many letters, without those that a terminal would obey."""
+    head = text[: 2 * most].strip()
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in head).split())
+    return line if len(line) <= most and len(text) <= 2 * most else line[: most - 3] + "..."
+
+
+def times(what: str, count: int) -> str:
+    """`corrected error`, `corrected error, 12 times`."""
+    return what if count == 1 else f"{what}, {count:,} times"

@@ -1,0 +1,333 @@
+"""fablint act: drain commands, hosts without suspects, tickets; of preflight, of a verdict, of a run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fablint_command import COMMAND
+from hypothesis import given, settings, strategies as st
+
+from fablint.act import Drain, Source, drain_command, drains, parse_source, ticket_text
+from fablint.errors import UsageError
+from fablint.model import Component, Coverage, Finding, State, Verdict
+
+HOSTS = [f"nid{number:06d}" for number in range(1001, 1009)]
+
+
+def finding(component: Component, name: str, evidence: str = "", state: State = State.FAULT, **more: object) -> Finding:
+    return Finding(state=state, component=component, name=name, evidence=evidence, **more)
+
+
+MTU = [finding("config", f"{HOSTS[at]}/hsn0", "net.link.mtu: MTU 1500, 6 others 9000") for at in (2, 6)]
+FLAPS = finding("nic", "nid001004/hsn1", "net.flaps: 3 in 2 h", State.SUSPECT, next_step="swap the cable")
+SLOW = finding(
+    "host",
+    "nid001005",
+    "7 of 7 partners are slow when they send to it",
+    direction="rx",
+    quantity="bandwidth",
+    effect=-0.41,
+    interval=(-0.43, -0.39),
+    log10_odds=51.3,
+    alternatives=("cable nid001005=s1", "port of s1"),
+    next_step="measure it in loopback",
+)
+CABLE = finding("cable", "s2=s5", "128 of 128 pairs slow", quantity="bandwidth", effect=-0.19)
+SWITCH = finding("switch", "s7", "all of its hosts are slow")
+EVERY = [*MTU, FLAPS, SLOW, CABLE, SWITCH]
+
+
+def commands(findings: Sequence[Finding], scheduler: str = "slurm", hosts: Sequence[str] | None = HOSTS) -> list[str]:
+    return [drain_command(one, scheduler) for one in drains(Source(findings, hosts))]
+
+
+# ------------------------------------------------------------------------------------------------ drain
+
+
+def test_hosts_at_fault_are_drained_by_reason():
+    assert commands(EVERY) == [
+        "scontrol update NodeName='nid[001003,001007]' State=DRAIN"
+        " Reason='net.link.mtu hsn0 MTU 1500, 6 others 9000 (fablint)'",
+        "scontrol update NodeName=nid001005 State=DRAIN Reason='fabric.host rx bandwidth -41% [-43%, -39%] (fablint)'",
+    ]
+
+
+def test_pbs_has_its_own_command():
+    assert commands(MTU, "pbs") == [
+        "pbsnodes -o -C 'net.link.mtu hsn0 MTU 1500, 6 others 9000 (fablint)' nid001003 nid001007"
+    ]
+
+
+def test_slurm_calls_nodes_by_their_short_names():
+    found = finding("host", "n1.site.org", "host.shm: full")
+    assert shlex.split(commands([found], hosts=["n1.site.org"])[0])[2] == "NodeName=n1"
+    assert commands([found], "pbs", ["n1.site.org"])[0].endswith(" n1.site.org")
+    address = finding("host", "10.0.0.7", "host.shm: full")
+    assert shlex.split(commands([address], hosts=["10.0.0.7"])[0])[2] == "NodeName=10.0.0.7"
+
+
+def test_parts_of_a_host_that_have_the_same_are_one_reason():
+    both = [finding("nic", f"n1/hsn{nic}", "net.link.up: link down") for nic in (0, 1)]
+    assert drains(Source(both, ["n1"])) == [Drain("net.link.up hsn[0-1] link down (fablint)", ["n1"])]
+
+
+def test_of_several_reasons_the_first_is_told_and_the_others_are_counted():
+    found = [finding("nic", "n1/hsn0", "net.link.up: link down"), finding("host", "n1", "host.shm: full")]
+    assert drains(Source(found, ["n1"]))[0].reason == "net.link.up hsn0 link down +1 (fablint)"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "no answer: " + "x" * 200,
+        "net.link.mtu: " + "y" * 200,
+        'net.abcdefghijklmnop: \x1b[31m"it\'s" `gone` \\ \u2028 äöü',
+    ],
+)
+def test_a_reason_has_60_letters_and_begins_with_the_check(said):
+    reason = drains(Source([finding("host", "n1", said), finding("nic", "n1/a", "x.y: z")], ["n1"]))[0].reason
+    assert len(reason) <= 60
+    assert reason.endswith(" +1 (fablint)")
+    assert reason[:20].startswith("fabric.host" if said.startswith("no") else said.partition(":")[0])
+    assert reason.isascii()
+    assert reason.isprintable()
+
+
+def test_a_cable_to_a_host_drains_it_and_a_cable_between_switches_nobody():
+    to_host = finding("cable", "nid001005=s1", "slow", quantity="bandwidth", effect=-0.3)
+    assert [one.hosts for one in drains(Source([to_host, CABLE], HOSTS))] == [["nid001005"]]
+    assert drains(Source([to_host, CABLE], HOSTS))[0].reason == "fabric.cable to s1 bandwidth -30% (fablint)"
+
+
+def test_where_no_hosts_are_told_findings_of_hosts_tell_them():
+    to_host = finding("cable", "nid001005=s1", "slow")
+    assert drains(Source([to_host])) == []  # it might be a switch
+    known = finding("host", "nid[001001-001008]", state=State.OK)
+    assert drains(Source([to_host, known]))[0].hosts == ["nid001005"]
+
+
+def test_a_setting_that_is_no_hosts_drains_nobody():
+    assert drains(Source([finding("config", "edge latency 8 B", "all miss it")], HOSTS)) == []
+    assert drains(Source([finding("config", "nid001001 MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
+
+
+def test_routes_of_a_host_drain_it_and_a_way_between_two_nobody():
+    own = finding("route", "nid001001/hsn1", "net.route.rails: leaves by hsn0")
+    assert drains(Source([own], HOSTS)) == [Drain("net.route.rails hsn1 leaves by hsn0 (fablint)", ["nid001001"])]
+    assert drains(Source([finding("route", "nid001001=nid001002", "hung with each other")], HOSTS)) == []
+
+
+def test_what_is_only_suspected_drains_nobody():
+    states = (State.SUSPECT, State.CONFOUNDED, State.NOT_JUDGED, State.OK)
+    assert drains(Source([finding("host", HOSTS[0], state=state) for state in states], HOSTS)) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=40), st.text(max_size=80), st.sampled_from(["slurm", "pbs"]))
+def test_no_name_and_no_message_does_anything_in_a_shell(name, said, scheduler):
+    for line in commands([finding("host", name, said), finding("nic", "n1/x", said)], scheduler, None):
+        assert "\n" not in line
+        words = shlex.split(line)
+        assert words[0] in ("scontrol", "pbsnodes")
+        if scheduler == "slurm":
+            assert [word.partition("=")[0] for word in words[2:]] == ["NodeName", "State", "Reason"]
+        else:
+            assert not any(word.startswith("-") for word in words[4:])
+
+
+@pytest.mark.parametrize("name", ["-x", "$(reboot)", "a;reboot", "a b", "n1'", "", "n[1-", "é"])
+def test_a_name_that_is_none_is_left_to_the_ticket(name):
+    source = Source([finding("host", name, "host.shm: full")])
+    assert all(one.hosts == ["a"] for one in drains(source))  # of `a b`: the name is what precedes a space
+    assert "FAULT" in ticket_text(source)
+
+
+# ------------------------------------------------------------------------------------------------ hostfile
+
+
+def test_hosts_that_are_neither_at_fault_nor_suspect_are_left():
+    left = Source(EVERY, HOSTS).left
+    assert left == ["nid001001", "nid001002", "nid001006", "nid001008"]
+
+
+def test_long_and_short_names_are_one_host():
+    assert Source([finding("host", "n1", "x")], ["n1.site.org", "n2.site.org"]).left == ["n2.site.org"]
+
+
+# ------------------------------------------------------------------------------------------------ ticket
+
+
+def test_the_ticket_tells_part_by_part():
+    assert ticket_text(Source(EVERY, HOSTS)) == (
+        "fablint found 4 faults, 1 suspect\n"
+        "\n"
+        "host nid001005\n"
+        "  FAULT      bandwidth -41% [-43%, -39%] rx (receiving)\n"
+        "  seen       7 of 7 partners are slow when they send to it\n"
+        "  how sure   odds 1e51 to 1 against chance\n"
+        "  or else    cable nid001005=s1, port of s1\n"
+        "  next       measure it in loopback\n"
+        "\n"
+        "cable s2=s5\n"
+        "  FAULT      bandwidth -19%\n"
+        "  seen       128 of 128 pairs slow\n"
+        "\n"
+        "config nid[001003,001007]/hsn0\n"
+        "  FAULT      net.link.mtu: MTU 1500, 6 others 9000\n"
+        "  how sure   read on the host, not inferred from times\n"
+        "\n"
+        "switch s7\n"
+        "  FAULT      all of its hosts are slow\n"
+        "\n"
+        "nic nid001004/hsn1\n"
+        "  SUSPECT    net.flaps: 3 in 2 h\n"
+        "  how sure   read on the host, not inferred from times\n"
+        "  next       swap the cable\n"
+    )
+
+
+def test_findings_of_one_part_stand_together():
+    found = [finding("nic", "n1/a", "net.x: one"), SWITCH, finding("nic", "n1/a", "net.y: two")]
+    assert ticket_text(Source(found)).count("nic n1/a") == 1
+
+
+def test_many_values_of_a_check_are_one_entry():
+    found = [finding("nic", f"n{number}/a", f"net.errors: {number}", State.SUSPECT) for number in range(1, 100)]
+    text = ticket_text(Source(found))
+    assert "nic n[1-99]/a\n  SUSPECT    net.errors: 1; 2; 3; 4; and 95 more\n" in text
+    assert text.startswith("fablint found 1 suspect\n")
+
+
+def test_lines_of_a_ticket_fit_a_mail():
+    long = finding("host", "n1", "word " * 60, next_step="step " * 60)
+    assert max(map(len, ticket_text(Source([long])).splitlines())) <= 76
+
+
+def test_nothing_found_is_said():
+    assert ticket_text(Source([finding("host", "n1", state=State.OK)])) == (
+        "fablint found no part at fault and none suspect\n"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ sources
+
+
+def facts(findings: Sequence[Finding] = EVERY, hosts: Sequence[str] | None = HOSTS) -> str:
+    """As preflight prints them."""
+    return json.dumps({"format": 1, "hosts": hosts, "findings": [one.model_dump(mode="json") for one in findings]})
+
+
+def verdict(findings: Sequence[Finding] = EVERY) -> str:
+    nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=8, hosts_judged=8)
+    return Verdict(verdict="fault", exit_code=1, findings=tuple(findings), coverage=nothing).model_dump_json()
+
+
+def test_a_verdict_and_preflight_are_read_alike():
+    assert parse_source(facts(), "x") == Source(EVERY, HOSTS)
+    assert parse_source(verdict(), "x") == Source(EVERY, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "x: is no JSON"),
+        ("[" * 100_000, "x: is no JSON"),
+        ("[]", "x: has no findings"),
+        ('{"findings": 3}', "x: has no findings"),
+        ('{"findings": [{"state": "BAD", "component": "host", "name": "a"}]}', "x: findings.0.state: "),
+        ('{"findings": [], "hosts": "a"}', "x: hosts: is no list of names"),
+        ('{"findings": [], "hosts": [1]}', "x: hosts: is no list of names"),
+    ],
+)
+def test_what_is_neither_is_refused(text, why):
+    with pytest.raises(UsageError, match="give a run") as caught:
+        parse_source(text, "x")
+    assert str(caught.value).startswith(why)
+
+
+# ------------------------------------------------------------------------------------------------ the verb
+
+
+def test_all_three_with_headings(fablint, tmp_path):
+    (tmp_path / "found.json").write_text(facts())
+    done = fablint("act", "found.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line for line in done.stdout.splitlines() if line.startswith("#")] == ["# drain", "# hostfile", "# ticket"]
+    assert done.stdout.count("scontrol update ") == 2
+    assert "\nnid001008\n" in done.stdout
+    assert list(tmp_path.iterdir()) == [tmp_path / "found.json"]  # nothing else was written
+
+
+def test_one_alone_has_no_heading(fablint, tmp_path):
+    (tmp_path / "found.json").write_text(facts())
+    assert fablint("act", "found.json", "--hostfile").stdout == "nid001001\nnid001002\nnid001006\nnid001008\n"
+    assert fablint("act", "found.json", "--ticket").stdout.startswith("fablint found 4 faults")
+    assert fablint("act", "found.json", "--drain", "--scheduler", "pbs").stdout.startswith("pbsnodes -o -C ")
+
+
+def test_from_stdin_as_json(tmp_path):
+    words = [*COMMAND, "act", "--json"]
+    done = subprocess.run(words, input=facts(), cwd=tmp_path, capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert list(told) == ["format", "drain", "hostfile", "ticket"]
+    assert told["drain"][0]["hosts"] == ["nid001003", "nid001007"]
+    assert list(told["drain"][0]) == ["reason", "hosts", "command"]
+    assert told["hostfile"] == ["nid001001", "nid001002", "nid001006", "nid001008"]
+
+
+def test_the_scheduler_that_is_installed(fablint, tmp_path):
+    (tmp_path / "found.json").write_text(facts())
+    (tmp_path / "bin").mkdir()
+    ran = tmp_path / "ran"
+    for name in ("pbsnodes", "scontrol"):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+        program.chmod(0o755)
+        done = fablint("act", "found.json", "--drain", PATH=str(tmp_path / "bin"))
+        assert done.stdout.startswith("pbsnodes -o" if name == "pbsnodes" else "scontrol update")
+    assert not ran.exists()  # printed, never executed
+
+
+def test_a_bare_verdict_does_not_say_its_hosts(fablint, tmp_path):
+    (tmp_path / "verdict.json").write_text(verdict())
+    done = fablint("act", "verdict.json", "--hostfile")
+    assert (done.returncode, done.stdout) == (2, "")
+    line = "fablint: verdict.json: does not say which hosts were measured: give the run directory\n"
+    assert done.stderr == line
+    every = fablint("act", "verdict.json")
+    assert every.returncode == 0
+    assert "# hostfile\n# the hosts are not known: give the run directory\n" in every.stdout
+
+
+def test_a_run_knows_its_hosts(fablint, tmp_path):
+    fablint("simulate", "--topology", "mesh", "--shape", "8x2", "--full", "--fault", "host:h03:-40%", "-o", "x.run")
+    none = fablint("act", "x.run")
+    assert (none.returncode, none.stderr) == (2, "fablint: x.run has no verdict: fablint report x.run writes it\n")
+    assert fablint("report", "x.run").returncode == 1
+    assert fablint("act", "x.run", "--hostfile").stdout.split() == [f"h{one:02d}" for one in range(16) if one != 3]
+    drained = fablint("act", "x.run", "--drain", "--scheduler", "slurm").stdout
+    assert shlex.split(drained)[2] == "NodeName=h03"
+    assert "Reason='fabric." in drained
+
+
+def test_a_hostfile_without_hosts_is_said(fablint, tmp_path):
+    (tmp_path / "found.json").write_text(facts([finding("host", "a", "x.y: z")], ["a"]))
+    done = fablint("act", "found.json", "--hostfile")
+    assert (done.returncode, done.stdout.strip()) == (0, "")
+    assert done.stderr == "fablint: none of 1 hosts is left: all are at fault or suspect\n"
+
+
+@pytest.mark.parametrize("name", ["nope.json", "empty.json", "x.run"])
+def test_bad_input_is_one_line(fablint, tmp_path, name):
+    (tmp_path / "empty.json").write_text("")
+    (tmp_path / "x.run").mkdir()
+    done = fablint("act", name)
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    assert done.returncode in (2, 3)
+    assert name in done.stderr
+    assert Path(tmp_path / "x.run").exists()

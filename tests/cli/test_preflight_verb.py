@@ -1,0 +1,160 @@
+"""fablint preflight as a user calls it, on folders that stand for a machine, and on this one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+NIC = {"address": "02:11:22:33:44:55", "mtu": "9000", "speed": "200000", "type": "1", "flags": "0x1003"}
+
+
+def machine(folder: Path, state: str = "up") -> Path:
+    """A folder that stands for a host, with one NIC of the fabric."""
+    nic = folder / "sys/class/net/hsn0"
+    nic.mkdir(parents=True)
+    for name, text in {**NIC, "operstate": state, "carrier": "1" if state == "up" else "0"}.items():
+        (nic / name).write_text(text + "\n")
+    (folder / "etc").mkdir()
+    (folder / "etc/hostname").write_text("nid001013\n")
+    return folder
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> Path:
+    return machine(tmp_path / "healthy")
+
+
+@pytest.fixture
+def sick(tmp_path: Path) -> Path:
+    return machine(tmp_path / "sick", "down")
+
+
+def test_a_healthy_host_has_two_lines(fablint, healthy):
+    done = fablint("preflight", "--sysroot", healthy)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("1 host: 1 fit; ")
+    assert second.startswith("skipped: ")
+
+
+def test_a_sick_host_is_named(fablint, sick):
+    done = fablint("preflight", "--sysroot", sick)
+    assert done.returncode == 1
+    assert "FAIL   net.link.up  " in done.stdout
+    assert " hsn0: link down\n" in done.stdout
+    assert "1 host: 0 fit, 1 unfit (" in done.stdout
+
+
+def test_as_json(fablint, sick):
+    done = fablint("preflight", "--sysroot", sick, "--json")
+    facts = json.loads(done.stdout)
+    assert (done.returncode, facts["exit_code"]) == (1, 1)
+    assert facts["format"] == 1
+    assert facts["unfit"] == {facts["hosts"][0]: "net.link.up hsn0 link down"}
+    assert {"FAIL", "SKIP"} <= {one["outcome"] for one in facts["results"]}
+
+
+def test_files_for_ci_and_for_prometheus(fablint, sick, tmp_path):
+    (tmp_path / "out").mkdir()
+    done = fablint("preflight", "--sysroot", sick, "--junit", "out/x.xml", "--prometheus", "out/x.prom")
+    assert done.returncode == 1
+    left = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert left == ["x.prom", "x.xml"]  # no part of a file
+    root = ElementTree.parse(tmp_path / "out/x.xml").getroot()
+    assert root.get("failures") == "1"
+    families = {one.name: one for one in text_string_to_metric_families((tmp_path / "out/x.prom").read_text())}
+    assert [one.value for one in families["fablint_preflight_unfit"].samples] == [1]
+    assert families["fablint_preflight_last_run_timestamp_seconds"].samples[0].value > 1.7e9
+
+
+def test_a_file_is_replaced_in_one_step(fablint, healthy, tmp_path):
+    """The collector may read at any moment: what it has opened stays whole."""
+    path = tmp_path / "x.prom"
+    path.write_text("old\n")
+    with path.open() as reader:
+        assert fablint("preflight", "--sysroot", healthy, "--prometheus", path).returncode == 0
+        assert reader.read() == "old\n"
+    assert "fablint_preflight_unfit" in path.read_text()
+
+
+def test_what_is_no_plain_file_is_written_into(fablint, healthy, tmp_path):
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    done = fablint("preflight", "--sysroot", healthy, "-q", "--prometheus", "stdout")
+    assert done.returncode == 0
+    assert "# TYPE fablint_preflight_unfit gauge" in done.stdout
+    assert (tmp_path / "stdout").is_symlink()
+
+
+def test_a_link_to_a_file_stays_one(fablint, healthy, tmp_path):
+    (tmp_path / "real").touch()
+    (tmp_path / "x.prom").symlink_to("real")
+    assert fablint("preflight", "--sysroot", healthy, "--prometheus", "x.prom").returncode == 0
+    assert (tmp_path / "x.prom").is_symlink()
+    assert "fablint_preflight_unfit" in (tmp_path / "real").read_text()
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.json.gz"])
+def test_a_snapshot_that_was_saved_tells_the_same(fablint, sick, tmp_path, name):
+    seen = fablint("preflight", "--sysroot", sick, "--save", name)
+    text = (tmp_path / name).read_bytes()
+    document = json.loads(gzip.decompress(text) if name.endswith(".gz") else text)
+    assert document["fablint_snapshot"] == 1
+    again = fablint("preflight", "--snapshot", name)
+    assert (again.returncode, again.stdout) == (seen.returncode, seen.stdout)
+
+
+@pytest.mark.parametrize("option", ["--save", "--junit", "--prometheus"])
+def test_a_file_that_cannot_be_written_is_refused_before_anybody_is_asked(fablint, tmp_path, option):
+    done = fablint("preflight", "--sysroot", tmp_path / "nowhere", option, tmp_path / "no" / "file")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"fablint: cannot write {tmp_path}/no/file: name a file in a folder that you can write\n"
+
+
+def test_sources_that_contradict_each_other_are_refused(fablint, tmp_path):
+    done = fablint("preflight", "-w", "n1", "--snapshot", "x.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fablint: --hosts and --snapshot contradict each other: give one of them\n"
+
+
+def test_hosts_to_leave_out_of_nothing_are_refused(fablint):
+    done = fablint("preflight", "-x", "n1")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_act_reads_what_it_prints(fablint, sick, tmp_path):
+    (tmp_path / "found.json").write_text(fablint("preflight", "--sysroot", sick, "--json").stdout)
+    done = fablint("act", "found.json", "--drain", "--scheduler", "slurm")
+    assert "Reason='net.link.up hsn0 link down (fablint)'" in done.stdout
+
+
+def programs(folder: Path, ran: Path) -> str:
+    """A PATH on which Slurm's and ssh's programs leave a trace."""
+    folder.mkdir()
+    for name in ("srun", "scontrol", "sinfo", "squeue", "ssh"):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+        (folder / name).chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("context", ["prolog_slurmd", "epilog_slurmd"])
+def test_a_prolog_looks_at_its_own_host_and_asks_slurm_nothing(fablint, tmp_path, context):
+    """A step cannot be started there, and the other hosts have prologs of their own."""
+    environ = {"SLURM_SCRIPT_CONTEXT": context, "SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]"}
+    environ |= {"PATH": programs(tmp_path / "bin", tmp_path / "ran"), "FABLINT_HOME": str(tmp_path / "home")}
+    done = fablint("preflight", "--json", **environ)
+    assert json.loads(done.stdout)["hosts"] == [os.uname().nodename]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_drained_host_is_looked_at(fablint, tmp_path):
+    """Whether it is fit to come back is what an administrator wants to know."""
+    environ = {"PATH": programs(tmp_path / "bin", tmp_path / "ran"), "FABLINT_HOME": str(tmp_path / "home")}
+    done = fablint("preflight", "-w", "localhost", "--json", **environ)
+    assert json.loads(done.stdout)["hosts"] == ["localhost"]
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,78 @@
+"""GPUs and their links. There is none where these tests run: outputs are samples and such as nvidia-smi prints."""
+
+from __future__ import annotations
+
+from preflight_help import host, of, outcomes, sample, wrong
+
+from fablint.fitness import Outcome
+from fablint.preflight.checks.gpus import GpuCount, NvLinkErrors, NvLinks
+from fablint.preflight.host import Host
+from fablint.snapshot.snapshot import Output
+
+STATE = sample("misc/nvidia-smi-nvlink-s.txt")
+ERRORS = "GPU 0: NVIDIA H100 (UUID: GPU-0)\n\t Link 0: Replay Errors: {}\n\t Link 1: CRC Errors: 3\n"
+
+
+def with_gpus(name: str, count: int, pci: int = 0) -> Host:
+    """So many GPUs that the driver knows, and that the bus has."""
+    known = {f"/proc/driver/nvidia/gpus/0000:0{index}:00.0/information": "Model: H100" for index in range(count)}
+    there = {f"/sys/bus/pci/devices/0000:0{index}:00.0/class": "0x030200" for index in range(pci)}
+    return host(name, {**known, **there, "/sys/bus/pci/devices/0000:ff:00.0/class": "0x020000"})
+
+
+def test_a_lost_gpu_is_a_failure() -> None:
+    hosts = [with_gpus("n1", 8, 8), with_gpus("n2", 8, 8), with_gpus("n3", 7, 8)]
+    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "7 GPUs, 2 others 8")]
+
+
+def test_a_host_whose_driver_is_not_loaded_has_no_gpus() -> None:
+    hosts = [with_gpus("n1", 4, 4), with_gpus("n2", 4, 4), with_gpus("n3", 0, 4)]
+    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "0 GPUs, 2 others 4")]
+
+
+def test_gpus_of_other_vendors_are_counted_on_the_bus() -> None:
+    hosts = [with_gpus("n1", 0, 8), with_gpus("n2", 0, 8), with_gpus("n3", 0, 6)]
+    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "6 GPUs, 2 others 8")]
+
+
+def test_more_gpus_than_others_is_no_fault() -> None:
+    assert wrong(of(GpuCount, with_gpus("n1", 4), with_gpus("n2", 4), with_gpus("n3", 8))) == []
+
+
+def test_hosts_without_gpus_have_none_to_count() -> None:
+    assert outcomes(of(GpuCount, with_gpus("n1", 0), with_gpus("n2", 0))) == [Outcome.SKIP] * 2
+
+
+def test_a_link_that_is_inactive_on_one_host_only() -> None:
+    good = STATE.replace("<inactive>", "26.562 GB/s")
+    hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE if index == 2 else good}) for index in range(4)]
+    message = "2 links of 26.562 GB/s, 3 others 3 links of 26.562 GB/s"
+    assert wrong(of(NvLinks, *hosts)) == [("n2", "gpu0", Outcome.FAIL, message)]
+
+
+def test_links_that_no_host_uses_are_no_fault() -> None:
+    hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE}) for index in range(3)]
+    assert outcomes(of(NvLinks, *hosts)) == [Outcome.PASS] * 3
+
+
+def test_no_link_at_all() -> None:
+    down = STATE.replace("26.562 GB/s", "<inactive>")
+    hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": down if index == 1 else STATE}) for index in range(3)]
+    assert [(name, told) for name, _, _, told in wrong(of(NvLinks, *hosts))] == [
+        ("n1", "no active link, 2 others 2 links of 26.562 GB/s")
+    ]
+
+
+def test_errors_of_links_count_only_while_they_grow() -> None:
+    def read(*totals: int) -> Host:
+        return host("n1", commands={"nvidia-smi-nvlink-errors": "".join(map(ERRORS.format, totals))})
+
+    assert wrong(of(NvLinkErrors, read(5, 9))) == [("n1", "gpu0", Outcome.WARN, "link 0 Replay +4")]
+    assert [(one.outcome, one.message) for one in of(NvLinkErrors, read(5, 5))] == [(Outcome.PASS, "8 before")]
+    assert outcomes(of(NvLinkErrors, read(5))) == [Outcome.SKIP]
+
+
+def test_what_cannot_be_seen_is_skipped() -> None:
+    missing = host("n1", commands={"nvidia-smi-nvlink": Output(error="not installed")})
+    for check in (GpuCount, NvLinks, NvLinkErrors):
+        assert outcomes(of(check, missing)) == [Outcome.SKIP]

@@ -1,0 +1,128 @@
+"""No check of the host itself raises, whatever is in a snapshot, and what is garbage is no failure of a GPU or NIC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+from preflight_help import sample
+
+from fablint.fitness import Outcome
+from fablint.preflight.check import Check
+from fablint.preflight.checks import gpus, kernel, kernel_fabric, settings as host_settings, software
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.judging import judge
+from fablint.preflight.kernel_log import KernelLog, hardware_errors
+from fablint.preflight.table import CHECKS
+from fablint.snapshot.collecting import snapshot_of
+
+FILES = (kernel, kernel_fabric, host_settings, software, gpus)
+OWN: tuple[type[Check], ...] = tuple(check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES})
+LINES = (sample("misc/dmesg-hardware.txt") + sample("slingshot/dmesg-cxi.txt")).splitlines()
+PATHS = (
+    "proc/self/limits",
+    "proc/meminfo",
+    "proc/loadavg",
+    "proc/uptime",
+    "proc/sys/kernel/numa_balancing",
+    "proc/driver/nvidia/gpus/0000:01:00.0/information",
+    "sys/bus/pci/devices/0000:01:00.0/class",
+    "sys/class/infiniband/mlx5_0/ports/1/state",
+    "sys/class/cxi/cxi0/device/port/link",
+    "sys/class/net/hsn0/address",
+    "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "sys/devices/system/cpu/cpu0/cpuidle/state1/latency",
+    "sys/devices/system/cpu/cpu0/cpuidle/state1/disable",
+    "sys/devices/system/cpu/smt/active",
+    "sys/devices/system/node/online",
+    "sys/devices/virtual/dmi/id/product_name",
+    "sys/kernel/iommu_groups/1/type",
+    "sys/kernel/mm/transparent_hugepage/enabled",
+    "sys/module/nvidia/version",
+    "etc/os-release",
+)
+COMMANDS = {
+    "chronyc": "C0A80001,1.2.3.4,3,1.1,-0.000012,1,2,3,4,5,6,7,8,Normal",
+    "timedatectl": "NTP=yes\nNTPSynchronized=no\n",
+    "mpiexec": "HYDRA build details:\n    Version:   4.1\n",
+    "ethtool-i/hsn0": sample("host/ethtool-i-veth.txt"),
+    "nvidia-smi-nvlink": sample("misc/nvidia-smi-nvlink-s.txt"),
+    "nvidia-smi-nvlink-errors": "GPU 0: H100\n\t Link 0: Replay Errors: 9999999999999999\n" * 2,
+    "lspci": "00:01.0 PCI bridge: x\n\tBus: primary=00, secondary=01, subordinate=ff, sec-latency=0\n\tACSCtl: a+\n\n"
+    "01:00.0 3D controller: y\n",
+}
+ODD = ("", "0", "-1", "0-3", "unlimited", "1" * 5000, "9-0", "0x", "nan", "MemTotal:  99 kB\n", "Max locked memory  ")
+
+text = st.one_of(
+    st.sampled_from(ODD), st.text(max_size=40), st.from_regex(r"Max locked memory +\w+ .*", fullmatch=True)
+)
+anything: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(text, st.integers(), st.floats(), st.none(), st.booleans(), st.lists(text, max_size=2)),
+    lambda inner: st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def torn(texts: tuple[str, ...]) -> st.SearchStrategy[str]:
+    """Lines of these, out of order, cut off, and with strange letters in them."""
+    piece = st.sampled_from(texts).flatmap(lambda line: st.integers(0, len(line)).map(lambda end: line[:end]))
+    return st.lists(st.one_of(st.sampled_from(texts), piece, st.text(max_size=20)), max_size=30).map("\n".join)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    """Snapshots in which some things are right, and others are of any kind."""
+    tree: dict[str, Any] = {}
+    for path in draw(st.lists(st.sampled_from(PATHS), unique=True)):
+        *folders, name = path.split("/")
+        at = tree
+        for folder in folders:
+            at = at.setdefault(folder, {})
+        at[name] = draw(anything)
+    if draw(st.booleans()):
+        tree[draw(st.sampled_from(("sys", "proc", "etc")))] = draw(anything)
+    said = {
+        name: {"status": draw(st.sampled_from((0, 1, None))), "output": draw(torn(tuple(output.splitlines())))}
+        for name, output in COMMANDS.items()
+    }
+    return {
+        "host": draw(st.sampled_from(("n1", "n2", "n3", ""))),
+        "root": draw(st.booleans()),
+        "files": draw(st.one_of(st.just(tree), anything)),
+        "commands": draw(st.one_of(st.just(said), anything)),
+        "kernel_log": draw(st.one_of(st.builds(dict, output=torn(tuple(LINES))), anything)),
+        "shared_memory": draw(st.one_of(st.just({"size": 1, "free": -1}), anything)),
+        "links": draw(anything),
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(documents(), max_size=4))
+def test_no_check_raises(taken: list[dict[str, Any]]) -> None:
+    hosts = [Host(snapshot_of(document)) for document in taken]
+    results = judge(Fleet(hosts), OWN).results
+    assert {one.host for one in results} == {host.name for host in hosts}
+    assert all(one.message for one in results if one.outcome is not Outcome.PASS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(torn(tuple(LINES)))
+def test_no_record_parser_raises(log: str) -> None:
+    found = KernelLog(log)
+    lines = found.lines_with(("[Hardware Error]", "e", "cxi"))
+    assert len(lines) <= log.count("\n") + 1
+    assert found.last_moment() >= 0
+    assert sum(len(record.lines) for record in hardware_errors(lines)) <= len(lines)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=300))
+def test_text_that_is_no_kernel_log_accuses_nobody(log: str) -> None:
+    host = Host(snapshot_of({"host": "n1", "kernel_log": {"output": log}}))
+    results = judge(Fleet([host]), [check for check in OWN if check.id.startswith("log.")]).results
+    assert {one.outcome for one in results} <= {Outcome.PASS, Outcome.SKIP}
+
+
+def test_all_checks_of_the_host_are_tried() -> None:
+    assert len(OWN) == 35

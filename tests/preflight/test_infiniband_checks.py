@@ -1,0 +1,287 @@
+"""Ports of RDMA devices and what is behind PCI Express, from samples of a host with two ConnectX (synthetic)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from preflight_help import NOW, host, nested, of, outcomes, sample, sysroot, wrong
+
+from fablint.fitness import Outcome
+from fablint.preflight.check import Check
+from fablint.preflight.checks import infiniband, infiniband_counters, omnipath, pcie
+from fablint.preflight.host import Host
+from fablint.snapshot import Output
+
+GOOD, BAD = sysroot("mlx5-2rail-good"), sysroot("mlx5-2rail-bad")
+SLINGSHOT = sysroot("cxi-2rail-bad")
+PORT = "/sys/class/infiniband/{}/ports/1/{}"
+LINKS = {
+    "/sys/class/infiniband/mlx5_0/device": "../../../0000:3b:00.0",
+    "/sys/class/infiniband/mlx5_1/device": "../../../0000:b1:00.0",
+}
+PCI = "/sys/class/infiniband/mlx5_0/device"
+CHECKS = [
+    one
+    for module in (infiniband, infiniband_counters, pcie)
+    for one in vars(module).values()
+    if isinstance(one, type) and issubclass(one, Check) and one.__module__ == module.__name__ and "id" in vars(one)
+]
+
+
+def good(name: str = "n1", **changed: str) -> Host:
+    """The good host with other values of files of its first port, `ib_` of its device, `pci_` of what it is behind."""
+    files = dict(GOOD)
+    for key, text in changed.items():
+        folder, _, file = key.partition("_")
+        at = {"pci": f"{PCI}/{file}", "ib": f"/sys/class/infiniband/mlx5_0/{file}"}
+        files[at.get(folder, PORT.format("mlx5_0", key))] = text
+    return host(name, files, links=LINKS)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.id)
+def test_good_hosts_are_silent_and_pass(check: type[Check]) -> None:
+    results = of(check, *(good(f"n{number}") for number in range(3)))
+    assert set(outcomes(results)) == {Outcome.PASS}
+    assert {one.host for one in results} == {"n0", "n1", "n2"}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.id)
+def test_a_host_without_such_a_device_is_skipped(check: type[Check]) -> None:
+    files = {"/sys/class/net/eth0/address": "52:54:00:12:34:56", "/sys/class/net/eth0/operstate": "up"}
+    (one,) = of(check, host(files=files))
+    assert one.outcome is Outcome.SKIP and one.message
+
+
+def test_a_port_without_a_subnet_manager() -> None:
+    assert wrong(of(infiniband.IbPortState, host(files=BAD, links=LINKS))) == [
+        ("n1", "mlx5_1/1", Outcome.FAIL, "INIT although the link is up: no subnet manager")
+    ]
+
+
+def test_a_port_that_is_up_on_the_others() -> None:
+    hosts = [good(f"n{number}") for number in range(3)]
+    hosts.append(good("n3", state="1: DOWN", phys_state="2: Polling"))
+    assert wrong(of(infiniband.IbPortState, *hosts)) == [
+        ("n3", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 3 others ACTIVE")
+    ]
+
+
+def test_a_port_that_no_host_uses_is_no_fault() -> None:
+    hosts = [good(f"n{number}", state="1: DOWN", phys_state="3: Disabled") for number in range(3)]
+    results = of(infiniband.IbPortState, *hosts)
+    assert not wrong(results)
+    assert results[0].outcome is Outcome.SKIP and "as 2 others" in results[0].message
+
+
+def test_the_second_port_of_a_card_may_be_without_a_cable() -> None:
+    one = good(state="1: DOWN", phys_state="2: Polling")
+    assert [result[2] for result in wrong(of(infiniband.IbPortState, one))] == [Outcome.WARN]
+    card = dict(zip(LINKS, ["../../../0000:3b:00.0", "../../../0000:3b:00.1"], strict=True))
+    one = Host(replace(one.snapshot, links=card))
+    assert not wrong(of(infiniband.IbPortState, one))
+
+
+def test_a_rate_below_the_others() -> None:
+    hosts = [good(f"n{number}") for number in range(3)] + [good("n3", rate="200 Gb/sec (4X HDR)")]
+    assert wrong(of(infiniband.IbPortRate, *hosts)) == [
+        ("n3", "mlx5_0/1", Outcome.FAIL, "rate 200 Gb/s, 3 others rate 400 Gb/s")
+    ]
+
+
+def test_lost_lanes_are_seen_on_a_host_alone() -> None:
+    one = good(rate="100 Gb/sec (1X NDR)")
+    assert wrong(of(infiniband.IbPortRate, one)) == [
+        ("n1", "mlx5_0/1", Outcome.WARN, "rate 100 Gb/s, could be rate 400 Gb/s")
+    ]
+    other_make = good(rate="100 Gb/sec (1X NDR)", ib_board_id="MT_0000000001")
+    assert not wrong(of(infiniband.IbPortRate, other_make))
+
+
+def test_a_port_without_addresses() -> None:
+    assert wrong(of(infiniband.IbPortLid, good(lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
+    assert wrong(of(infiniband.IbPortLid, good(sm_lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no SM LID")]
+    assert outcomes(of(infiniband.IbPortLid, good(lid="0x0", link_layer="Ethernet"))) == [Outcome.PASS]
+
+
+def test_firmware_and_make_that_differ() -> None:
+    odd = good("n3", ib_fw_ver="28.39.1002", ib_board_id="MT_0000000001")
+    hosts = [*(good(f"n{number}") for number in range(3)), odd]
+    assert wrong(of(infiniband.IbFirmware, *hosts)) == [
+        ("n3", "mlx5_0", Outcome.WARN, "firmware 28.39.1002, 3 others 28.41.1000")
+    ]
+    assert wrong(of(infiniband.IbBoard, *hosts)) == [
+        ("n3", "mlx5_0", Outcome.WARN, "board MT_0000000001, 3 others MT_0000000838")
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ counters
+
+
+def counting(**later: str) -> Host:
+    """The good host whose first port has counted so much in the end."""
+    paths = {path.rpartition("/")[2]: path for path in GOOD if "mlx5_0/ports/1/" in path and "class" in path}
+    return host(files=GOOD, later={paths[name]: text for name, text in later.items()})
+
+
+def test_link_errors_that_are_counted_now_fail() -> None:
+    assert not wrong(of(infiniband_counters.IbErrors, counting(symbol_error="9", port_xmit_discards="99")))
+    assert wrong(of(infiniband_counters.IbErrors, counting(symbol_error="10"))) == [
+        ("n1", "mlx5_0/1", Outcome.FAIL, "symbol_error 10 in 4.0 s")
+    ]
+    assert wrong(of(infiniband_counters.IbErrors, counting(port_xmit_discards="812"))) == [
+        ("n1", "mlx5_0/1", Outcome.WARN, "port_xmit_discards 812 in 4.0 s")
+    ]
+
+
+def test_old_errors_say_nothing_but_a_full_counter_has_to_be_cleared() -> None:
+    """link_downed 7, link_error_recovery 12 and port_xmit_discards 812 were there before anybody looked."""
+    assert wrong(of(infiniband_counters.IbErrors, host(files=BAD))) == [
+        ("n1", "mlx5_0/1", Outcome.WARN, "symbol_error is full: at least 65535 since it was cleared")
+    ]
+
+
+def test_errors_since_the_last_time_warn() -> None:
+    one = host(files=BAD)
+    before = {PORT.format("mlx5_0", f"counters/{name}"): "0" for name in ("link_error_recovery", "symbol_error")}
+    one.before = {"time": NOW - 3 * 86400, "counters": nested(before)}
+    message = "symbol_error at least 65535 in 3 d; link_error_recovery 12 in 3 d"
+    assert wrong(of(infiniband_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
+
+
+def test_waiting_is_told_and_not_judged() -> None:
+    (first, _) = of(infiniband_counters.IbCongestion, counting(port_xmit_wait="4000000"))
+    assert (first.outcome, first.message) == (Outcome.PASS, "waited 1e+06 ticks/s")
+
+
+def test_packets_that_were_lost() -> None:
+    assert wrong(of(infiniband_counters.IbLoss, counting(out_of_sequence="2", packet_seq_err="1"))) == [
+        ("n1", "mlx5_0/1", Outcome.WARN, "packet_seq_err 1 in 4.0 s, out_of_sequence 2 in 4.0 s")
+    ]
+    assert not wrong(of(infiniband_counters.IbLoss, host(files=BAD))), "they are of yesterday"
+
+
+# ------------------------------------------------------------------------------------------------ PCI Express
+
+
+def test_fewer_lanes_than_the_others() -> None:
+    hosts = [good(f"n{number}") for number in range(3)] + [good("n3", pci_current_link_width="8")]
+    assert wrong(of(pcie.PcieWidth, *hosts)) == [("n3", "mlx5_0", Outcome.FAIL, "x8, 3 others x16")]
+
+
+def test_alone_fewer_lanes_than_there_could_be_are_a_warning() -> None:
+    assert wrong(of(pcie.PcieWidth, host(files=BAD))) == [("n1", "mlx5_1", Outcome.WARN, "x8, could be x16")]
+    assert wrong(of(pcie.PcieWidth, host(files=SLINGSHOT))) == [("n1", "cxi1", Outcome.WARN, "x8, could be x16")]
+    slow = good(pci_current_link_speed="16.0 GT/s PCIe")
+    assert wrong(of(pcie.PcieSpeed, slow)) == [("n1", "mlx5_0", Outcome.WARN, "16 GT/s, could be 32 GT/s")]
+
+
+def test_hosts_that_are_built_so_are_healthy() -> None:
+    """A card that could do more than its slot, on all of them."""
+    hosts = [good(f"n{number}", pci_current_link_speed="16.0 GT/s PCIe") for number in range(3)]
+    assert not wrong(of(pcie.PcieSpeed, *hosts))
+
+
+@pytest.mark.parametrize("text", ["0", "255", "Unknown", "Unknown speed", "", "-1"])
+def test_a_driver_that_does_not_know_is_skipped(text: str) -> None:
+    results = of(pcie.PcieWidth, good(pci_current_link_width=text))
+    assert outcomes(results) == [Outcome.SKIP, Outcome.PASS]
+
+
+def test_a_virtual_machine_is_not_accused_of_its_virtual_slots() -> None:
+    vendor = {"/sys/devices/virtual/dmi/id/sys_vendor": "QEMU"}
+    assert not wrong(of(pcie.PcieWidth, host(files={**BAD, **vendor})))
+
+
+def test_older_drivers_have_no_such_files() -> None:
+    files = {path: text for path, text in GOOD.items() if "_link_" not in path}
+    assert set(outcomes(of(pcie.PcieWidth, host(files=files)))) == {Outcome.SKIP}
+
+
+def test_a_gpu_with_fewer_lanes_than_the_other_gpus() -> None:
+    def gpu(bus: int, width: str) -> dict[str, str]:
+        values = {"class": "0x030200", "current_link_width": width, "max_link_width": "16"}
+        return {f"/sys/bus/pci/devices/0000:{bus}:00.0/{key}": text for key, text in values.items()}
+
+    four = {**gpu(11, "16"), **gpu(12, "16"), **gpu(13, "8"), **gpu(14, "16")}
+    results = wrong(of(pcie.PcieWidth, host(files=four)))
+    assert results == [("n1", "GPU 0000:13:00.0", Outcome.FAIL, "x8, 3 like parts of this host x16")]
+    two = {**gpu(11, "16"), **gpu(12, "8")}
+    assert not wrong(of(pcie.PcieWidth, host(files=two))), "a workstation's second slot"
+
+
+def test_one_device_by_several_names_is_told_once() -> None:
+    interface = {"type": "1", "speed": "400000", "address": "b8:59:9f:00:00:01", "device/vendor": "0x15b3"}
+    files = {**GOOD, **{f"/sys/class/net/ens1/{key}": text for key, text in interface.items()}}
+    links = {**LINKS, "/sys/class/net/ens1/device": "../../../0000:3b:00.0"}
+    assert list(pcie.fabric_devices(host(files=files, links=links))) == ["mlx5_0", "mlx5_1"]
+    assert list(pcie.fabric_devices(host(files=files, links=LINKS))) == ["mlx5_0", "mlx5_1"], "no rail"
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "outcome"),
+    [
+        ("correctable", 9, Outcome.PASS),
+        ("correctable", 10, Outcome.WARN),
+        ("nonfatal", 4, Outcome.PASS),
+        ("nonfatal", 5, Outcome.FAIL),
+        ("fatal", 1, Outcome.FAIL),
+    ],
+)
+def test_errors_of_pci_express(kind: str, count: int, outcome: Outcome) -> None:
+    word = {"correctable": "COR", "nonfatal": "NONFATAL", "fatal": "FATAL"}[kind]
+    later = {f"{PCI}/aer_dev_{kind}": f"RxErr {count}\nTOTAL_ERR_{word} {count}"}
+    found = of(pcie.PcieErrors, host(files=GOOD, later=later))[0]
+    assert (found.target, found.outcome) == ("mlx5_0", outcome)
+    assert not found.message or found.message == f"{kind} PCI Express errors: {count} in 4.0 s"
+
+
+def test_errors_of_last_year_are_not_told() -> None:
+    assert not wrong(of(pcie.PcieErrors, host(files=SLINGSHOT)))  # 514 corrected ones, since the driver was loaded
+
+
+def test_numa_nodes() -> None:
+    online = {"/sys/devices/system/node/online": "0-1"}
+    hosts = [host(f"n{number}", {**GOOD, **online}) for number in range(4)]
+    hosts[1] = host("n1", {**GOOD, **online, f"{PCI}/numa_node": "-1"})
+    assert wrong(of(pcie.PcieNuma, *hosts)) == [("n1", "mlx5_0", Outcome.WARN, "NUMA node unknown, 3 others 0")]
+    single = [host(f"n{number}", {**GOOD, f"{PCI}/numa_node": "-1" if number else "0"}) for number in range(4)]
+    assert not wrong(of(pcie.PcieNuma, *single)), "with one node some drivers say -1"
+
+
+# ------------------------------------------------------------------------------------------------ Omni-Path
+
+HFI = {f"/sys/class/infiniband/hfi1_{number}/ports/1/state": "4: ACTIVE" for number in (0, 1)}
+
+
+def omni(text: str | Output) -> Host:
+    return host(files=HFI, commands={"opainfo": text})
+
+
+def test_omni_path_from_a_sample() -> None:
+    assert wrong(of(omnipath.OmniPathPort, omni(sample("misc/opainfo.txt")))) == [
+        ("n1", "hfi1_1/1", Outcome.FAIL, "tx lanes 3 of 4, link quality 2 (Poor)")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome", "words"),
+    [
+        ("PortState:     Active", "PortState:     Init", Outcome.FAIL, "state Init"),
+        ("Act: 25Gb ", "Act: 12Gb ", Outcome.FAIL, "12 Gb/s of 25"),
+        ("Link Quality: 5 (Excellent)", "Link Quality: 4 (Very Good)", Outcome.PASS, ""),
+        ("Link Quality: 5 (Excellent)", "", Outcome.ERROR, "not complete"),
+    ],
+)
+def test_omni_path_ports(old: str, new: str, outcome: Outcome, words: str) -> None:
+    text = sample("misc/opainfo.txt")
+    assert old in text
+    found = of(omnipath.OmniPathPort, omni(text.replace(old, new, 1)))[0]
+    assert found.outcome is outcome and words in found.message
+
+
+def test_without_opainfo_or_its_ports_nothing_passes() -> None:
+    assert outcomes(of(omnipath.OmniPathPort, omni(Output(error="not installed")))) == [Outcome.SKIP]
+    assert outcomes(of(omnipath.OmniPathPort, omni("no such thing"))) == [Outcome.ERROR]
+    assert outcomes(of(omnipath.OmniPathPort, omni(Output(error="no answer in time")))) == [Outcome.ERROR]
+    assert outcomes(of(omnipath.OmniPathPort, host(files=GOOD))) == [Outcome.SKIP]

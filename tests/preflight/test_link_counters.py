@@ -1,0 +1,105 @@
+"""What network interfaces count: flaps, errors, drops."""
+
+from __future__ import annotations
+
+import pytest
+from preflight_help import NOW, host, nic, of, outcomes, sample, wrong
+
+from fablint.fitness import Outcome
+from fablint.preflight.checks.link_counters import LinkDrops, LinkErrors, LinkFlaps
+from fablint.preflight.host import Host
+
+AT = "/sys/class/net/hsn0"
+STATISTICS = f"{AT}/statistics"
+COUNTED = ("rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors", "rx_missed_errors", "rx_fifo_errors")
+COUNTED += ("rx_over_errors", "rx_dropped", "tx_dropped", "rx_packets", "tx_packets")
+
+
+def flapping(name: str, before: int, after: int, **more: object) -> Host:
+    first = {**nic(), f"{AT}/carrier_down_count": str(before)}
+    return host(name, first, later={f"{AT}/carrier_down_count": str(after)}, **more)  # type: ignore[arg-type]
+
+
+def counting(name: str = "n1", window_s: float = 4.0, **grown: int) -> Host:
+    """A NIC whose counters grow by so much."""
+    first = {f"{STATISTICS}/{counter}": "1000" for counter in COUNTED}
+    later = {f"{STATISTICS}/{counter}": str(1000 + more) for counter, more in grown.items()}
+    return host(name, {**nic(), **first}, later=later, window_s=window_s)
+
+
+def after_three_flaps(name: str = "n1") -> Host:
+    """As a veth pair showed it after its peer was taken down three times."""
+    lines = (line.split(": ") for line in sample("host/sysfs-net-hsn0-after-3-flaps.txt").splitlines())
+    return host(name, {f"{AT}/{key}": value for key, value in lines})
+
+
+def test_a_flap_within_the_window() -> None:
+    assert wrong(of(LinkFlaps, flapping("n1", 1, 2))) == [("n1", "hsn0", Outcome.WARN, "link went down: 1 in 4.0 s")]
+    assert wrong(of(LinkFlaps, flapping("n1", 1, 6))) == [("n1", "hsn0", Outcome.FAIL, "link went down: 5 in 4.0 s")]
+    assert outcomes(of(LinkFlaps, flapping("n1", 7, 7))) == [Outcome.PASS]
+
+
+def test_flaps_since_the_reading_that_was_kept() -> None:
+    """Five within an hour are too many, five within two days are not; ten within ten hours are."""
+    for flaps, hours, outcome in ((5, 0.9, Outcome.FAIL), (5, 48, Outcome.WARN), (10, 9.9, Outcome.FAIL)):
+        kept = {"sys": {"class": {"net": {"hsn0": {"carrier_down_count": "3"}}}}}
+        one = flapping("n1", 3 + flaps, 3 + flaps)
+        one.before = {"time": NOW + 4 - hours * 3600, "counters": kept}
+        assert outcomes(of(LinkFlaps, one)) == [outcome], (flaps, hours)
+
+
+def test_drivers_that_count_changes_count_two_for_a_flap() -> None:
+    one = host("n1", nic(carrier_changes="2"), later={f"{AT}/carrier_changes": "8"})
+    assert wrong(of(LinkFlaps, one)) == [("n1", "hsn0", Outcome.WARN, "link went down: 3 in 4.0 s")]
+    bare = {path: text for path, text in nic().items() if "carrier" not in path}
+    assert outcomes(of(LinkFlaps, host("n1", bare), host("n2"))) == [Outcome.SKIP] * 2
+
+
+def test_a_switch_that_was_restarted_flaps_for_all() -> None:
+    assert outcomes(of(LinkFlaps, *(flapping(f"n{index}", 1, 2) for index in range(8)))) == [Outcome.PASS] * 8
+
+
+def test_a_link_that_flapped_before_anybody_looked_is_told_by_the_others() -> None:
+    others = [flapping(f"n{index}", 1, 1) for index in range(2, 9)]
+    assert wrong(of(LinkFlaps, after_three_flaps(), *others)) == [
+        ("n1", "hsn0", Outcome.WARN, "link went down 4 times since boot, 1 on most others")
+    ]
+    assert not wrong(of(LinkFlaps, *(after_three_flaps(f"n{index}") for index in range(8))))
+    assert not wrong(of(LinkFlaps, after_three_flaps()))
+
+
+def test_a_host_that_is_up_for_a_year_may_have_seen_more_flaps() -> None:
+    def up(name: str, seconds: str, flaps: int) -> Host:
+        return host(name, {**nic(), f"{AT}/carrier_down_count": str(flaps), "/proc/uptime": f"{seconds} 12.1"})
+
+    old, fresh = up("old", "31536000.5", 9), [up(f"n{index}", "86400.0", 1) for index in range(8)]
+    assert not wrong(of(LinkFlaps, old, *fresh))
+    assert len(wrong(of(LinkFlaps, up("n9", "86400.0", 9), *fresh))) == 1
+
+
+@pytest.mark.parametrize("counter", ["rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors"])
+def test_errors(counter: str) -> None:
+    results = of(LinkErrors, counting(rx_packets=1000, **{counter: 3}), counting("n2", rx_packets=1000))
+    assert wrong(results) == [("n1", "hsn0", Outcome.WARN, f"{counter} 3 in 4.0 s")]
+
+
+def test_as_many_errors_as_ethernet_permits_are_none() -> None:
+    assert not wrong(of(LinkErrors, counting(rx_packets=10**9, rx_crc_errors=90)))
+    assert wrong(of(LinkErrors, counting(rx_packets=10**9, rx_crc_errors=110)))
+    assert outcomes(of(LinkErrors, host("n1", nic()))) == [Outcome.SKIP]
+
+
+def test_packets_that_are_dropped_for_want_of_room() -> None:
+    results = of(LinkDrops, counting(rx_packets=100_000, rx_missed_errors=50, rx_dropped=50))
+    assert wrong(results) == [("n1", "hsn0", Outcome.WARN, "rx_missed_errors 50 in 4.0 s")]
+    assert not wrong(of(LinkDrops, counting(rx_packets=10**9, rx_missed_errors=50)))
+
+
+def test_frames_that_nobody_wants_are_dropped_on_every_idle_host() -> None:
+    idle = [counting(f"n{index}", rx_packets=1000, rx_dropped=50 + index % 3) for index in range(8)]
+    assert not wrong(of(LinkDrops, *idle))
+    assert not wrong(of(LinkDrops, counting(rx_packets=100, rx_dropped=90)))
+    quiet = [counting(f"n{index}", rx_packets=10_000, rx_dropped=1) for index in range(2, 9)]
+    assert wrong(of(LinkDrops, counting(rx_packets=10_000, rx_dropped=400), *quiet)) == [
+        ("n1", "hsn0", Outcome.WARN, "rx_dropped 400 in 4.0 s, 0.04 of the packets, 0.0001 on most others")
+    ]

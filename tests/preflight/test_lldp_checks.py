@@ -1,0 +1,228 @@
+"""Who is at the other end of each cable; with real outputs of lldpcli and lldptool."""
+
+from __future__ import annotations
+
+import json
+
+from preflight_help import host, nic, of, outcomes, sample, sysroot, wrong
+
+from fablint.fitness import Outcome
+from fablint.model import Switch, Topology
+from fablint.preflight.checks.lldp import LldpNeighbor, LldpPlacement, LldpPort, LldpSeveral
+from fablint.preflight.checks.slingshot_addresses import AmaMatch, AmaUnique, AmaValid
+from fablint.preflight.host import Host
+from fablint.snapshot.snapshot import Output
+
+NONE = "lldpcli-json0-no-neighbours.json"
+SEVERAL = "lldpcli-json0-several-neighbours-on-one-port.json"
+TWO = "lldpcli-json0-two-ports.json"
+MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"
+NOT_INSTALLED = Output(error="not installed")
+REFUSED = Output(error="unable to connect to socket /run/lldpd.socket", status=1)
+
+CASSINI = {f"/sys/class/cxi/cxi{index}/device/net": [f"hsn{index}"] for index in range(2)}
+
+
+def lldp(switch: str, port: str, rail: str = "hsn0") -> dict[str, object]:
+    """An entry of lldpcli, as a switch with lldpd announces itself."""
+    chassis = {"id": [{"type": "mac", "value": "02:fe:00:00:00:15"}], "name": [{"value": switch}]}
+    its = {"id": [{"type": "ifname", "value": port}]}
+    return {"name": rail, "via": "LLDP", "chassis": [chassis], "port": [its]}
+
+
+def hangs(name: str, *entries: dict[str, object], rails: tuple[str, ...] = ("hsn0",), **values: str) -> Host:
+    text = json.dumps({"lldp": [{"interface": list(entries)}]})
+    files = {path: content for rail in rails for path, content in nic(rail, **values).items()}
+    return host(name, files, commands={"lldpcli": text})
+
+
+def cluster(count: int = 8, *but: Host) -> list[Host]:
+    """n0, n1, ... on s0 and s1, half of them on each, but for some."""
+    other = {one.name: one for one in but}
+    usual = [hangs(f"n{index}", lldp(f"s{2 * index // count}", f"p{index}")) for index in range(count)]
+    return [other.get(one.name, one) for one in usual]
+
+
+def says(output: str | Output, name: str = "n3", **more: str | Output) -> Host:
+    return host(name, nic(), commands={"lldpcli": output, **more})
+
+
+def test_a_missing_neighbour() -> None:
+    message = "missing LLDP neighbour, 7 others hear one"
+    assert wrong(of(LldpNeighbor, *cluster(8, says(sample(NONE))))) == [("n3", "hsn0", Outcome.FAIL, message)]
+    lldpad = says(NOT_INSTALLED, **{"lldptool/hsn0": ""})
+    assert wrong(of(LldpNeighbor, *cluster(8, lldpad))) == [("n3", "hsn0", Outcome.FAIL, message)]
+
+
+def test_where_nobody_hears_anybody_nothing_is_said() -> None:
+    assert outcomes(of(LldpNeighbor, *(says(sample(NONE), f"n{index}") for index in range(4)))) == [Outcome.SKIP] * 4
+    assert outcomes(of(LldpNeighbor, says(NOT_INSTALLED), host("n2"))) == [Outcome.SKIP] * 2
+
+
+def test_a_host_that_cannot_see() -> None:
+    absent = of(LldpNeighbor, *cluster(8, says(NOT_INSTALLED)))
+    assert not wrong(absent)
+    assert [one.message for one in absent if one.host == "n3"] == [
+        "lldpcli: not installed; lldptool: was not asked for at this level"
+    ]
+    ((_, _, outcome, message),) = wrong(of(LldpNeighbor, *cluster(8, says(REFUSED))))
+    assert outcome is Outcome.WARN
+    assert message == f"LLDP does not work here (lldpcli: {REFUSED.error}), 7 others hear one"
+    assert outcomes(of(LldpNeighbor, says('{"lldp": [')))[0] is Outcome.ERROR
+
+
+def test_a_link_that_is_down_has_no_neighbour_and_is_told_elsewhere() -> None:
+    down = host("n3", nic(operstate="down"), commands={"lldpcli": sample(NONE)})
+    assert not wrong(of(LldpNeighbor, *cluster(8, down)))
+
+
+def test_neighbours_of_real_daemons() -> None:
+    two = host("n1", {**nic("hsn0"), **nic("hsn1")}, commands={"lldpcli": sample(TWO)})
+    one = says(NOT_INSTALLED, "n2", **{"lldptool/hsn0": sample("lldptool-tn-hsn0.txt")})
+    found = of(LldpNeighbor, two, one)
+    assert outcomes(found) == [Outcome.PASS] * 3
+    assert [one.value for one in found] == [
+        "x3000c0r42b0 port ros0p21",
+        "x3000c0r42b0 port ros0p22",
+        "x9000c3r3b0 port ros0p51",
+    ]
+
+
+def test_several_neighbours() -> None:
+    ((name, target, outcome, message),) = wrong(of(LldpSeveral, *cluster(8, says(sample(SEVERAL)))))
+    assert (name, target, outcome) == ("n3", "hsn0", Outcome.WARN)
+    assert message.endswith("; 7 others have one")
+    everywhere = [says(sample(SEVERAL), f"n{index}") for index in range(4)]
+    assert outcomes(of(LldpSeveral, *everywhere)) == [Outcome.SKIP] * 4
+    assert outcomes(of(LldpSeveral, says(sample(SEVERAL)), host("n2"))) == [Outcome.SKIP] * 2
+
+
+def test_a_neighbour_that_announces_itself_twice_is_one() -> None:
+    twice = hangs("n3", lldp("s0", "p3"), lldp("s0", "p3"))
+    assert not wrong(of(LldpSeveral, *cluster(8, twice)))
+
+
+# ------------------------------------------------------------------------------------------------ the right place
+
+
+def topology(**changed: str) -> Topology:
+    attached = {f"n{index}": f"s{index // 4}" for index in range(8)} | changed
+    return Topology({name: Switch(name) for name in {*attached.values(), "s2"}}, attached)
+
+
+def test_a_host_that_hangs_on_another_switch() -> None:
+    moved = cluster(8, hangs("n3", lldp("s2", "p9")))
+    message = "hangs on s2 port p9, the topology says s0"
+    assert wrong(of(LldpPlacement, *moved, topology=topology())) == [("n3", "hsn0", Outcome.FAIL, message)]
+    unknown = cluster(8, hangs("n3", lldp("new", "p9")))
+    assert len(wrong(of(LldpPlacement, *unknown, topology=topology()))) == 1
+
+
+def test_two_cables_that_are_swapped() -> None:
+    swapped = cluster(8, hangs("n3", lldp("s1", "p7")), hangs("n7", lldp("s0", "p3")))
+    assert wrong(of(LldpPlacement, *swapped, topology=topology())) == [
+        ("n3", "hsn0", Outcome.FAIL, "hangs on s1 port p7, the topology says s0: cables swapped with n7/hsn0"),
+        ("n7", "hsn0", Outcome.FAIL, "hangs on s0 port p3, the topology says s1: cables swapped with n3/hsn0"),
+    ]
+
+
+def test_rails_that_are_swapped() -> None:
+    ends = {f"n{index}/hsn{rail}": f"s{rail}" for index in range(4) for rail in range(2)}
+    wiring = Topology(
+        {"s0": Switch("s0"), "s1": Switch("s1")}, {f"n{index}": "s0" for index in range(4)}, nic_switch=ends
+    )
+
+    def both(index: int, first: int) -> Host:
+        entries = [lldp(f"s{first}", f"a{index}", "hsn0"), lldp(f"s{1 - first}", f"b{index}", "hsn1")]
+        return hangs(f"n{index}", *entries, rails=("hsn0", "hsn1"))
+
+    found = wrong(of(LldpPlacement, *(both(index, int(index == 3)) for index in range(4)), topology=wiring))
+    assert [(name, target, message.partition(": ")[2]) for name, target, _, message in found] == [
+        ("n3", "hsn0", "cables swapped with n3/hsn1"),
+        ("n3", "hsn1", "cables swapped with n3/hsn0"),
+    ]
+    plain = Topology(wiring.switches, wiring.host_switch)  # does not tell the rails apart
+    assert not wrong(of(LldpPlacement, *(both(index, 0) for index in range(4)), topology=plain))
+
+
+def test_names_may_be_spelled_otherwise() -> None:
+    xname = Topology({"x3000c0r42": Switch("x3000c0r42")}, {"n1": "x3000c0r42"})
+    one = host("n1", nic(), commands={"lldpcli": sample("lldpcli-json0-one-port.json")})
+    assert outcomes(of(LldpPlacement, one, topology=xname)) == [Outcome.PASS]
+    assert outcomes(of(LldpPlacement, hangs("n1", lldp("S0.site.org", "p1")), topology=topology())) == [Outcome.PASS]
+
+
+def test_a_topology_with_names_of_its_own_accuses_nobody() -> None:
+    own = Topology({"leaf1": Switch("leaf1")}, {f"n{index}": "leaf1" for index in range(8)})
+    assert outcomes(of(LldpPlacement, *cluster(), topology=own)) == [Outcome.SKIP] * 8
+    assert outcomes(of(LldpPlacement, *cluster())) == [Outcome.SKIP] * 8
+    other = Topology({"s0": Switch("s0")}, {"m1": "s0"})
+    assert outcomes(of(LldpPlacement, *cluster(), topology=other)) == [Outcome.SKIP] * 8
+
+
+def test_two_hosts_on_one_port() -> None:
+    both = cluster(8, hangs("n3", lldp("s0", "p2")))
+    assert wrong(of(LldpPort, *both)) == [
+        ("n2", "hsn0", Outcome.WARN, "s0 port p2 is also where n3/hsn0 hangs"),
+        ("n3", "hsn0", Outcome.WARN, "s0 port p2 is also where n2/hsn0 hangs"),
+    ]
+    assert outcomes(of(LldpPort, *cluster())) == [Outcome.PASS] * 8
+
+
+def test_hosts_that_share_their_ports_by_design() -> None:
+    """As those of a chassis with one NIC for several."""
+    shared = [hangs(f"n{index}", lldp("s0", f"p{index // 2}")) for index in range(8)]
+    assert outcomes(of(LldpPort, *shared)) == [Outcome.SKIP] * 8
+    assert outcomes(of(LldpPort, host("n1", nic()))) == [Outcome.SKIP]
+
+
+# ------------------------------------------------------------------------------------------------ Slingshot
+
+
+def slingshot(name: str, first: str, second: str, lldpcli: str = MISMATCH) -> Host:
+    files = {**nic("hsn0", address=first), **nic("hsn1", address=second)}
+    return host(name, files, commands={"lldpcli": sample(lldpcli)})
+
+
+def test_a_mac_that_is_not_its_ports() -> None:
+    """The sample was taken where hsn1, whose MAC ends in 16, hung on the port whose MAC ends in 1b."""
+    found = of(AmaMatch, slingshot("n1", "02:00:00:00:00:15", "02:00:00:00:00:16"))
+    message = "02:00:00:00:00:16 hangs on x3000c0r42b0 port ros0p27, whose MAC is 02:fe:00:00:00:1b"
+    assert outcomes(found) == [Outcome.PASS, Outcome.FAIL]
+    assert wrong(found) == [("n1", "hsn1", Outcome.FAIL, message)]
+    assert outcomes(of(AmaMatch, slingshot("n1", "06:00:00:00:00:15", "0a:00:00:00:00:16", TWO))) == [Outcome.PASS] * 2
+    assert outcomes(of(AmaMatch, hangs("n1", lldp("s0", "p0")))) == [Outcome.SKIP]
+
+
+def test_an_address_that_nobody_assigned() -> None:
+    burnt_in = "00:40:a6:82:f6:23"
+    cassini = host("n1", sysroot("cxi-2rail-good"))
+    assert outcomes(of(AmaValid, cassini)) == [Outcome.PASS] * 2
+    others = [slingshot(f"n{index}", "02:00:00:00:00:15", f"02:00:00:00:01:{index:02x}") for index in range(4)]
+    assert wrong(of(AmaValid, *others, slingshot("n9", "02:00:00:00:00:17", burnt_in))) == [
+        ("n9", "hsn1", Outcome.FAIL, f"{burnt_in} is no algorithmic MAC, 4 others have one")
+    ]
+    new = host("n1", sysroot("cxi-2rail-good", **{"/sys/class/net/hsn1/address": burnt_in}), folders=CASSINI)
+    assert wrong(of(AmaValid, new)) == [("n1", "hsn1", Outcome.FAIL, f"{burnt_in} is no algorithmic MAC")]
+
+
+def test_an_address_of_a_switch_is_no_hosts() -> None:
+    others = [slingshot(f"n{index}", f"02:00:00:00:00:{index:02x}", "") for index in range(4)]
+    found = wrong(of(AmaValid, *others, slingshot("n9", "02:fe:00:00:00:17", "")))
+    assert found == [("n9", "hsn0", Outcome.FAIL, "02:fe:00:00:00:17 is that of a switch, 4 others have one")]
+
+
+def test_interfaces_that_are_only_called_like_slingshots() -> None:
+    for check in (AmaValid, AmaMatch, AmaUnique):
+        hosts = [host(f"n{index}", nic(address=f"02:15:00:00:00:{index:02x}")) for index in range(4)]
+        assert outcomes(of(check, *hosts)) == [Outcome.SKIP] * 4
+
+
+def test_an_address_that_two_nics_have() -> None:
+    hosts = [slingshot(f"n{index}", f"02:00:00:00:00:{index:02x}", f"02:00:00:00:01:{index:02x}") for index in range(4)]
+    twin = slingshot("n9", "02:00:00:00:01:02", "02:00:00:00:01:09")
+    assert wrong(of(AmaUnique, *hosts, twin)) == [
+        ("n2", "hsn1", Outcome.FAIL, "02:00:00:00:01:02 is the MAC of n9/hsn0 too"),
+        ("n9", "hsn0", Outcome.FAIL, "02:00:00:00:01:02 is the MAC of n2/hsn1 too"),
+    ]
+    assert outcomes(of(AmaUnique, *hosts)) == [Outcome.PASS] * 8

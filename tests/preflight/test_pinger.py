@@ -1,0 +1,278 @@
+"""The program that pings: what it makes of ping's output, and what it does on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from fablint import cluster, readiness
+from fablint.model import Allocation, Answer
+from fablint.snapshot import Heard, pinger as program, snapshot_of
+from fablint.snapshot.collecting import unpacked
+from fablint.snapshot.machine import say
+from fablint.snapshot.pinging import pinger, with_reach
+
+HEAD = "PING 10.0.0.2 (10.0.0.2) from 10.0.0.1 : 8972(9000) bytes of data.\n"
+FINE = f"""{HEAD}8980 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.234 ms
+
+--- 10.0.0.2 ping statistics ---
+3 packets transmitted, 3 received, 0% packet loss, time 402ms
+rtt min/avg/max/mdev = 0.034/0.234/0.534/0.100 ms
+"""
+BUSYBOX = """PING 10.0.0.2 (10.0.0.2): 56 data bytes
+--- 10.0.0.2 ping statistics ---
+3 packets transmitted, 1 packets received, 66% packet loss
+round-trip min/avg/max = 0.111/0.333/0.666 ms
+"""
+NOBODY = f"{HEAD}\n--- 10.0.0.2 ping statistics ---\n3 packets transmitted, 0 received, 100% packet loss, time 402ms\n"
+GONE = NOBODY.replace(" 0 received,", " 0 received, +3 errors,")
+UNREACHABLE = GONE.replace("\n\n", "\nFrom 10.0.0.1 icmp_seq=1 Destination Host Unreachable\n\n", 1)
+FRAGMENTED = GONE.replace("\n\n", "\nFrom 10.0.0.9 icmp_seq=1 Frag needed and DF set (mtu = 1500)\n\n", 1)
+NO_NETWORK = GONE.replace("\n\n", "\nFrom 10.0.0.9 icmp_seq=1 Destination Net Unreachable\n\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "text"),
+    [
+        ({"output": FINE, "status": 0}, "", None),
+        ({"output": BUSYBOX, "status": 0}, "", None),
+        ({"output": NOBODY, "status": 1, "error": HEAD}, "no answer", ""),
+        ({"error": "no answer in time"}, "no answer", ""),
+        ({"output": UNREACHABLE}, "unreachable", "From 10.0.0.1 icmp_seq=1 Destination Host Unreachable"),
+        ({"output": FRAGMENTED}, "mtu", "From 10.0.0.9 icmp_seq=1 Frag needed and DF set (mtu = 1500)"),
+        ({"output": NO_NETWORK}, "no route", "From 10.0.0.9 icmp_seq=1 Destination Net Unreachable"),
+        ({"output": "", "error": "ping: connect: Network is unreachable"}, "no route", None),
+        ({"output": GONE, "error": "ping: local error: message too long, mtu=1500"}, "too long", None),
+        ({"output": GONE, "error": "ping: local error: Message too long, mtu=1500"}, "too long", None),
+        ({"error": "not installed"}, "not run", "not installed"),
+        ({"output": "", "error": "ping: socket: Operation not permitted"}, "not run", None),
+        ({"output": "", "error": "ping: bind: Cannot assign requested address"}, "not run", None),
+        ({"output": "\ufffd" * 10}, "not run", ""),
+        ({}, "not run", ""),
+    ],
+)
+def test_what_ping_prints(said, kind, text):
+    found = program.understood(said)
+    assert found["kind"] == kind
+    if text is not None:
+        assert found["text"] == text
+
+
+def test_the_shortest_time_counts():
+    assert program.understood({"output": FINE})["rtt_us"] == 34
+    assert program.understood({"output": BUSYBOX})["rtt_us"] == 111
+
+
+# ------------------------------------------------------------------------------------------------ sizes
+
+
+class Wire:
+    """Stands for ping: answers frames up to so many bytes, from the n-th time on."""
+
+    def __init__(self, largest: int, deaf: int = 0, otherwise: str = NOBODY, error: str = "") -> None:
+        self.largest, self.deaf, self.said = largest, deaf, {"output": otherwise, "error": error}
+        self.sizes: list[int] = []
+
+    def __call__(self, argv: list[str], limit_s: float) -> dict[str, Any]:
+        if argv[0] != "ping":
+            return {"error": "not installed"}
+        size = int(argv[argv.index("-s") + 1]) + 28
+        self.sizes.append(size)
+        assert argv[argv.index("-M") + 1] == "do"
+        passes = size <= self.largest and len(self.sizes) > self.deaf
+        return {"output": FINE} if passes else self.said
+
+
+@pytest.mark.parametrize(
+    ("wire", "mtu", "kind", "passes"),
+    [
+        (Wire(9000), 9000, "", 0),
+        (Wire(9000, deaf=1), 9000, "", 0),
+        (Wire(8999), 9000, "mtu", 1500),
+        (Wire(1499), 9000, "mtu", 84),
+        (Wire(1499), 1500, "mtu", 84),
+        (Wire(0), 9000, "no answer", 0),
+        (Wire(1500, error="ping: local error: message too long, mtu=1500"), 9000, "too long", 1500),
+        (Wire(0, otherwise=UNREACHABLE), 9000, "unreachable", 0),
+        (Wire(65535), 65536, "", 0),
+    ],
+)
+def test_black_hole_and_silence_are_told_apart(monkeypatch, wire, mtu, kind, passes):
+    monkeypatch.setattr(program, "output", wire)
+    found = program.probe("10.0.0.1", "10.0.0.2", mtu)
+    assert (found["kind"], found.get("passes", 0)) == (kind, passes)
+    assert max(wire.sizes) == min(mtu, 65535)
+
+
+def test_one_that_answers_is_not_asked_again(monkeypatch):
+    wire = Wire(9000)
+    monkeypatch.setattr(program, "output", wire)
+    program.probe("10.0.0.1", "10.0.0.2", 9000)
+    assert wire.sizes == [9000]
+
+
+# ------------------------------------------------------------------------------------------------ who it is
+
+
+def row(name: str, own: str, *rails: str, mtu: int = 9000) -> dict[str, Any]:
+    return {"host": name, "own": own, "rails": {f"r{n}": [one, mtu] for n, one in enumerate(rails)}}
+
+
+def test_it_finds_itself_by_name_before_address():
+    table = [row("a", "other", "127.0.0.1"), row("b", socket.gethostname(), "192.0.2.77")]
+    assert program.place(table) == 1
+
+
+def test_it_finds_itself_by_address_where_names_do_not_tell():
+    assert program.place([row("a", "x", "192.0.2.77"), row("b", "x", "127.0.0.9")]) == 1
+    own = socket.gethostname()
+    assert program.place([row("a", own, "192.0.2.77"), row("b", own, "127.0.0.9")]) == 1
+
+
+def test_it_says_so_where_it_is_nobody():
+    said = program.reach({"hosts": [row("a", "x", "192.0.2.77")], "offsets": [1], "limit_s": 5.0})
+    assert "cannot find itself" in said["error"]
+
+
+def test_partners_are_those_of_the_rounds_with_the_smaller_frame():
+    table = [row("a", "a", "10.0.0.1"), row("b", "b", "10.0.0.2", mtu=1500), row("c", "c"), row("d", "d", "10.0.0.4")]
+    assert list(program.pairs(table, 3, [1, 2, 3, 4])) == [
+        ("a", "r0", "10.0.0.4", "10.0.0.1", 9000),
+        ("b", "r0", "10.0.0.4", "10.0.0.2", 1500),
+    ]
+
+
+@pytest.mark.parametrize("address", ["-f", "10.0.0.1;reboot", "", "example.org", "10.0.0.1 "])
+def test_what_is_no_address_never_reaches_a_command_line(address):
+    with pytest.raises(ValueError):
+        program.pairs([row("a", "a", "10.0.0.1"), row("b", "b", address)], 0, [1])
+
+
+def test_a_cut_off_host_does_not_try_everybody(monkeypatch):
+    wire = Wire(0)
+    monkeypatch.setattr(program, "output", wire)
+    monkeypatch.setattr(program, "AT_ONCE", 1)
+    own = socket.gethostname()
+    table = [row("me", own, "10.0.0.1"), *(row(f"n{n}", f"n{n}", f"10.0.1.{n}") for n in range(1, 101))]
+    said = program.reach({"hosts": table, "offsets": list(range(1, 101)), "limit_s": 60.0})
+    assert [one[2] for one in said["pings"]] == ["no answer"] * program.HOPELESS
+    assert said["untried"] == 100 - program.HOPELESS
+
+
+# ------------------------------------------------------------------------------------------------ for real
+
+
+def run(table: list[dict[str, Any]], steps: list[int], **environ: str) -> Any:
+    """What the program prints, as a host runs it: without fablint."""
+    argv, text = pinger(table, steps, "quick")
+    there = {**os.environ, "PYTHONPATH": "", **environ}
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False, env=there, cwd="/")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) < 500
+    return unpacked(done.stdout, "fablint_reach")
+
+
+@pytest.mark.skipif(shutil.which("ping") is None, reason="there is no ping")
+def test_it_pings_on_this_machine():
+    table = [row("me", socket.gethostname(), "127.0.0.1"), row("b", "b", "127.0.0.2"), row("c", "c", "127.0.0.3")]
+    said = run(table, [1, 2])
+    assert [one[:3] for one in said["pings"]] == [["b", "r0", ""], ["c", "r0", ""]]
+    assert all(0 <= one[3] < 1e6 for one in said["pings"])
+    assert said["untried"] == 0
+    assert [one[:2] for one in said["names"]] == [["b", "127.0.0.2"], ["c", "127.0.0.3"]]
+
+
+def test_without_ping_it_says_so(tmp_path):
+    python = tmp_path / "python3"
+    python.symlink_to(shutil.which("python3") or "")
+    ping = tmp_path / "ping"
+    ping.write_text("#!/bin/sh\necho 'ping: socket: Operation not permitted' >&2\nexit 2\n")
+    ping.chmod(0o755)
+    table = [row("me", socket.gethostname(), "127.0.0.1"), row("b", "b", "127.0.0.2")]
+    said = run(table, [1], PATH=f"{tmp_path}:/bin")
+    assert said["pings"] == [["b", "r0", "not run", None, 0, "ping: socket: Operation not permitted"]]
+
+
+@pytest.mark.parametrize("name", ["it's", '"""', "a\nb", "\\", "{x}", "é", "\x00"])
+def test_names_are_data(name):
+    said = run([row(name, socket.gethostname(), "127.0.0.1"), row(f"{name}2", "b", "127.0.0.2")], [1])
+    assert [one[0] for one in said["pings"]] == [f"{name}2"]
+
+
+@pytest.mark.parametrize(
+    ("state", "mac", "kept"),
+    [("STALE", "old", False), ("REACHABLE", "old", True), ("DELAY", "old", True), ("REACHABLE", "new", False)],
+)
+def test_neighbour_tables_are_those_after_the_pings(state, mac, kept):
+    """What was confirmed just before, with another MAC, stays: two hosts answer for the address."""
+
+    def entry(dst: str, mac: str, state: str = "REACHABLE") -> dict[str, Any]:
+        return {"dst": dst, "dev": "hsn0", "lladdr": mac, "state": [state]}
+
+    old, other = entry("10.0.0.2", mac, state), entry("10.0.0.9", "other", "STALE")
+    said = {"output": json.dumps([old, other]), "status": 0}
+    document = {"fablint_snapshot": 1, "host": "a", "commands": {"ip-neigh": said}}
+    heard = Heard({"a": document}, {"a": snapshot_of(document)})
+    fresh = [entry("10.0.0.2", "new"), entry("10.0.0.3", "more")]
+    found = with_reach(heard, [Answer("a", printed({"fablint_reach": 1, "pings": [], "neighbours": fresh}))])
+    after = json.loads(found.snapshots["a"].command("ip-neigh").text)
+    assert after == [*([old] if kept else []), other, *fresh]
+
+
+def printed(document: dict[str, Any]) -> str:
+    with redirect_stdout(StringIO()) as text:
+        say(document)
+    return text.getvalue()
+
+
+def two_hosts(**state: str) -> Heard:
+    """Hosts with an address each, as their snapshots tell."""
+    documents = {}
+    for number, name in enumerate(("a", "b"), 1):
+        addresses = [{"ifname": "hsn0", "addr_info": [{"local": f"10.0.0.{number}", "prefixlen": 24}]}]
+        nic = {"address": f"02:00:00:00:00:0{number}", "mtu": "9000", "operstate": state.get(name, "up"), "type": "1"}
+        documents[name] = {
+            "fablint_snapshot": 1,
+            "host": name,
+            "files": {"sys": {"class": {"net": {"hsn0": nic}}}},
+            "commands": {"ip-addr": {"output": json.dumps(addresses), "status": 0}},
+        }
+    return Heard(documents, {name: snapshot_of(one) for name, one in documents.items()})
+
+
+def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, staged):
+    asked = []
+
+    def everywhere(system, allocation, argv, text, timeout_s):
+        asked.append((allocation.hosts, text))
+        return [Answer(name, printed({"fablint_reach": 1, "pings": []})) for name in allocation.hosts]
+
+    monkeypatch.setattr(cluster, "everywhere", everywhere)
+    allocation = Allocation(("a", "b", "c"), "test")
+    found = readiness.reach(staged, allocation, two_hosts(), "quick")
+    ((hosts, text),) = asked
+    assert hosts == ("a", "b")
+    assert "10.0.0.2" in text
+    assert found.snapshots["a"].reach["pings"] == []
+    assert not readiness.reach(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
+    assert len(asked) == 1  # of one host there is nothing to be said
+
+
+def test_what_was_said_is_kept_with_the_snapshot():
+    documents = {name: {"fablint_snapshot": 1, "host": name} for name in ("a", "b", "c")}
+    heard = Heard(documents, {name: snapshot_of(one) for name, one in documents.items()}, {"d": "dead"})
+    found = with_reach(heard, [Answer("a", "", "no end after 23 s"), Answer("b", "hello")])
+    assert found.snapshots["a"].reach == {"error": "no end after 23 s"}
+    assert found.snapshots["b"].reach == {"error": "it printed nothing that can be understood"}
+    assert not found.snapshots["c"].reach
+    assert found.silent == heard.silent
+    again = {name: snapshot_of(one) for name, one in found.documents.items()}
+    assert again == found.snapshots

@@ -1,0 +1,434 @@
+"""Who is named when hosts do not reach each other: every kind of fault, and nobody where there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from preflight_help import host, nic, of, outcomes, wrong
+
+from fablint.fitness import Outcome
+from fablint.model import Switch, Topology
+from fablint.preflight import Fleet, judge, offsets, table
+from fablint.preflight.check import Check
+from fablint.preflight.checks import reach as checks
+from fablint.preflight.host import Host
+from fablint.snapshot.snapshot import Output
+
+FAMILY = (
+    checks.Answers,
+    checks.Routes,
+    checks.FullSize,
+    checks.RoundTrip,
+    checks.PeerNames,
+)
+FINE = ("", 200, 0, "")
+LOST = ("no answer", None, 0, "")
+SHORT = ("mtu", None, 1500, "")
+Row = tuple[str, int | None, int, str]
+
+
+def mac(number: int, rail: int = 0) -> str:
+    return f"02:00:00:0{rail}:{number // 256:02x}:{number % 256:02x}"
+
+
+def address(number: int, rail: int = 0) -> str:
+    return f"10.{150 + rail}.{number // 200}.{10 + number % 200}"
+
+
+def entry(name: str, *local: str) -> dict[str, Any]:
+    split = [one.split("/") for one in local]
+    return {
+        "ifname": name,
+        "addr_info": [{"local": one, "prefixlen": int(length), "scope": "global"} for one, length in split],
+    }
+
+
+def bare(number: int, rails: int = 1, reach: Mapping[str, Any] | None = None) -> Host:
+    """A host with its NICs and addresses, and what its pinger said."""
+    every = {}
+    listed = []
+    for rail in range(rails):
+        every |= nic(f"hsn{rail}", address=mac(number, rail))
+        listed.append(entry(f"hsn{rail}", f"{address(number, rail)}/16"))
+    return host(f"n{number}", every, commands={"ip-addr": json.dumps(listed)}, reach=reach or {})
+
+
+def pinged(
+    count: int,
+    outcome: Callable[[int, int], Row] = lambda one, other: FINE,
+    rails: int = 1,
+    level: str = "quick",
+    say: Callable[[int, list[int]], Mapping[str, Any]] = lambda number, peers: {},
+) -> list[Host]:
+    """Hosts that pinged each other as they are told to; `say` is what else a host says, which pinged these peers."""
+    found = []
+    for number in range(count):
+        peers = [(number + offset) % count for offset in offsets(count, level)]
+        labels = [f"hsn{rail}" for rail in range(rails)] if rails > 1 else [""]
+        said = {
+            "fablint_reach": 1,
+            "pings": [[f"n{peer}", label, *outcome(number, peer)] for peer in peers for label in labels],
+            "names": [[f"n{p}", address(p), f"n{p}-hsn0", [address(p)]] for p in peers],
+        }
+        found.append(bare(number, rails, {**said, **say(number, peers)}))
+    return found
+
+
+def accused(hosts: Iterable[Host], **known: Any) -> list[tuple[str, str, str, Outcome, str]]:
+    """Check, host, target, outcome and message of all that the family finds wrong."""
+    found = []
+    for check in FAMILY:
+        found += [(check.id, *one) for one in wrong(of(check, *hosts, **known))]
+    return found
+
+
+def named(check: type[Check], hosts: Iterable[Host]) -> list[tuple[str, str, Outcome]]:
+    return [(name, target, outcome) for name, target, outcome, _ in wrong(of(check, *hosts))]
+
+
+def without(*dead: int, kind: Row = LOST) -> Callable[[int, int], Row]:
+    return lambda one, other: kind if one in dead or other in dead else FINE
+
+
+# ------------------------------------------------------------------------------------------------ who pings whom
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 9, 16, 100, 1000])
+def test_quick_rounds_join_all_hosts_by_few_pings(count):
+    steps = offsets(count, "quick")
+    assert len(steps) <= count.bit_length()
+    assert all(0 < step < count for step in steps)
+    reached, new = {0}, {0}
+    while new:
+        new = {(one + step) % count for one in new for step in steps} - reached
+        reached |= new
+    assert len(reached) == count
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 16])
+def test_full_rounds_try_every_pair(count):
+    pairs = {frozenset((one, (one + step) % count)) for one in range(count) for step in offsets(count, "full")}
+    assert len(pairs) == count * (count - 1) // 2
+
+
+def test_the_table_has_rails_with_their_address_and_frame():
+    rows = table([bare(0, rails=2), bare(1, rails=2)])
+    assert rows[1] == {
+        "host": "n1",
+        "own": "n1",
+        "rails": {"hsn0": (address(1), 9000), "hsn1": (address(1, 1), 9000)},
+    }
+
+
+def test_single_rails_ping_each_other_whatever_their_names():
+    other = host("n1", nic("ens3"), commands={"ip-addr": json.dumps([entry("ens3", "10.150.0.11/24")])})
+    assert [list(row["rails"]) for row in table([bare(0), other])] == [[""], [""]]
+
+
+@pytest.mark.parametrize(
+    ("local", "values", "why"),
+    [
+        (["10.150.0.11/24"], {"operstate": "down"}, "the link is down"),
+        (["fd00::1/64"], {}, "it has IPv6 addresses only, which are not pinged"),
+        (["fe80::1/64"], {}, "it has no IPv4 address"),
+        (["169.254.3.4/16"], {}, "it has no IPv4 address"),
+        (["nonsense/24"], {}, "it has no IPv4 address"),
+    ],
+)
+def test_who_cannot_be_pinged_is_left_out_with_the_reason(local, values, why):
+    odd = host("n4", nic("hsn0", **values), commands={"ip-addr": json.dumps([entry("hsn0", *local)])})
+    assert table([odd]) == []
+    results = of(checks.Answers, *pinged(4), odd)
+    assert [(one.outcome, one.message) for one in results if one.host == "n4"] == [(Outcome.SKIP, why)]
+    assert not wrong(results)
+
+
+# ------------------------------------------------------------------------------------------------ answers
+
+
+@pytest.mark.parametrize("level", ["quick", "full"])
+@pytest.mark.parametrize("count", [2, 3, 4, 16, 33])
+def test_a_clean_cluster_is_silent(count, level):
+    hosts = pinged(count, rails=2, level=level)
+    assert accused(hosts) == []
+    assert outcomes(of(checks.Answers, *hosts)) == [Outcome.PASS] * 2 * count
+
+
+def test_without_pings_everything_is_skipped():
+    for check in FAMILY:
+        assert [one.message for one in of(check, bare(0))] == ["there is no other host"]
+        assert outcomes(of(check, bare(0), bare(1))) == [Outcome.SKIP] * 2
+
+
+@pytest.mark.parametrize("level", ["quick", "full"])
+@pytest.mark.parametrize("count", [3, 4, 7, 16, 40])
+def test_a_dead_host_is_named_and_not_its_victims(count, level):
+    hosts = pinged(count, without(2), level=level)
+    ((check, name, target, outcome, message),) = accused(hosts)
+    assert (check, name, target, outcome) == ("net.ping", "n2", "hsn0", Outcome.FAIL)
+    partners = len({(2 + s) % count for s in offsets(count, level)} | {(2 - s) % count for s in offsets(count, level)})
+    assert message == f"no answer from {partners} of {partners} others, which reach each other"
+
+
+def test_two_dead_hosts_of_four():
+    assert named(checks.Answers, pinged(4, without(0, 3))) == [
+        ("n0", "hsn0", Outcome.FAIL),
+        ("n3", "hsn0", Outcome.FAIL),
+    ]
+
+
+def test_one_rail_of_a_host_is_dead():
+    hosts = pinged(8, rails=2)
+    for one in hosts:
+        for row in one.snapshot.reach["pings"]:
+            if row[1] == "hsn1" and "n5" in (one.name, row[0]):
+                row[2:] = LOST
+    assert [one[:3] for one in accused(hosts)] == [("net.ping", "n5", "hsn1")]
+
+
+def test_no_route_is_said():
+    hosts = pinged(4, lambda one, other: ("no route", None, 0, "x") if one == 1 else LOST if other == 1 else FINE)
+    ((_, name, _, _, message),) = accused(hosts)
+    assert name == "n1"
+    assert "no route to 3 of 3 others" in message or "no answer from 3 of 3 others" in message
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_a_single_pair_is_a_route(count):
+    hosts = pinged(count, lambda one, other: LOST if {one, other} == {0, 1} else FINE, level="full")
+    ((check, name, target, outcome, message),) = accused(hosts)
+    assert (check, name, target, outcome) == ("net.ping.route", "n0", "hsn0=n1/hsn0", Outcome.WARN)
+    assert message == "no answer, though both reach others"
+
+
+def test_of_two_hosts_neither_is_named():
+    ((check, name, target, outcome, message),) = accused(pinged(2, without(1)))
+    assert (check, name, target, outcome, message) == (
+        "net.ping.route",
+        "n0",
+        "hsn0=n1/hsn0",
+        Outcome.WARN,
+        "no answer",
+    )
+
+
+def test_where_nobody_answers_pings_may_be_filtered():
+    hosts = pinged(8, lambda one, other: LOST)
+    found = accused(hosts)
+    assert [one[:4] for one in found] == [("net.ping", f"n{n}", "hsn0", Outcome.WARN) for n in range(8)]
+    assert {one[4] for one in found} == {"none of 8 answers another: is ICMP filtered, or the whole rail down?"}
+    assert not judge(Fleet(hosts), FAMILY).unfit
+
+
+def test_a_host_that_only_filters_pings_is_fit():
+    hosts = pinged(8, lambda one, other: LOST if other == 3 else FINE)
+    ((check, name, _, outcome, message),) = accused(hosts)
+    assert (check, name, outcome) == ("net.ping", "n3", Outcome.WARN)
+    assert "is ICMP filtered" in message
+
+
+def test_a_host_whose_own_pings_fail():
+    ((_, name, _, outcome, message),) = accused(pinged(8, lambda one, other: LOST if one == 3 else FINE))
+    assert (name, outcome, message) == ("n3", Outcome.WARN, "no answer from 3 of 3 others, though it answers theirs")
+
+
+def test_a_switch_that_is_cut_off_is_told_as_one():
+    hosts = pinged(16, lambda one, other: LOST if (one < 4) != (other < 4) else FINE, level="full")
+    found = accused(hosts)
+    assert [one[1:4] for one in found] == [(f"n{n}", "hsn0", Outcome.FAIL) for n in range(4)]
+    assert {one[4] for one in found} == {"n[0-3] reach each other, but none of the other 12"}
+
+
+def test_of_two_halves_neither_is_unfit():
+    hosts = pinged(8, lambda one, other: LOST if (one < 4) != (other < 4) else FINE, level="full")
+    assert {(one[0], one[3]) for one in accused(hosts)} == {("net.ping", Outcome.WARN)}
+    assert not judge(Fleet(hosts), FAMILY).unfit
+
+
+def test_a_host_that_reaches_hardly_anybody_is_named():
+    hosts = pinged(16, lambda one, other: LOST if 5 in (one, other) and 6 not in (one, other) else FINE, level="full")
+    assert named(checks.Answers, hosts) == [("n5", "hsn0", Outcome.FAIL)]
+    assert "14 of 15 others, most of which" in of(checks.Answers, *hosts)[0].message
+    assert named(checks.Routes, hosts) == []
+
+
+def test_a_pinger_that_gave_nothing_is_never_a_pass():
+    silent = bare(9, reach={"error": "no end after 23 s"})
+    results = of(checks.Answers, *pinged(4), silent)
+    assert ("n9", "", Outcome.ERROR, "the pinger: no end after 23 s") in wrong(results)
+    assert Outcome.PASS not in [one.outcome for one in results if one.host == "n9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [("not installed", Outcome.SKIP), ("ping: socket: Operation not permitted", Outcome.SKIP), ("odd", Outcome.ERROR)],
+)
+def test_a_host_that_cannot_ping(text, outcome):
+    hosts = pinged(2, lambda one, other: ("not run", None, 0, text))
+    assert outcomes(of(checks.Answers, *hosts)) == [outcome] * 2
+
+
+# ------------------------------------------------------------------------------------------------ frames
+
+
+@pytest.mark.parametrize("count", [3, 4, 16])
+def test_a_black_hole_for_long_frames_is_named(count):
+    ((check, name, target, outcome, message),) = accused(pinged(count, without(1, kind=SHORT)))
+    assert (check, name, target, outcome) == ("net.ping.mtu", "n1", "hsn0", Outcome.FAIL)
+    assert message.startswith("frames of 9000 bytes are lost, of 1500 pass: from or to ")
+
+
+def test_long_frames_to_a_host_only():
+    ((check, name, _, outcome, message),) = accused(pinged(8, lambda one, other: SHORT if other == 1 else FINE))
+    assert (check, name, outcome) == ("net.ping.mtu", "n1", Outcome.FAIL)
+    assert message == "frames of 9000 bytes are lost, of 1500 pass: from 3 of 3 others to it"
+
+
+def test_a_host_that_refuses_long_frames_itself():
+    refused = ("too long", None, 1500, "ping: local error: message too long, mtu=1500")
+    ((check, name, _, _, message),) = accused(pinged(4, lambda one, other: refused if one == 1 else FINE))
+    assert (check, name) == ("net.ping.mtu", "n1")
+    assert message == "its host refuses frames of full size to n[2-3]: mtu=1500"
+
+
+def test_a_cable_between_switches_for_short_frames_only():
+    found = accused(pinged(4, lambda one, other: SHORT if {one, other} == {0, 2} else FINE))
+    ((check, name, target, outcome, message),) = found
+    assert (check, name, target, outcome) == ("net.ping.route", "n0", "hsn0=n2/hsn0", Outcome.WARN)
+    assert message == "frames of 9000 bytes are lost, of 1500 pass, though both reach others"
+
+
+def test_long_frames_nowhere():
+    found = accused(pinged(8, lambda one, other: SHORT))
+    assert {one[0] for one in found} == {"net.ping.mtu"}
+    assert {one[3:] for one in found} == {
+        (Outcome.WARN, "frames of 9000 bytes are lost, of 1500 pass, on the whole rail")
+    }
+
+
+def test_a_dead_host_has_no_black_hole():
+    assert {one[0] for one in accused(pinged(8, without(3)))} == {"net.ping"}
+
+
+# ------------------------------------------------------------------------------------------------ times
+
+
+def slow(number: int, factor: int = 60) -> Callable[[int, int], Row]:
+    return lambda one, other: ("", 200 * (factor if number in (one, other) else 1), 0, "")
+
+
+def test_a_slow_host_is_named():
+    ((check, name, target, outcome, message),) = accused(pinged(8, slow(3)))
+    assert (check, name, target, outcome) == ("net.ping.rtt", "n3", "hsn0", Outcome.WARN)
+    assert message == "round trip 12 ms with 5 of 5 others, 0.2 ms among these"
+
+
+@pytest.mark.parametrize("factor", [1, 4])
+def test_times_below_the_limit_are_not_told(factor):
+    assert accused(pinged(8, slow(3, factor))) == []
+
+
+def test_a_few_slow_pings_are_noise():
+    assert accused(pinged(16, lambda one, other: ("", 90_000 if (one * 7 + other) % 5 == 0 else 200, 0, ""))) == []
+
+
+def test_far_pairs_are_compared_with_far_ones():
+    switches = {f"s{n}": Switch(f"s{n}", f"g{n}") for n in range(4)}
+    topology = Topology(switches, {f"n{n}": f"s{n // 4}" for n in range(16)})
+    hosts = pinged(16, lambda one, other: ("", 50 if one // 4 == other // 4 else 5000, 0, ""), level="full")
+    assert accused(hosts, topology=topology) == []
+
+
+# ------------------------------------------------------------------------------------------------ addresses
+
+
+def test_who_shares_its_address_is_not_said_to_be_dead():
+    """Answers to its pings go to the other one."""
+    taken = [{"dst": address(3), "dev": "hsn0", "lladdr": mac(1), "state": ["REACHABLE"]}]
+    hosts = pinged(4, lambda one, other: LOST if one == 3 else FINE)
+    hosts[2].snapshot.commands["ip-neigh"] = Output(json.dumps(taken), status=0)
+    assert accused(hosts) == []
+    assert [(one.host, one.outcome) for one in of(checks.Answers, *hosts) if one.outcome is not Outcome.PASS] == [
+        ("n1", Outcome.SKIP),
+        ("n3", Outcome.SKIP),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ names
+
+
+def found_by(names: Callable[[int, int], tuple[str, list[str]]]) -> Callable[[int, list[int]], Mapping[str, Any]]:
+    return lambda number, peers: {"names": [[f"n{p}", address(p), *names(number, p)] for p in peers]}
+
+
+def test_the_host_that_does_not_find_a_name_is_named():
+    def names(one: int, other: int) -> tuple[str, list[str]]:
+        return ("", []) if (one, other) == (1, 3) else (f"n{other}-hsn0", [address(other)])
+
+    assert accused(pinged(4, say=found_by(names))) == [
+        ("net.dns.peers", "n1", "n3/hsn0", Outcome.WARN, f"does not find n3-hsn0 ({address(3)}), which others do")
+    ]
+
+
+def test_a_name_that_nobody_finds_is_its_owners():
+    def names(one: int, other: int) -> tuple[str, list[str]]:
+        return ("", []) if other == 3 else (f"n{other}-hsn0", [address(other)])
+
+    assert [one[1:] for one in accused(pinged(4, say=found_by(names)))] == [
+        ("n3", "hsn0", Outcome.WARN, f"nobody finds a name of its address {address(3)}")
+    ]
+
+
+def test_a_name_that_is_somebody_elses():
+    def names(one: int, other: int) -> tuple[str, list[str]]:
+        return f"n{other}-hsn0", ["10.9.9.9" if (one, other) == (1, 3) else address(other)]
+
+    ((_, name, target, _, message),) = accused(pinged(4, say=found_by(names)))
+    assert (name, target, message) == ("n1", "n3/hsn0", f"n3-hsn0 is 10.9.9.9, not {address(3)}")
+
+
+def test_where_nics_have_no_names_nobody_misses_them():
+    hosts = pinged(8, say=found_by(lambda one, other: ("", [])))
+    assert accused(hosts) == []
+    assert outcomes(of(checks.PeerNames, *hosts)) == [Outcome.SKIP] * 8
+
+
+# ------------------------------------------------------------------------------------------------ whatever comes
+
+_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["n0", "n1", "", "lo"]),
+    lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=20,
+)
+_KEYS = ("pings", "names", "error")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from(_KEYS), _JSON), min_size=1, max_size=4))
+def test_nothing_that_a_pinger_says_stops_the_checks(said):
+    judge(Fleet([bare(number, reach=one) for number, one in enumerate(said)]), FAMILY)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_JSON, max_size=7), st.sampled_from(_KEYS[:2]), st.integers(0, 3), st.integers(0, 1))
+def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
+    hosts = pinged(4)
+    hosts[number].snapshot.reach[key][place:place] = [row]
+    judge(Fleet(hosts), FAMILY)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(6, 40), st.data())
+def test_one_dead_host_in_any_fleet(count, data):
+    dead = data.draw(st.integers(0, count - 1))
+    level = data.draw(st.sampled_from(["quick", "full"]))
+    assert [one[:3] for one in accused(pinged(count, without(dead), level=level))] == [("net.ping", f"n{dead}", "hsn0")]

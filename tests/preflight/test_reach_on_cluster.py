@@ -1,0 +1,128 @@
+"""Hosts of a virtual cluster ping each other: faults of the fabric are named on the right host, with real ping."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from vcluster import Cluster, cluster
+
+pytestmark = pytest.mark.slow
+
+FABLINT = (sys.executable, "-m", "fablint.cli")
+FAMILY = (
+    "net.ping",
+    "net.ping.route",
+    "net.ping.mtu",
+    "net.ping.rtt",
+    "net.ip.duplicate",
+    "net.route.rails",
+    "net.dns.peers",
+)
+HOSTS = [f"nid00100{number}" for number in range(4)]
+BAD = ("WARN", "FAIL", "ERROR")
+Told = list[tuple[str, str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Cluster]:
+    with cluster("reach", groups=2, switches=1, hosts=2, slurm=False, lldp=False) as made:
+        yield made
+
+
+def told(bed: Cluster, home: Path, *words: str) -> Told:
+    """Check, host, outcome and message of what the family finds, run on the login node; times are not told."""
+    argv = [*FABLINT, "preflight", "-w", ",".join(HOSTS), "--json", *words]
+    done = bed.run(argv, timeout=180, FABLINT_HOME=str(home))
+    assert done.returncode in (0, 1, 3), done.stderr
+    results = json.loads(done.stdout)["results"]
+    mine = [one for one in results if one["check"] in FAMILY and one["check"] != "net.ping.rtt"]
+    assert {one["host"] for one in mine} == set(HOSTS)
+    return [(one["check"], one["host"], one["outcome"], one["message"]) for one in mine if one["outcome"] in BAD]
+
+
+@pytest.mark.parametrize("level", ["quick", "full"])
+def test_a_clean_cluster_is_silent(bed: Cluster, tmp_path: Path, level: str) -> None:
+    assert told(bed, tmp_path, "--level", level) == []
+
+
+def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
+    bed.fault("mtu", "nid001002", "--mtu", "1500", "--dir", "rx")
+    try:
+        found = told(bed, tmp_path)
+    finally:
+        bed.heal()
+    message = "frames of 9000 bytes are lost, of 1500 pass: from or to 3 of 3 others"
+    assert found == [("net.ping.mtu", "nid001002", "FAIL", message)]
+
+
+def test_a_switch_that_drops_the_traffic_of_a_host(bed: Cluster, tmp_path: Path) -> None:
+    for switch in [name for name in bed.topology()["switches"] if not name.startswith("sw-")]:
+        bed.fault("misroute", switch, "--host", "nid001001", "--via", "none")
+    try:
+        found = told(bed, tmp_path)
+    finally:
+        bed.heal()
+    message = "no answer from 3 of 3 others, which reach each other"
+    assert found == [("net.ping", "nid001001", "FAIL", message)]
+
+
+def test_an_address_that_two_hosts_use(bed: Cluster, tmp_path: Path) -> None:
+    bed.fault("dup-ip", "nid001001", "--of", "nid001003")
+    try:
+        found = told(bed, tmp_path)
+    finally:
+        bed.heal()
+    assert {one[:3] for one in found} == {
+        ("net.ip.duplicate", "nid001001", "FAIL"),
+        ("net.ip.duplicate", "nid001003", "FAIL"),
+    }
+
+
+def test_traffic_that_leaves_by_the_management_network(bed: Cluster, tmp_path: Path) -> None:
+    bed.fault("wrong-route", "nid001001")
+    try:
+        found = told(bed, tmp_path)
+    finally:
+        bed.heal()
+    assert {one[:3] for one in found} == {
+        ("net.route.rails", "nid001001", "FAIL"),
+        ("net.ping.mtu", "nid001001", "FAIL"),  # which carries short frames only
+    }
+
+
+def without_name(bed: Cluster, name: str, folder: Path) -> Path:
+    """A copy of the cluster's /etc/hosts without a name."""
+    lines = bed.run(["cat", "/etc/hosts"]).stdout.splitlines(keepends=True)
+    path = folder / "hosts"
+    path.write_text("".join(line for line in lines if name not in line))
+    assert len(path.read_text().splitlines()) < len(lines)
+    return path
+
+
+def missing_on(bed: Cluster, nodes: Sequence[str], folder: Path) -> Told:
+    """What is told while these nodes do not find nid001002-hsn0."""
+    path = without_name(bed, "nid001002-hsn0", folder)
+    for node in nodes:
+        assert bed.run(["mount", "--bind", path, "/etc/hosts"], node=node).returncode == 0
+    try:
+        return told(bed, folder)
+    finally:
+        for node in nodes:
+            bed.run(["umount", "/etc/hosts"], node=node)
+
+
+def test_a_host_that_misses_a_name(bed: Cluster, tmp_path: Path) -> None:
+    assert missing_on(bed, ["nid001000"], tmp_path) == [
+        ("net.dns.peers", "nid001000", "WARN", "does not find nid001002-hsn0 (10.150.0.13), which others do")
+    ]
+
+
+def test_a_name_that_nobody_finds(bed: Cluster, tmp_path: Path) -> None:
+    assert missing_on(bed, HOSTS, tmp_path) == [
+        ("net.dns.peers", "nid001002", "WARN", "nobody finds a name of its address 10.150.0.13")
+    ]

@@ -1,0 +1,247 @@
+"""Tools of vendors: what they print must reach the result. Samples are synthetic: public formats, invented values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from preflight_help import host, of, outcomes, sample, sysroot, wrong
+
+from fablint.fitness import Outcome, Result
+from fablint.preflight.check import Check
+from fablint.preflight.checks import fabric_manager, tools
+from fablint.preflight.host import Host
+from fablint.snapshot import Output, Snapshot
+
+SLINGSHOT = sysroot("cxi-2rail-good")
+ABSENT = Output(error="not installed")
+HUNG = Output(error="no answer in time")
+
+
+def asked(**commands: str | Output) -> Host:
+    """A Slingshot host that answered so; `DIAG_hsn0` stands for `slingshot-diag/hsn0`."""
+    names = {"diag": "slingshot-diag", "loop": "cxi_gpu_loopback_bw"}
+    said = {}
+    for key, text in commands.items():
+        tool, _, part = key.partition("_")
+        said[f"{names[tool]}/{part}" if tool in names else key] = text
+    return host(files=SLINGSHOT, commands=said, root=True)
+
+
+# ------------------------------------------------------------------------------------------------ cxi_healthcheck
+
+
+def test_a_health_check_that_passes() -> None:
+    results = of(tools.CxiHealth, asked(cxi_healthcheck=sample("slingshot/cxi_healthcheck-pass.txt")))
+    assert [(one.target, one.outcome) for one in results] == [("cxi0", Outcome.PASS), ("cxi1", Outcome.PASS)]
+
+
+def test_a_health_check_that_fails_with_its_warnings() -> None:
+    text = sample("slingshot/cxi_healthcheck-fail.txt")
+    ((_, target, outcome, message),) = wrong(of(tools.CxiHealth, asked(cxi_healthcheck=text)))
+    assert (target, outcome) == ("cxi1", Outcome.FAIL)
+    assert message.startswith("link_flap_check, dmesg_check, codeword_rate_check failed; [260188.266586] cxi_core")
+    assert message.endswith("A node reboot may be required for this uncorrectable error")
+
+
+def test_a_health_check_that_was_cut_off_never_passes() -> None:
+    text = sample("slingshot/cxi_healthcheck-pass.txt")
+    for end in range(len(text) - 1):
+        results = of(tools.CxiHealth, asked(cxi_healthcheck=text[:end]))
+        assert Outcome.ERROR in outcomes(results), f"after {end} letters"
+    (_, second) = of(tools.CxiHealth, asked(cxi_healthcheck=text.partition("cxi1")[0]))
+    assert (second.target, second.outcome) == ("cxi1", Outcome.ERROR)
+    assert second.message == "no summary: cxi_healthcheck did not come to its end"
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (ABSENT, Outcome.SKIP),
+        (HUNG, Outcome.ERROR),
+        (Output("", "cxi_healthcheck: must be run as root", 1), Outcome.SKIP),
+        (Output("", "Traceback (most recent call last):", 1), Outcome.ERROR),
+        (Output("", "", 0), Outcome.ERROR),
+    ],
+)
+def test_without_an_answer_nothing_passes(said: Output, outcome: Outcome) -> None:
+    one = asked(cxi_healthcheck=said, diag_hsn0=said, loop_cxi0=said, loop_cxi1=said)
+    for check in (tools.CxiHealth, tools.SlingshotDiag, tools.CxiLoopbackRate):
+        assert set(outcomes(of(check, one))) == {outcome}, check.id
+
+
+# ------------------------------------------------------------------------------------------------ slingshot-diag
+
+
+def test_warnings_of_slingshot_diag_reach_the_result_whatever_its_status() -> None:
+    """Its loop over AER counters runs in a subshell, so that it ends with status 0."""
+    text = sample("slingshot/slingshot-diag-aer.txt")
+    assert wrong(of(tools.SlingshotDiag, asked(diag_hsn0=Output(text, status=0)))) == [
+        (
+            "n1",
+            "hsn0",
+            Outcome.WARN,
+            "PCI AER threshold exceeded for device hsn0 on counter RxErr; "
+            "aer_dev_correctable/RxErr events=514 threshold=10",
+        )
+    ]
+
+
+def test_slingshot_diag_by_its_words_and_its_status() -> None:
+    healthy = sample("slingshot/slingshot-diag-aer.txt").partition("\ncxi0")[2]
+    one = asked(
+        diag_hsn0=Output(healthy, status=0),
+        diag_hsn1=Output(healthy, "exit status 1", 1),
+        diag_hsn2=Output("ERROR: hsn2 has no device\n", "", 0),
+        diag_hsn3=Output(healthy, "", 2),
+        diag_hsn4=Output("hello", "", 0),
+        diag_hsn5=sample("slingshot/slingshot-diag-ama-mismatch.txt"),
+    )
+    results = {result.target: result for result in of(tools.SlingshotDiag, one)}
+    assert [result.outcome.name for result in results.values()] == ["PASS", "WARN", "FAIL", "FAIL", "ERROR", "WARN"]
+    assert "AMA for device hsn0 does not match switch port ID" in results["hsn5"].message
+
+
+# ------------------------------------------------------------------------------------------------ loopback
+
+
+def row(gbit: float) -> str:
+    head = sample("slingshot/cxi_gpu_loopback_bw.txt").split("\n      524288")[0]
+    return f"{head}\n      524288      204800    {gbit:.2f}        11.375122\n----\n"
+
+
+def loopback(*rates: float, speed: str = "BS_200G") -> list[Result]:
+    """Hosts of one NIC each, with these rates."""
+    hosts = []
+    for number, rate in enumerate(rates):
+        files = {"/sys/class/cxi/cxi0/device/port/speed": speed}
+        hosts.append(host(f"n{number}", files, commands={"cxi_gpu_loopback_bw/cxi0": row(rate)}))
+    return of(tools.CxiLoopbackRate, *hosts)
+
+
+@pytest.mark.parametrize(
+    ("rate", "speed", "outcome"),
+    [
+        (186.37, "BS_200G", Outcome.PASS),
+        (190.0, "BS_200G", Outcome.PASS),  # a script that looks for ` 18` fails it
+        (371.0, "CK_400G", Outcome.PASS),  # and this
+        (186.37, "CK_400G", Outcome.FAIL),
+        (97.12, "BS_200G", Outcome.FAIL),
+        (186.37, "unknown", Outcome.SKIP),
+    ],
+)
+def test_a_loopback_is_compared_with_the_nics_own_speed(rate: float, speed: str, outcome: Outcome) -> None:
+    assert outcomes(loopback(rate, speed=speed)) == [outcome]
+
+
+def test_a_loopback_is_compared_with_the_others() -> None:
+    assert wrong(loopback(195.0, 194.0, 196.0, 184.0, 195.0)) == [
+        ("n3", "cxi0", Outcome.FAIL, "184 Gb/s, below 95% of the median 195 Gb/s")
+    ]
+    assert wrong(loopback(97.12)) == [("n0", "cxi0", Outcome.FAIL, "97.12 Gb/s, below 90% of 200 Gb/s")]
+
+
+def test_a_loopback_that_printed_no_row_never_passes() -> None:
+    blocks = sample("slingshot/cxi_gpu_loopback_bw.txt").split("\ncxi")
+    cut = blocks[1].partition("\n      524288")[0]
+    results = of(tools.CxiLoopbackRate, asked(loop_cxi0=cut, loop_cxi1=blocks[1]))
+    assert [(one.target, one.outcome) for one in results] == [("cxi0", Outcome.ERROR), ("cxi1", Outcome.PASS)]
+    assert results[0].message == "cxi_gpu_loopback_bw printed no bandwidth"
+
+
+# ------------------------------------------------------------------------------------------------ dcgmi
+
+
+def diagnostic(status: str, warnings: object = None) -> str:
+    result = {"gpu_ids": "3", "status": status, **({"warnings": warnings} if warnings else {})}
+    tests = [{"name": "Denylist", "results": [{"status": "Pass"}]}, {"name": "Row Remap", "results": [result]}]
+    whole = {"DCGM GPU Diagnostic": {"test_categories": [{"category": "Deployment", "tests": tests}]}}
+    return f"Successfully ran diagnostic for group.\n{json.dumps(whole)}"
+
+
+@pytest.mark.parametrize("warnings", ["rows are pending", [{"warning": "rows are pending", "error_id": 38}]])
+def test_a_gpu_that_fails_its_diagnostic(warnings: object) -> None:
+    assert wrong(of(tools.GpuDiag, asked(dcgmi=diagnostic("Fail", warnings)))) == [
+        ("n1", "", Outcome.WARN, "GPU 3: Row Remap fail (rows are pending)")
+    ]
+    assert outcomes(of(tools.GpuDiag, asked(dcgmi=diagnostic("PASS")))) == [Outcome.PASS]
+    assert outcomes(of(tools.GpuDiag, asked(dcgmi=diagnostic("Skip")))) == [Outcome.PASS]
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (ABSENT, Outcome.SKIP),
+        (Output("Error: unable to connect to localhost\n", "Error: unable to connect", 1), Outcome.SKIP),
+        ("nothing of the kind", Outcome.ERROR),
+        (diagnostic("Fail")[:-20], Outcome.ERROR),
+    ],
+)
+def test_a_diagnostic_that_did_not_run(said: str | Output, outcome: Outcome) -> None:
+    assert outcomes(of(tools.GpuDiag, asked(dcgmi=said))) == [outcome]
+
+
+# ------------------------------------------------------------------------------------------------ fabric manager
+
+
+def manager(check: type[Check], said: str | Output, *hosts: str) -> list[Result]:
+    output = Output(said, status=0) if isinstance(said, str) else said
+    commands = {name: output for name in ("fmn-update-compute-hsn-health", "fmn-show-status")}
+    fleet = [host(name) for name in hosts]
+    return of(check, *fleet, fabric=Snapshot("fmn", level="fabric", commands=commands))
+
+
+HEALTH = sample("slingshot/fmn-update-compute-hsn-health.txt")
+
+
+def test_failures_that_the_fabric_manager_names_and_those_that_it_only_counts() -> None:
+    results = wrong(manager(fabric_manager.FmnHealth, HEALTH))
+    assert [one[:3] for one in results] == [
+        ("nid001003", "hsn0", Outcome.FAIL),
+        ("nid001007", "hsn0", Outcome.FAIL),
+        ("nid001011", "hsn0", Outcome.WARN),  # only not known
+        ("fabric", "", Outcome.ERROR),
+    ]
+    assert results[0][3] == "Compute node HSN NIC NO-CARRIER."
+    assert results[3][3] == "4 hosts fail, but 3 are named"
+
+
+def test_a_host_that_is_not_named_passes_only_if_all_failures_are() -> None:
+    results = manager(fabric_manager.FmnHealth, HEALTH, "nid001003", "nid001004")
+    assert [one.outcome for one in results if one.host == "nid001004"] == [Outcome.SKIP]
+    assert not any(one.host == "nid001007" for one in results), "nobody asked about it"
+    whole = HEALTH.replace("failure_computes:4", "failure_computes:3")
+    results = manager(fabric_manager.FmnHealth, whole, "nid001003", "nid001004")
+    assert {one.host: one.outcome for one in results} == {"nid001003": Outcome.FAIL, "nid001004": Outcome.PASS}
+
+
+def test_without_a_summary_no_host_passes() -> None:
+    assert outcomes(manager(fabric_manager.FmnHealth, "Compute Health test", "nid001003")) == [Outcome.ERROR]
+    assert outcomes(manager(fabric_manager.FmnHealth, HUNG, "nid001003")) == [Outcome.ERROR]
+    assert outcomes(manager(fabric_manager.FmnHealth, ABSENT, "nid001003")) == [Outcome.SKIP]
+
+
+def test_ports_that_are_down_by_name() -> None:
+    assert wrong(manager(fabric_manager.FmnStatus, sample("slingshot/fmn-show-status-v1.txt"))) == [
+        ("x1000c0r3b0", "j2p1", Outcome.WARN, "edge link is down"),
+        ("x1001c0r7b0", "j9p0", Outcome.WARN, "edge link is down"),
+        ("x1000c0r3b0", "j104p0", Outcome.WARN, "fabric link is down"),
+        ("x1001c0r7b0", "j108p1", Outcome.WARN, "fabric link is down"),
+    ]
+
+
+def test_ports_that_are_down_by_number_and_health() -> None:
+    text = sample("slingshot/fmn-show-status-v2.txt").replace("Traffic:HEALTHY", "Traffic:UNHEALTHY")
+    assert wrong(manager(fabric_manager.FmnStatus, text)) == [
+        ("fabric", "", Outcome.WARN, "edge ports online: 62 of 64"),
+        ("fabric", "", Outcome.WARN, "fabric ports online: 22 of 24"),
+        ("fabric", "", Outcome.WARN, "traffic: UNHEALTHY"),
+    ]
+
+
+def test_a_fabric_that_is_well() -> None:
+    text = "Runtime:HEALTHY\nEdge Total: 64 Online: 64, Offline: 0\nPorts Reported: 88 / 88\n"
+    assert outcomes(manager(fabric_manager.FmnStatus, text)) == [Outcome.PASS]
+    assert outcomes(manager(fabric_manager.FmnStatus, "well, well")) == [Outcome.ERROR]
+    (without,) = of(fabric_manager.FmnStatus, host("n1"))
+    assert without.outcome is Outcome.SKIP

@@ -1,0 +1,138 @@
+"""What like hosts should have alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from preflight_help import host, nic, of, outcomes, sample, wrong
+
+from fablint.fitness import Outcome
+from fablint.preflight.check import Check
+from fablint.preflight.checks.software import (
+    Bios,
+    Cpus,
+    Driver,
+    Kernel,
+    Load,
+    Memory,
+    Modules,
+    Mpi,
+    NicFirmware,
+    NumaNodes,
+    OperatingSystem,
+    Smt,
+    listed,
+)
+from fablint.preflight.host import Host
+
+ALL = (Memory, Load, Cpus, Smt, NumaNodes, Kernel, OperatingSystem, Bios, Driver, NicFirmware, Modules, Mpi)
+PRODUCT = "/sys/devices/virtual/dmi/id/product_name"
+HYDRA = "HYDRA build details:\n    Version:                                 {}\n    CC: gcc\n"
+ETHTOOL = "driver: mlx5_core\nversion: {}\nfirmware-version: {} (MT_0000000838)\nbus-info: 0000:c1:00.0\n"
+
+
+def fleet(path: str, values: Sequence[str]) -> list[Host]:
+    """Hosts n0, n1, ... with such a file each."""
+    return [host(f"n{index}", {path: value}) for index, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "usual", "odd", "message"),
+    [
+        (Cpus, "/sys/devices/system/cpu/online", "0-127", "0-62,64-127", "127 CPUs online, 3 others 128"),
+        (Smt, "/sys/devices/system/cpu/smt/active", "0", "1", "SMT on, 3 others off"),
+        (NumaNodes, "/sys/devices/system/node/online", "0-7", "0-1", "2 NUMA nodes, 3 others 8"),
+        (Kernel, "/proc/sys/kernel/osrelease", "5.14.21-150500", "5.14.21-150400", None),
+        (OperatingSystem, "/etc/os-release", 'NAME=x\nPRETTY_NAME="SLES 15 SP5"', 'PRETTY_NAME="SLES 15 SP4"', None),
+        (Bios, "/sys/devices/virtual/dmi/id/bios_version", "1.9.1", "1.7.3", "BIOS 1.7.3, 3 others 1.9.1"),
+        (Modules, "/sys/module/mlx5_core/version", "24.04-0.6.6", "23.10-1.1.9", "23.10-1.1.9, 3 others 24.04-0.6.6"),
+    ],
+)
+def test_who_differs_is_named_with_the_majority(
+    check: type[Check], path: str, usual: str, odd: str, message: str | None
+) -> None:
+    ((name, _, outcome, told),) = wrong(of(check, *fleet(path, [usual, odd, usual, usual])))
+    assert (name, outcome) == ("n1", Outcome.WARN)
+    assert ", 3 others " in told if message is None else told == message
+
+
+def test_other_machines_may_differ() -> None:
+    files = [{PRODUCT: "A", "/sys/devices/system/cpu/online": "0-127"}] * 3
+    files += [{PRODUCT: "B", "/sys/devices/system/cpu/online": "0-63"}] * 3
+    results = of(Cpus, *(host(f"n{index}", one) for index, one in enumerate(files)))
+    assert outcomes(results) == [Outcome.PASS] * 6
+
+
+def test_a_lost_dimm_is_seen_and_kernels_that_keep_a_little_more_are_not() -> None:
+    def hosts(odd: int) -> list[Host]:
+        return fleet("/proc/meminfo", [f"MemTotal:  {kilobytes} kB" for kilobytes in (527_000_000, odd, 527_900_000)])
+
+    assert wrong(of(Memory, *hosts(522_000_000))) == []
+    ((name, _, outcome, message),) = wrong(of(Memory, *hosts(494_000_000)))
+    assert (name, outcome, message) == ("n1", Outcome.WARN, "471.1 GiB, median of 3 hosts 502.6")
+
+
+def test_a_busy_host_is_named_where_the_others_are_idle() -> None:
+    def hosts(*loads: str) -> list[Host]:
+        files = [
+            {"/proc/loadavg": f"{load} 1.00 1.00 1/300 77", "/sys/devices/system/cpu/online": "0-3"} for load in loads
+        ]
+        return [host(f"n{index}", one) for index, one in enumerate(files)]
+
+    assert [name for name, *_ in wrong(of(Load, *hosts("0.10", "9.00", "0.20")))] == ["n1"]
+    assert wrong(of(Load, *hosts("0.10", "3.90", "0.20"))) == []
+    assert wrong(of(Load, *hosts("9.00", "9.00", "0.20"))) == []  # somebody's job is on all of them
+    assert outcomes(of(Load, *hosts("9.00", "0.10"))) == [Outcome.SKIP] * 2
+
+
+def test_driver_and_firmware_of_a_nic() -> None:
+    def told(version: str, firmware: str) -> dict[str, str]:
+        return {"ethtool-i/hsn0": ETHTOOL.format(version, firmware)}
+
+    hosts = [host(f"n{index}", nic("hsn0"), commands=told("24.04", "28.41.1000")) for index in range(3)]
+    odd = host("n3", nic("hsn0"), commands=told("23.10", "28.39.1002"))
+    assert [one[:3] for one in wrong(of(Driver, *hosts, odd))] == [("n3", "hsn0", Outcome.WARN)]
+    assert wrong(of(NicFirmware, *hosts, odd))[0][3] == (
+        "firmware 28.39.1002 (MT_0000000838), 3 others 28.41.1000 (MT_0000000838)"
+    )
+
+
+def test_a_nic_without_firmware_has_none_to_compare() -> None:
+    virtual = host("n1", nic("hsn0"), commands={"ethtool-i/hsn0": sample("host/ethtool-i-veth.txt")})
+    assert outcomes(of(NicFirmware, virtual)) == [Outcome.SKIP]
+
+
+def test_a_module_that_is_loaded_elsewhere_is_missed() -> None:
+    hosts = fleet("/sys/module/nvidia/version", ["550.54.15"] * 3)
+    odd = host("n3", {"/sys/devices/system/cpu/online": "0-3"})
+    assert wrong(of(Modules, *hosts, odd)) == [("n3", "nvidia", Outcome.WARN, "not loaded, 3 others 550.54.15")]
+
+
+@pytest.mark.parametrize(
+    ("usual", "odd", "message"),
+    [
+        ("mpiexec (OpenRTE) 4.1.4\n\nReport bugs\n", "mpiexec (OpenRTE) 4.1.2\n", None),
+        (HYDRA.format("4.2.1"), HYDRA.format("4.1"), "HYDRA build details: Version: 4.1, 3 others"),
+        (HYDRA.format("4.2.1"), "mpirun (Open MPI) 5.0.3\n", "mpirun (Open MPI) 5.0.3, 3 others"),
+    ],
+)
+def test_another_mpi_library(usual: str, odd: str, message: str | None) -> None:
+    hosts = [host(f"n{index}", commands={"mpiexec": odd if index == 2 else usual}) for index in range(4)]
+    ((name, _, outcome, told),) = wrong(of(Mpi, *hosts))
+    assert (name, outcome) == ("n2", Outcome.WARN)
+    assert " ".join(told.split()).startswith(message or "mpiexec (OpenRTE) 4.1.2, 3 others mpiexec (OpenRTE) 4.1.4")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("0", 1), ("0-3", 4), ("0-1,4,6-7", 5), ("", None), ("x", None), ("3-1", 0), (None, None)]
+)
+def test_how_many_numbers_a_list_stands_for(text: str | None, count: int | None) -> None:
+    assert listed(text) == count
+
+
+@pytest.mark.parametrize("check", ALL)
+def test_what_cannot_be_seen_is_skipped(check: type[Check]) -> None:
+    results = of(check, host("n1"), host("n2"), host("n3"))
+    assert outcomes(results) == [Outcome.SKIP] * 3
+    assert all(one.message for one in results)

@@ -1,0 +1,193 @@
+"""The program that takes a snapshot, as hosts run it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fablint.model import Answer
+from fablint.snapshot import Snapshot, collector, heard, nics_of
+from snapshot_trees import unfold
+
+PROGRAM = collector("quick")[1]
+
+
+def printed(sysroot: Path | None = None, limit_s: float = 20.0, environ: Mapping[str, str] | None = None) -> str:
+    """What it prints. Only what is installed with Python itself can be imported."""
+    (_, *words), text = collector("quick", sysroot)
+    words[3] = f"{limit_s:g}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", *words],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={**os.environ, **(environ or {})},
+    )
+    assert not done.stderr
+    return done.stdout
+
+
+def taken(*words: Any, **named: Any) -> Snapshot:
+    said = heard([Answer("n1", printed(*words, **named))])
+    assert not said.silent
+    return said.snapshots["n1"]
+
+
+def test_it_is_for_old_interpreters_and_needs_nothing_else() -> None:
+    assert PROGRAM.isascii()
+    parsed = ast.parse(PROGRAM, feature_version=(3, 6))
+    imported = {name.name for node in ast.walk(parsed) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in ast.walk(parsed) if isinstance(node, ast.ImportFrom)}
+    assert imported <= sys.stdlib_module_names
+
+
+def test_this_machine_in_short_lines() -> None:
+    output = printed()
+    assert max(map(len, output.splitlines())) < 500
+    snapshot = heard([Answer("here", output)]).snapshots["here"]
+    assert snapshot.incomplete == ""
+    assert (snapshot.host, snapshot.level) == ("here", "quick")
+    assert snapshot.kernel == os.uname().release == snapshot.read("/proc/sys/kernel/osrelease")
+    assert snapshot.window_s >= 0.5
+    assert snapshot.read_later("/proc/net/snmp")
+    assert snapshot.shared_memory["size"] > 0
+    assert "TcpExt" in (snapshot.read("/proc/net/netstat") or "")
+
+
+def test_slingshot_nics_of_a_tree(tmp_path: Path) -> None:
+    snapshot = taken(unfold(tmp_path, "discover/sysroot/cxi-2rail-good"))
+    nics = {fact.name: fact for fact in nics_of(snapshot)}
+    assert (nics["hsn0"].mtu, nics["hsn0"].state) == (9000, "up")
+    assert snapshot.number("/sys/class/cxi/cxi1/device/properties/nid") is not None
+    assert snapshot.read_later("/run/cxi/cxi0/nacks") == "0"
+    assert snapshot.command("lldpcli").error == "no such output in the tree"
+
+
+def test_infiniband_ports_of_a_tree(tmp_path: Path) -> None:
+    snapshot = taken(unfold(tmp_path, "discover/sysroot/mlx5-2rail-good"))
+    ports = [fact for fact in nics_of(snapshot) if fact.kind == "infiniband"]
+    assert [(port.name, port.speed, port.state) for port in ports] == [
+        ("mlx5_0", 400000, "up"),
+        ("mlx5_1", 400000, "up"),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ what hangs
+
+
+def test_a_program_that_hangs_costs_its_own_answer(tmp_path: Path) -> None:
+    for name, script in (("lldpcli", "sleep 1000"), ("chronyc", "exec yes"), ("ip", "echo '[]'")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    snapshot = taken(environ={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert snapshot.command("lldpcli").error == "no answer in time"
+    assert snapshot.command("chronyc").error.startswith("it printed more than")
+    assert snapshot.command("ip-neigh").text == "[]\n"
+    assert snapshot.incomplete == ""
+    assert snapshot.read_later("/proc/net/snmp")
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("/sys/class/net/hsn1/speed", True),  # a driver that does not answer
+        ("/sys/class/net/hsn0/carrier_changes", False),  # already where counters are read first
+    ],
+)
+def test_a_file_that_hangs_is_named_and_the_rest_told(path: str, kept: bool, tmp_path: Path) -> None:
+    root = unfold(tmp_path, "discover/sysroot/cxi-2rail-good")
+    at = root / path.lstrip("/")
+    at.unlink(missing_ok=True)
+    os.mkfifo(at)
+    (root / "commands").mkdir()
+    (root / "commands/lldpcli").write_text("{}")
+    snapshot = taken(root, 1.0)
+    assert snapshot.incomplete == f"reading {path}"
+    assert (snapshot.number("/sys/class/net/hsn0/mtu") == 9000) is kept
+    assert snapshot.command("lldpcli").text == "{}"
+
+
+def test_no_time_at_all_is_no_whole_snapshot(tmp_path: Path) -> None:
+    snapshot = taken(unfold(tmp_path, "discover/sysroot/cxi-2rail-good"), 0.0)
+    assert snapshot.incomplete
+    assert not snapshot.kernel_log.ran
+
+
+# ------------------------------------------------------------------------------------------------ a large host
+
+
+def test_what_a_large_host_prints_stays_small(tmp_path: Path) -> None:
+    """512 hardware threads, four rails, 300 containers, a full kernel log."""
+    root = unfold(tmp_path, "discover/sysroot/cxi-2rail-good")
+    chance = random.Random(1)
+    files = _threads(512) | _devices(400, chance) | _containers(300) | _rails(root)
+    for path, text in files.items():
+        at = root / path.lstrip("/")
+        at.parent.mkdir(parents=True, exist_ok=True)
+        at.write_text(text)
+    (root / "var/log").mkdir(parents=True)
+    (root / "var/log/dmesg").write_text(_log(6000, chance))
+    output = printed(root)
+    snapshot = heard([Answer("n1", output)]).snapshots["n1"]
+    assert snapshot.incomplete == ""
+    assert len(snapshot.names("/sys/devices/system/cpu")) == 512
+    assert {f"hsn{rail}" for rail in range(4)} == set(snapshot.names("/sys/class/net"))
+    assert len(snapshot.kernel_log.text) > 190_000
+    assert len(output) < 100_000
+
+
+def _threads(count: int) -> dict[str, str]:
+    return {f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor": "performance\n" for n in range(count)}
+
+
+def _devices(count: int, chance: random.Random) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number in range(count):
+        at = f"/sys/bus/pci/devices/0000:{number // 8:02x}:{number % 8:02x}.0"
+        width, lane = chance.choice(["1", "8", "16"]), chance.choice(["2.5", "16.0", "32.0"])
+        found |= {f"{at}/{end}_link_width": f"{width}\n" for end in ("current", "max")}
+        found |= {f"{at}/{end}_link_speed": f"{lane} GT/s PCIe\n" for end in ("current", "max")}
+        found |= {f"{at}/class": f"0x{chance.randrange(20):02x}0000\n", f"{at}/numa_node": f"{number % 8}\n"}
+        found |= {f"/sys/kernel/iommu_groups/{number}/type": "DMA-FQ\n"}
+    return found
+
+
+def _containers(count: int) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number in range(count):
+        name = f"veth{number:08x}"
+        found |= {f"/sys/class/net/{name}/{key}": "1\n" for key in ("mtu", "address", "operstate")}
+        found[f"/proc/sys/net/ipv4/conf/{name}/rp_filter"] = "2\n"
+    return found
+
+
+def _rails(root: Path) -> dict[str, str]:
+    """Two rails more, like those that are there."""
+    found: dict[str, str] = {}
+    for here, there in (("0", "2"), ("1", "3")):
+        for start in ("sys/class/net/hsn", "sys/class/cxi/cxi", "run/cxi/cxi"):
+            for path in (root / (start + here)).rglob("*"):
+                if path.is_file():
+                    found[f"/{start}{there}/{path.relative_to(root / (start + here))}"] = path.read_text()
+    return found
+
+
+def _log(lines: int, chance: random.Random) -> str:
+    """As when a host is booted: alike lines with other numbers."""
+    words = ["pci", "cxi_core", "nvme", "numa", "mapped", "resource", "assigned", "BAR", "bridge", "window", "enabled"]
+    told = ""
+    for number in range(lines):
+        place = f"0000:{chance.randrange(256):02x}:{chance.randrange(32):02x}.0"
+        text = " ".join(chance.choices(words, k=5))
+        told += f"<6>[{number / 300:12.6f}] pci {place}: {text} [mem 0x{chance.getrandbits(40):010x}]\n"
+    return told

@@ -1,0 +1,317 @@
+"""What a snapshot is taken with: nothing on a host may stop it, and nothing outside of a tree may get in."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fablint.snapshot import machine
+from fablint.snapshot.machine import Late, Machine, output, records, stop
+
+FOREVER = 3600.0
+
+
+def write(root: Path, path: str, text: str = "x\n") -> None:
+    at = root / path.lstrip("/")
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.write_text(text)
+
+
+def filled(root: Path, *patterns: str) -> dict[str, object]:
+    tree: dict[str, object] = {}
+    Machine(str(root), FOREVER).fill(tree, patterns)
+    return tree
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+def test_braces_and_stars_are_as_in_a_shell(tmp_path: Path) -> None:
+    for path in ("/sys/a/1/x", "/sys/a/1/y", "/sys/a/2/x", "/sys/a/2/z"):
+        write(tmp_path, path)
+    assert filled(tmp_path, "/sys/a/*/{x,y}") == {"sys": {"a": {"1": {"x": "x", "y": "x"}, "2": {"x": "x"}}}}
+
+
+def test_the_folder_of_a_tree_may_have_any_name(tmp_path: Path) -> None:
+    odd = tmp_path / "a[0]* {b}"
+    write(odd, "/etc/hostname", "n1\n")
+    assert filled(odd, "/etc/{hostname,os-release}") == {"etc": {"hostname": "n1"}}
+
+
+def test_why_a_file_is_not_there_is_told(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert Machine(str(tmp_path), FOREVER).read("/none") == ["No such file or directory"]
+    assert filled(tmp_path, "/*") == {"loop": ["Too many levels of symbolic links"]}
+
+
+def test_only_the_beginning_of_a_large_file_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/version", "é" * 20000)
+    text = Machine(str(tmp_path), FOREVER).read("/proc/version")
+    assert len(text) == machine.LETTERS / 2
+
+
+def test_links_do_not_lead_out_of_a_tree(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    write(outside, "net/hsn9/mtu", "1500")
+    write(outside, "secret")
+    write(root, "/sys/devices/hsn0/mtu", "9000")
+    (root / "sys/class").mkdir()
+    (root / "sys/class/net").mkdir()
+    (root / "sys/class/net/hsn0").symlink_to("../../devices/hsn0")
+    (root / "sys/class/net/hsn1").symlink_to(outside / "net/hsn9")
+    (root / "sys/class/net/hsn2").symlink_to("../../../../outside/net/hsn9")
+    (root / "etc").symlink_to(outside)
+    write(root, "/run/cxi/cxi0")
+    (root / "run/cxi/cxi1").symlink_to(outside / "secret")
+    (root / "run/cxi/cxi2").symlink_to("/etc/hostname")
+    tree = filled(root, "/sys/class/net/*/mtu", "/etc/secret", "/run/cxi/*")
+    assert tree == {"sys": {"class": {"net": {"hsn0": {"mtu": "9000"}}}}, "run": {"cxi": {"cxi0": "x"}}}
+    here = Machine(str(root), FOREVER)
+    assert here.read("/run/cxi/cxi2") == ["leads out of the folder"]
+    assert here.links(["/sys/class/net/*"]) == {"/sys/class/net/hsn0": "../../devices/hsn0"}
+    assert here.folders(["/etc", "/run/cxi"]) == {"/run/cxi": ["cxi0", "cxi1", "cxi2"]}
+    assert "size" not in here.shared_memory()  # of the disk that the tree is on
+
+
+def test_a_tree_that_is_a_link_itself_is_one(tmp_path: Path) -> None:
+    write(tmp_path / "real", "/etc/hostname")
+    (tmp_path / "link").symlink_to("real")
+    assert filled(tmp_path / "link", "/etc/*") == {"etc": {"hostname": "x"}}
+
+
+def test_interfaces_of_containers_are_left_out_and_the_others_are_not_many(tmp_path: Path) -> None:
+    for name in (*(f"veth{n}" for n in range(300)), *(f"vlan{n:02}" for n in range(60)), "docker0", "lo"):
+        write(tmp_path, f"/sys/class/net/{name}/mtu")
+        write(tmp_path, f"/proc/sys/net/ipv4/conf/{name}/rp_filter")
+    for name in ("hsn0", "zz9"):
+        write(tmp_path, f"/sys/class/net/{name}/device/numa_node")
+    write(tmp_path, "/proc/sys/net/ipv4/conf/all/rp_filter")
+    write(tmp_path, "/sys/class/net/bonding_masters")
+    (tmp_path / "sys/class/net/a{b,c}").mkdir()
+    here = Machine(str(tmp_path), FOREVER)
+    assert here.nics[:3] == ["hsn0", "zz9", "vlan00"]
+    assert len(here.nics) == machine.MOST_NICS
+    assert len(here.names("/sys/class/net/*/mtu")) == machine.MOST_NICS - 2
+    assert here.find("/proc/sys/net/ipv4/conf/*/rp_filter")[0] == "/proc/sys/net/ipv4/conf/all/rp_filter"
+
+
+def test_time_that_is_up_ends_the_reading(tmp_path: Path) -> None:
+    write(tmp_path, "/a/b")
+    late = Machine(str(tmp_path), 0.0)
+    with pytest.raises(Late):
+        late.fill({}, ["/a/*"])
+    assert late.doing == "looking for /a/*"
+
+
+# ------------------------------------------------------------------------------------------------ programs
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], list[str]]]:
+    """Makes a program of a shell script."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def make(script: str, name: str = "tool") -> list[str]:
+        write(tmp_path, name, f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+        return [name]
+
+    yield make
+    stop()
+
+
+def is_running(pid: int) -> bool:
+    """Does it run? One that was ended may be still to be waited for by its parent."""
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+
+
+def test_what_a_program_prints_and_how_it_ends(program: Callable[[str], list[str]]) -> None:
+    assert output(program('echo "$LC_ALL"; echo no >&2'), 30.0) == {"status": 0, "output": "C\n"}
+    failed = output(program("echo a; echo; echo '  no device' >&2; echo more >&2; exit 3"), 30.0)
+    assert failed == {"status": 3, "output": "a\n\n", "error": "no device"}
+    assert output(program("exit 4"), 30.0)["error"] == "exit status 4"
+    assert output(program("kill -9 $$"), 30.0)["error"] == "exit status -9"
+    assert output(program(r"printf 'a\377b'"), 30.0)["output"] == "a\ufffdb"
+    assert output(["no-such-program"], 30.0) == {"error": "not installed"}
+
+
+def test_a_program_that_cannot_be_started_says_so(program: Callable[[str], list[str]], tmp_path: Path) -> None:
+    words = program("")
+    (tmp_path / "tool").write_bytes(b"\x00")
+    assert output(words, 30.0) == {"error": "Exec format error"}
+
+
+def test_one_that_hangs_is_ended_with_what_it_started(program: Callable[[str], list[str]], tmp_path: Path) -> None:
+    said = output(program(f"sleep 1000 & echo $! >{tmp_path}/pid; echo beginning; wait"), 1.0)
+    assert said == {"error": "no answer in time"}
+    child = int((tmp_path / "pid").read_text())
+    for _ in range(1000):
+        if not is_running(child):
+            break
+        time.sleep(0.01)
+    assert not is_running(child)
+
+
+def test_one_that_hears_no_signal_is_ended_as_well(program: Callable[[str], list[str]]) -> None:
+    assert output(program("trap '' TERM INT HUP; exec sleep 1000"), 0.5) == {"error": "no answer in time"}
+
+
+def test_one_that_leaves_somebody_behind_has_answered(program: Callable[[str], list[str]]) -> None:
+    assert output(program("sleep 5 & echo done"), 1.0) == {"status": 0, "output": "done\n"}
+
+
+@pytest.mark.parametrize("script", ["exec yes", "yes >&2"])
+def test_one_that_never_stops_printing_is_ended(program: Callable[[str], list[str]], script: str) -> None:
+    assert output(program(script), FOREVER) == {"error": "it printed more than 400000 letters"}
+
+
+def test_one_that_prints_much_to_both_does_not_block(program: Callable[[str], list[str]]) -> None:
+    said = output(program("head -c 200000 /dev/zero >&2; head -c 200000 /dev/zero"), 30.0)
+    assert len(said["output"]) == 200000
+
+
+def test_programs_are_not_taken_from_the_folder_that_we_are_in(
+    program: Callable[[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = program("echo wrong")
+    monkeypatch.chdir(tmp_path)
+    for path in ("", "/nowhere"):
+        monkeypatch.setenv("PATH", path)
+        assert output(words, 30.0) == {"error": "not installed"}
+
+
+def test_those_that_still_run_are_ended_at_the_end(program: Callable[[str], list[str]]) -> None:
+    said: list[dict[str, object]] = []
+    thread = threading.Thread(target=lambda words: said.append(output(words, FOREVER)), args=(program("sleep 1000"),))
+    started = len(machine.RUNNING)
+    thread.start()
+    while len(machine.RUNNING) == started:
+        time.sleep(0.01)
+    stop()
+    thread.join()
+    assert said == [{"status": -9, "output": "", "error": "exit status -9"}]
+
+
+def test_below_a_root_outputs_are_files(tmp_path: Path) -> None:
+    write(tmp_path, "/commands/ethtool-i/hsn0", "driver: cxi\n" + "x" * 20000)
+    here = Machine(str(tmp_path), FOREVER)
+    assert here.ask("ethtool-i/hsn0", ["false"], 1.0) == {"status": 0, "output": "driver: cxi\n" + "x" * 20000}
+    assert here.ask("ip-addr", ["ip"], 1.0) == {"error": "no such output in the tree"}
+
+
+# ------------------------------------------------------------------------------------------------ kernel log
+
+
+def kmsg(*told: bytes | OSError) -> Callable[[], bytes]:
+    """Reads of /dev/kmsg, one after the other; then there is nothing more."""
+    left = list(told)
+
+    def read() -> bytes:
+        one = left.pop(0) if left else BlockingIOError()
+        if isinstance(one, OSError):
+            raise one
+        return one
+
+    return read
+
+
+def test_records_have_priority_and_moment() -> None:
+    said = records(
+        kmsg(b"3,100,1500000,-;mce: [Hardware Error]\n SUBSYSTEM=cpu\n", b"30,101,2000000,c,x=1;caf\xc3\xa9; a\xff"),
+        time.monotonic() + FOREVER,
+    )
+    assert said == {"output": "<3>[    1.500000] mce: [Hardware Error]\n<6>[    2.000000] café; a\ufffd"}
+
+
+def test_what_was_overwritten_or_is_no_record_is_left_out() -> None:
+    said = records(
+        kmsg(BrokenPipeError(), b"", b"nonsense", b"6,1;x", b"6,1,y,-;x", b"6,7,0,-;kept\n"),
+        time.monotonic() + FOREVER,
+    )
+    assert said == {"output": "<6>[    0.000000] kept"}
+
+
+def test_a_log_that_cannot_be_read_says_why() -> None:
+    said = records(kmsg(b"6,7,0,-;x", PermissionError(errno.EPERM, "Operation not permitted")), time.monotonic() + 60)
+    assert said == {"error": "Operation not permitted"}
+
+
+def test_a_log_without_an_end_is_given_up_and_is_no_log() -> None:
+    said = records(lambda: b"3,1,1,-;again\n", time.monotonic() + 0.2)
+    assert said["error"] == "it did not end in time"
+    assert "again" in said["output"]
+    assert len(said["output"]) <= machine.LOG_LETTERS
+    assert records(lambda: b"", time.monotonic() - 1) == {"output": "", "error": "it did not end in time"}
+
+
+def test_of_a_long_log_the_end_is_kept_and_no_error_is_washed_away() -> None:
+    news = [b"6,%d,%d,-;%s" % (n, n * 1000000, b"x" * 1000) for n in range(600)]
+    lines = records(kmsg(b"2,0,0,-;first", *news, b"4,9,600000000,-;last"), time.monotonic() + FOREVER)["output"]
+    first, *middle, last = lines.splitlines()
+    assert (first, last) == ("<2>[    0.000000] first", "<4>[  600.000000] last")
+    assert 80 < len(middle) < 100
+    assert middle == sorted(middle)
+    assert middle[-1].startswith("<6>[  599.0")
+
+
+# ------------------------------------------------------------------------------------------------ names
+
+OWN = '[{"addr_info": [{"local": "10.0.0.1", "scope": "global"}, {"local": "fe80::1", "scope": "link"}]}]'
+
+
+def looked_up(text: str, limit_s: float = FOREVER) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {"of": {}, "to": {}}
+    Machine("/", FOREVER).look_up(found, text, limit_s)
+    return found
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Names of a host n1 with one address."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "n1")
+    monkeypatch.setattr(socket, "gethostbyaddr", lambda _: ("n1.site.org", [], []))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", ("10.0.0.1", 0))] * 3)
+    return monkeypatch
+
+
+def test_own_addresses_have_names_and_these_have_addresses(resolver: pytest.MonkeyPatch) -> None:
+    assert looked_up(OWN) == {
+        "of": {"10.0.0.1": "n1.site.org"},
+        "to": {"n1": ["10.0.0.1"], "n1.site.org": ["10.0.0.1"]},
+    }
+
+
+def test_an_address_without_a_name_says_why(resolver: pytest.MonkeyPatch) -> None:
+    def unknown(_: str) -> None:
+        raise socket.herror(1, "Unknown host")
+
+    resolver.setattr(socket, "gethostbyaddr", unknown)
+    assert looked_up(OWN)["of"] == {"10.0.0.1": ["Unknown host"]}
+
+
+def test_a_name_server_that_is_silent_is_left_alone(resolver: pytest.MonkeyPatch) -> None:
+    answer = threading.Event()
+
+    def silent(*_: object) -> None:
+        answer.wait()
+        raise OSError
+
+    for function in ("gethostbyaddr", "getaddrinfo"):
+        resolver.setattr(socket, function, silent)
+    assert looked_up(OWN, 0.2) == {"of": {}, "to": {}}  # and not: it has none
+    answer.set()
+
+
+@pytest.mark.parametrize("text", ["", "[", "3", "[3]", "[{}]", '[{"addr_info": 3}]', '[{"addr_info": [{"local": 3}]}]'])
+def test_what_ip_does_not_say_is_not_looked_up(resolver: pytest.MonkeyPatch, text: str) -> None:
+    assert looked_up(text)["of"] == {}

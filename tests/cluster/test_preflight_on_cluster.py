@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 FABLINT = (sys.executable, "-m", "fablint.cli")
 HOSTS = "nid[001000-001007]"
 SICK = "nid001003"
-NEIGH = "/proc/sys/net/ipv4/neigh/default"
+NEIGH = "/proc/sys/net/ipv4/neigh"
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,9 @@ def test_a_small_arp_table_is_told(sick: Cluster, tmp_path: Path) -> None:
     """Namespaces have no table of their own: files stand in for the kernel's, on every host."""
     for host in [f"nid{number:06}" for number in range(1000, 1008)]:
         folder = tmp_path / host
-        folder.mkdir()
+        (folder / "default").mkdir(parents=True)
         for name, most in (("gc_thresh1", 4096), ("gc_thresh2", 8192), ("gc_thresh3", 16384)):
-            (folder / name).write_text(f"{4 if host == SICK else most}\n")
+            (folder / "default" / name).write_text(f"{4 if host == SICK else most}\n")
         assert sick.run(["mount", "--bind", folder, NEIGH], node=host).returncode == 0
     try:
         found = preflight(sick, status=1)
@@ -198,7 +198,7 @@ def sleeper(bed: Cluster, node: str) -> str:
     space = bed.run(["readlink", "/proc/self/ns/net"], node=node).stdout.strip()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if str((process / "ns" / "net").readlink()) == space and (process / "cmdline").read_bytes()[:5] == b"sleep":
+            if str((process / "ns" / "net").readlink()) == space and b"infinity" in (process / "cmdline").read_bytes():
                 return process.name
         except OSError:
             continue

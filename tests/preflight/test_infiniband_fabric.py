@@ -16,7 +16,7 @@ from fablint.readiness import FABRIC, ask_fabric, judged, look_again
 from fablint.snapshot import Heard, Output, Snapshot, save_snapshots, snapshot_of
 from fablint.system import System
 
-NOTHING = Output("ibtool: iberror: failed: Failed to open port; (null):0\n", "ibwarn: can't open UMAD port", 255)
+NOTHING = Output("/usr/sbin/ibtool: iberror: failed: Failed to open port\n", "ibwarn: no UMAD port", 255)
 
 
 def printed(kind: str, **changed: str | Output) -> Snapshot:

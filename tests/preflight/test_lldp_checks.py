@@ -18,7 +18,8 @@ SEVERAL = "lldpcli-json0-several-neighbours-on-one-port.json"
 TWO = "lldpcli-json0-two-ports.json"
 MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"
 NOT_INSTALLED = Output(error="not installed")
-REFUSED = Output(error="unable to connect to socket /run/lldpd.socket", status=1)
+NO_SOCKET = "unable to connect to socket /run/lldpd.socket: No such file or directory"
+REFUSED = Output(error=f"2026-01-05T06:20:00 [WARN/control] {NO_SOCKET}", status=1)
 
 CASSINI = {f"/sys/class/cxi/cxi{index}/device/net": [f"hsn{index}"] for index in range(2)}
 
@@ -67,7 +68,7 @@ def test_a_host_that_cannot_see() -> None:
     ]
     ((_, _, outcome, message),) = wrong(of(LldpNeighbor, *cluster(8, says(REFUSED))))
     assert outcome is Outcome.WARN
-    assert message == f"LLDP does not work here (lldpcli: {REFUSED.error}), 7 others hear one"
+    assert message == f"LLDP does not work here (lldpcli: {NO_SOCKET}), 7 others hear one"
     assert outcomes(of(LldpNeighbor, says('{"lldp": [')))[0] is Outcome.ERROR
 
 

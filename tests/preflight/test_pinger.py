@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -168,6 +169,12 @@ def test_a_cut_off_host_does_not_try_everybody(monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------ for real
+
+
+def test_it_runs_on_old_hosts():
+    text = pinger([row("a", "a", "10.0.0.1")], [1], "quick")[1]
+    assert "fablint." not in "".join(line for line in text.splitlines() if line.startswith(("import", "from")))
+    ast.parse(text, feature_version=(3, 6))
 
 
 def run(table: list[dict[str, Any]], steps: list[int], **environ: str) -> Any:

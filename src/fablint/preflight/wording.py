@@ -5,6 +5,8 @@ from __future__ import annotations
 
 def shortened(text: str, most: int = 80) -> str:
     """One line of at most so many letters, without those that a terminal would obey."""
+    if len(text) <= most and text.isprintable():
+        return " ".join(text.split())
     head = text[: 2 * most].strip()
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in head).split())
     return line if len(line) <= most and len(text) <= 2 * most else line[: most - 3] + "..."

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from fablint.fitness import Result, Severity
 from fablint.model import Component
 from fablint.preflight.check import HostCheck, UniformCheck
+from fablint.preflight.checks.growth import excess
 from fablint.preflight.checks.outputs import instead_of
 from fablint.preflight.host import CXI, NET, Host
 from fablint.preflight.wording import shortened
@@ -215,8 +216,8 @@ class CxiRetryHandler(HostCheck):
         """What it gave up; and timeouts if there are many, for a few are usual."""
         found = []
         for name in (*self._GIVEN_UP, *self._TIMEOUTS):
-            grown = host.grown(f"/run/cxi/{device}/{name}")
-            if grown and grown.growth >= (1 if name in self._GIVEN_UP else 10):
+            least = 1 if name in self._GIVEN_UP else 10
+            if grown := excess(host, f"/run/cxi/{device}/{name}", now=least, since=least):
                 found.append(f"{name.replace('_', ' ')}: {grown}")
         return found
 

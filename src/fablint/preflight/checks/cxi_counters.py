@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from fablint.model import Component
 from fablint.preflight.check import HostCheck
 from fablint.preflight.checks.cxi import LINE_RATES, NO_NIC, is_up, port
 from fablint.preflight.checks.growth import excess
+from fablint.preflight.counters import Delta
 from fablint.preflight.host import CXI, Host
 from fablint.widths import CODE_WORD_BITS
 
@@ -29,17 +31,17 @@ class _TelemetryCheck(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for device in host.cxi:
             at = f"{CXI}/{device}/device/telemetry/"
-            paths = {name: at + name for name in self.counters if host.grown_now(at + name)}
+            counted = {name: grown for name in self.counters if (grown := host.grown_now(at + name))}
             if not is_up(host, device):
                 yield self.skipped(host.name, device, "the link is not up")
-            elif not paths:
+            elif not counted:
                 yield self.skipped(host.name, device, "its telemetry was not read twice")
             else:
-                yield self.judged(host, device, paths)
+                yield self.judged(host, device, at, counted)
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        """What its counters say that can be read, by name."""
-        raise NotImplementedError
+    @abstractmethod
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        """What its counters below `at` say, and how much they grew within the snapshot's window."""
 
 
 class CxiUncorrected(_TelemetryCheck):
@@ -51,10 +53,9 @@ class CxiUncorrected(_TelemetryCheck):
     mend = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_uncorrected_cw",)
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        path = paths[self.counters[0]]
-        now, grown = host.grown_now(path), host.grown(path)
-        if now and now.growth:
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        now, grown = counted[self.counters[0]], host.grown(at + self.counters[0])
+        if now.growth:
             return self.wrong(host.name, device, f"uncorrected codewords: {now}", now.growth, 0)
         if grown and grown.growth:
             return self.warned(host.name, device, f"uncorrected codewords: {grown}", grown.growth, 0)
@@ -70,9 +71,9 @@ class CxiCorrected(_TelemetryCheck):
     mend = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_corrected_cw",)
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        grown, line = host.grown_now(paths[self.counters[0]]), LINE_RATES.get(port(host, device, "speed") or "")
-        if not grown or not line:
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
+        if not line:
             return self.skipped(host.name, device, "the line rate of its speed is not known")
         rate = grown.rate / line
         if rate < _BER_WARN:
@@ -90,12 +91,11 @@ class CxiGood(_TelemetryCheck):
     mend = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_good_cw",)
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        path = paths[self.counters[0]]
-        grown, line = host.grown_now(path), LINE_RATES.get(port(host, device, "speed") or "")
-        if not grown or not line:
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
+        if not line:
             return self.skipped(host.name, device, "the line rate of its speed is not known")
-        if "@" not in (host.read(path) or ""):
+        if "@" not in (host.read(at + self.counters[0]) or ""):
             return self.skipped(host.name, device, "the moments of its readings are not told")
         expected = line / CODE_WORD_BITS
         if abs(grown.rate / expected - 1) <= 0.01:
@@ -112,12 +112,11 @@ class CxiReplay(_TelemetryCheck):
     mend = "clean and reseat the cable: every replay delays all that is behind it"
     counters = ("hni_llr_tx_replay_event", "hni_llr_rx_replay_event")
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        rates = {name.split("_")[2]: grown.rate for name, path in paths.items() if (grown := host.grown_now(path))}
-        way, rate = max(rates.items(), key=lambda one: one[1])
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        name, rate = max(((name, grown.rate) for name, grown in counted.items()), key=lambda one: one[1])
         if rate < 1:
             return self.passed(host.name, device, value=rate, unit="1/s")
-        return self.wrong(host.name, device, f"{rate:.0f} {way} replays/s", rate, 1.0, "1/s")
+        return self.wrong(host.name, device, f"{rate:.0f} {name.split('_')[2]} replays/s", rate, 1.0, "1/s")
 
 
 class CxiPaused(_TelemetryCheck):
@@ -129,9 +128,8 @@ class CxiPaused(_TelemetryCheck):
     mend = "look for a job that still sends; a host that pauses its peers is too slow to receive"
     counters = tuple(f"hni_{way}_paused_{number}" for way in ("rx", "tx") for number in _CLASSES)
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        shares = {name: grown.rate * 1e-9 for name, path in paths.items() if (grown := host.grown_now(path))}
-        name, share = max(shares.items(), key=lambda one: one[1])
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        name, share = max(((name, grown.rate * 1e-9) for name, grown in counted.items()), key=lambda one: one[1])
         if share < 0.01:
             return self.passed(host.name, device, value=share)
         _, way, _, number = name.split("_")
@@ -155,8 +153,9 @@ class CxiErrors(_TelemetryCheck):
         "hni_fgfc_discard",
     )
 
-    def judged(self, host: Host, device: str, paths: dict[str, str]) -> Result:
-        found = {name: grown for name, path in paths.items() if (grown := excess(host, path, now=1, since=10))}
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        some = counted if host.before else [name for name, grown in counted.items() if grown.growth]
+        found = {name: grown for name in some if (grown := excess(host, at + name, now=1, since=10))}
         if not found:
             return self.passed(host.name, device)
         words = ", ".join(f"{name.removeprefix('hni_')} {grown}" for name, grown in list(found.items())[:3])

@@ -14,7 +14,7 @@ from fablint.preflight.checks.outputs import HUNG
 from fablint.preflight.host import Fleet
 from fablint.preflight.wording import shortened
 
-_FAILED = re.compile(r"\s*\w+: iberror: failed: (.*)")  # infiniband-diags say so on stdout
+_FAILED = re.compile(r"\s*\S+: iberror: failed: (.*)")  # infiniband-diags say so on stdout
 FABRIC = "fabric"  # what is said of nobody in particular
 
 

@@ -48,7 +48,7 @@ class NvLinks(UniformCheck):
     component = "host"
     mend = "look into the kernel log for Xid 74 and SXid; reset the GPUs, have the board looked at"
     words = "{}"
-    absent = "nvidia-smi tells no NVLinks"
+    absent = "nvidia-smi, asked at level full, tells no NVLinks"
 
     _LINK = re.compile(r"^\s+Link \d{1,3}: (?:([\d.]{1,12} [KMGT]B/s)|<?inactive>?)", re.MULTILINE)
 
@@ -72,7 +72,7 @@ class NvLinkErrors(HostCheck):
     severity = Severity.WARN
     component = "host"
     mend = "look into the kernel log for Xid 74 and SXid; have the board looked at if they grow"
-    absent = "nvidia-smi tells no errors of NVLinks"
+    absent = "nvidia-smi, asked at level full, tells no errors of NVLinks"
 
     _ERRORS = re.compile(r"^\s+Link (\d{1,3}): ([\w ]{1,40}?) Errors?: (\d{1,18})\s*$", re.MULTILINE)
 

@@ -8,7 +8,8 @@ from fablint.preflight.host import Host
 
 def excess(host: Host, path: str, *, now: int, since: int) -> Delta | None:
     """Growth that is too much: `now` within the snapshot's own window, `since` from the reading that was kept."""
-    within, from_kept = host.grown_now(path), host.grown(path)
+    within = host.grown_now(path)
     if within and within.growth >= now:
         return within
-    return from_kept if from_kept and from_kept.growth >= since else None
+    grown = within if host.before is None else host.grown(path)
+    return grown if grown and grown.growth >= since else None

@@ -43,11 +43,12 @@ class IbPortState(Check):
         for host in fleet.hosts:
             for device, port in host.ports:
                 like[host.kind, f"{device}/{port}"].append(said(host, device, port, "state"))
+        usual = {key: majority(states) for key, states in like.items()}
         for host in fleet.hosts:
             if not host.ports:
                 yield self.skipped(host.name, "", NO_PORT)
             for device, port in host.ports:
-                yield self._judged(host, device, port, *majority(like[host.kind, f"{device}/{port}"]))
+                yield self._judged(host, device, port, *usual[host.kind, f"{device}/{port}"])
 
     def _judged(self, host: Host, device: str, port: str, usual: str | None, count: int) -> Result:
         target, name = f"{device}/{port}", host.name

@@ -42,7 +42,7 @@ class IbErrors(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for device, port in host.ports:
             at = f"{INFINIBAND}/{device}/ports/{port}/counters/"
-            if not any(host.grown(at + name) for name in LIMITS):
+            if not any(host.grown_now(at + name) for name in LIMITS):
                 yield self.skipped(host.name, f"{device}/{port}", "its counters cannot be read twice")
             else:
                 yield self._judged(host, f"{device}/{port}", at)
@@ -98,7 +98,7 @@ class IbLoss(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for device, port in host.ports:
             at = f"{INFINIBAND}/{device}/ports/{port}/hw_counters/"
-            if not any(host.grown(at + name) for name in self._NAMES):
+            if not any(host.grown_now(at + name) for name in self._NAMES):
                 continue
             found = {name: grown for name in self._NAMES if (grown := excess(host, at + name, now=1, since=10))}
             words = ", ".join(f"{name} {grown}" for name, grown in found.items())

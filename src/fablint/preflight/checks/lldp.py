@@ -61,7 +61,7 @@ def _unseen(host: Host, nic: NicFact) -> _Unseen | None:
     if ran:
         return None
     failed = {name: said for name, said in every.items() if said.status is not None}
-    why = "; ".join(f"{name}: {said.error or 'failed'}" for name, said in (failed or every).items())
+    why = "; ".join(f"{name}: {said.error.rpartition('] ')[2] or 'failed'}" for name, said in (failed or every).items())
     return _Unseen(Outcome.SKIP, why, bool(failed))
 
 

@@ -108,7 +108,7 @@ class PcieErrors(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for name, folder in fabric_devices(host).items():
             paths = {kind: f"{folder}/aer_dev_{kind}" for kind in self._LIMITS}
-            if not any(host.grown(path) for path in paths.values()):
+            if not any(host.grown_now(path) for path in paths.values()):
                 yield self.skipped(host.name, name, "its errors are not counted (no AER)")
                 continue
             limits = self._LIMITS

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from vcluster import Cluster, cluster, why_not
 
-CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", "mpicxx.openmpi")
+CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", "mpicxx.openmpi", "--exclude-unfit")
 R0, R1, FAR = "x1000c0r0b0", "x1000c0r1b0", "x1001c0r0b0"
 FAULTS = {
     "slow host": ("slow", "nid001003", "--rate", "20mbit"),

@@ -15,6 +15,7 @@ import json
 import pstats
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,8 @@ def main() -> None:
     fitness = judge(Fleet(hosts))
     profile.disable()
     judged, busy = time.perf_counter(), time.process_time() - busy
-    counts = ", ".join(f"{fitness.count(outcome):,} {outcome}" for outcome in Outcome)
+    found = Counter(one.outcome for one in fitness.results)
+    counts = ", ".join(f"{found[outcome]:,} {outcome}" for outcome in Outcome)
     print(f"{given.hosts} hosts, {len(fitness.rules)} checks, {len(fitness.results):,} results: {counts}")
     print(f"unfit: {len(fitness.unfit)}")
     print(f"reading {read - begun:.2f} s, judging {judged - read:.2f} s ({busy:.2f} s of the CPU)")

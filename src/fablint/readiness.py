@@ -139,7 +139,7 @@ def _before(folder: Path | None, snapshot: Snapshot) -> Mapping[str, Any] | None
     if folder is None:
         return None
     found = _stored(_file(folder, snapshot.host))
-    if found is None or found.get("boot") != snapshot.read(_BOOT):
+    if found is None or found.get("identity") != _identity(snapshot):
         return None
     age = snapshot.time - found["time"] if isinstance(found.get("time"), int | float) else 0.0
     return found if 0 < age < _LONGEST_S else None
@@ -151,8 +151,14 @@ def _keep(folder: Path, snapshots: Iterable[Snapshot]) -> None:
 
     for snapshot in snapshots:
         moment = snapshot.time + snapshot.window_s
-        kept = {"time": moment, "boot": snapshot.read(_BOOT), "counters": counters_of(snapshot)}
+        kept = {"time": moment, "identity": _identity(snapshot), "counters": counters_of(snapshot)}
         _store(_file(folder, snapshot.host), kept)
+
+
+def _identity(snapshot: Snapshot) -> str:
+    """The same machine since the same boot: hosts of two clusters may share a name."""
+    nics = [snapshot.read(f"/sys/class/net/{name}/address") or "" for name in snapshot.names("/sys/class/net")]
+    return " ".join([snapshot.read(_BOOT) or "", *sorted(nics)])
 
 
 def _store(path: Path, kept: Mapping[str, Any]) -> None:

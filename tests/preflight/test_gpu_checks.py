@@ -30,6 +30,11 @@ def test_a_host_whose_driver_is_not_loaded_has_no_gpus() -> None:
     assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "0 GPUs, 2 others 4")]
 
 
+def test_a_host_that_has_none_on_its_bus_may_be_built_so() -> None:
+    hosts = [with_gpus("n1", 4, 4), with_gpus("n2", 4, 4), with_gpus("n3", 0)]
+    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.WARN, "0 GPUs, 2 others 4")]
+
+
 def test_gpus_of_other_vendors_are_counted_on_the_bus() -> None:
     hosts = [with_gpus("n1", 0, 8), with_gpus("n2", 0, 8), with_gpus("n3", 0, 6)]
     assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "6 GPUs, 2 others 8")]

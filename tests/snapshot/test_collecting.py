@@ -81,6 +81,7 @@ def test_what_is_of_another_kind_is_left_out() -> None:
             "time": 10**400,
             "window_s": float("nan"),
             "files": 3,
+            "kernel": ["No such file or directory"],
             "links": {"/a": 1},
             "folders": {"/b": "x", "/c": [1, "d"]},
             "commands": {"ip": 7, "lldpcli": {"output": [], "status": "0"}},
@@ -89,6 +90,7 @@ def test_what_is_of_another_kind_is_left_out() -> None:
     )
     assert (strange.host, strange.time, strange.window_s, strange.files) == ("2Jn-1", 0.0, 0.0, {})
     assert (strange.links, strange.folders) == ({}, {"/c": ["d"]})
+    assert (strange.kernel, strange.level) == ("", "quick")
     assert not strange.command("ip").ran
     assert not strange.command("lldpcli").ran
     assert strange.names_of == {"10.0.0.1": None}

@@ -93,9 +93,9 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
         host=plain(document.get("host", "")),
         time=_figure(document.get("time")),
         window_s=_figure(document.get("window_s")),
-        level=str(document.get("level", "quick")),
+        level=_text(document.get("level")) or "quick",
         root=document.get("root") is True,
-        kernel=str(document.get("kernel", "")),
+        kernel=_text(document.get("kernel")),
         files=_mapping(document.get("files")),
         counters=_mapping(document.get("counters")),
         later=_mapping(document.get("later")),
@@ -117,7 +117,7 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
             key: value for key, value in _mapping(document.get("shared_memory")).items() if isinstance(value, int)
         },
         reach=_mapping(document.get("reach")),
-        incomplete=str(document.get("incomplete", "")),
+        incomplete=_text(document.get("incomplete")),
     )
 
 
@@ -179,12 +179,12 @@ def _figure(value: object) -> float:
     return float(value) if abs(value) < _MOST_SECONDS else 0.0  # nor what is no number
 
 
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _output(said: object) -> Output:
     if not isinstance(said, dict):
         return Output(error="is no output")
     text, error, status = said.get("output"), said.get("error"), said.get("status")
-    return Output(
-        text if isinstance(text, str) else "",
-        error if isinstance(error, str) else "",
-        status if isinstance(status, int) else None,
-    )
+    return Output(_text(text), _text(error), status if isinstance(status, int) else None)

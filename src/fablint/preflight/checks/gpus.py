@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import HostCheck, UniformCheck
+from fablint.preflight.check import HostCheck, UniformCheck, Value
 from fablint.preflight.checks.kernel import GPUS
 from fablint.preflight.host import Fleet, Host
 
@@ -28,10 +28,19 @@ class GpuCount(UniformCheck):
     below = True
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        """A like host without the driver counts as one without GPUs, if most have it."""
+        """Where like hosts have the driver, one without it has no GPUs."""
         self._driven = {host.kind for host in fleet.hosts if host.snapshot.names(GPUS)}
         self._some = {host.kind for host in fleet.hosts if host.accelerators} | self._driven
+        self._built_without = {host.name for host in fleet.hosts if not host.accelerators}
         return super().judge(fleet)
+
+    def wrong(
+        self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
+    ) -> Result:
+        """A host that has none on its bus either may be built so."""
+        if value == 0 and host in self._built_without:
+            return self.warned(host, target, message, value, expected)
+        return super().wrong(host, target, message, value, expected, unit)
 
     def values(self, host: Host) -> Mapping[str, Any]:
         if host.kind not in self._some:

@@ -231,13 +231,28 @@ class LogKernel(PatternCheck):
     mend = "look at what the host does beside the measurement; reboot it if it stays"
     patterns = (
         Pattern(
-            "soft lockup", re.compile(r"soft lockup - (?:CPU#(?P<device>\d{1,6}))?"), Grade.WARN, "soft lockup of a CPU"
+            "soft lockup - CPU#",
+            re.compile(r"soft lockup - CPU#(?P<device>\d{1,6})"),
+            Grade.WARN,
+            "soft lockup of a CPU",
         ),
-        Pattern("blocked for more", re.compile(r"task .*blocked for more than \d+"), Grade.WARN, "hung task"),
-        Pattern("oom-kill:", re.compile(r"oom-kill:constraint=CONSTRAINT_NONE"), Grade.WARN, "out of memory"),
-        Pattern("oom-kill:", re.compile(r"oom-kill:constraint=CONSTRAINT_(?!NONE)"), Grade.NOTE, "a job out of memory"),
+        Pattern("blocked for more than ", re.compile(r"task .*blocked for more than \d+"), Grade.WARN, "hung task"),
+        Pattern(
+            "oom-kill:constraint=CONSTRAINT_",
+            re.compile(r"oom-kill:constraint=CONSTRAINT_NONE"),
+            Grade.WARN,
+            "out of memory",
+        ),
+        Pattern(
+            "oom-kill:constraint=CONSTRAINT_",
+            re.compile(r"oom-kill:constraint=CONSTRAINT_(?!NONE)"),
+            Grade.NOTE,
+            "a job out of memory",
+        ),
         Pattern("Out of memory: Kill ", re.compile(r"Out of memory: Kill "), Grade.WARN, "out of memory"),  # till 4.19
-        Pattern("table full", re.compile(r"nf_conntrack: table full"), Grade.WARN, "connection table full"),
+        Pattern(
+            "table full, dropping packet", re.compile(r"nf_conntrack: table full"), Grade.WARN, "connection table full"
+        ),
     )
 
 

@@ -23,11 +23,16 @@ class LogNic(PatternCheck):
     mend = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
         Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, "health compromised"),
-        Pattern("wait_func", re.compile(rf"{BDF}: wait_func.*timeout"), Grade.FAIL, "command without answer"),
+        Pattern(
+            "timeout. Will cause a leak",
+            re.compile(rf"{BDF}: wait_func.*timeout"),
+            Grade.FAIL,
+            "command without answer",
+        ),
         Pattern("Port module event[error]", re.compile(rf"{BDF}: .*High Temperature"), Grade.WARN, "module too hot"),
         Pattern("Port module event[error]", re.compile(rf"{BDF}: .*Cable error"), Grade.WARN, "cable error"),
         Pattern(
-            "insufficient power",
+            "insufficient power on the PCIe slot",
             re.compile(rf"{BDF}: .*insufficient power"),
             Grade.WARN,
             "too little power in the slot",

@@ -72,19 +72,21 @@ class Fitness:
 
     @property
     def unfit(self) -> Mapping[str, str]:
-        """Hosts that should not be measured, and the first reason."""
+        """Hosts that should not be measured, and the first reason. Switches that fail are not among them."""
         found = {host: f"no answer: {why}" for host, why in self.silent.items()}
+        asked = set(self.hosts)
         for one in self.results:
-            if one.outcome is Outcome.FAIL:
+            if one.outcome is Outcome.FAIL and one.host in asked:
                 found.setdefault(one.host, f"{one.check} {one.target} {one.message}".replace("  ", " "))
         return found
 
     @property
     def exit_code(self) -> int:
-        """1: a host is unfit; 3: something could not be understood; 0: warnings at most."""
-        if self.unfit:
+        """1: a host is unfit, or a switch; 3: something could not be understood; 0: warnings at most."""
+        outcomes = {one.outcome for one in self.results}
+        if self.silent or Outcome.FAIL in outcomes:
             return 1
-        return 3 if any(one.outcome is Outcome.ERROR for one in self.results) else 0
+        return 3 if Outcome.ERROR in outcomes else 0
 
 
 NOT_ANSWERED = "log in to it; leave it out with -x till then"  # what to do

@@ -16,6 +16,7 @@ from fablint import discovery
 from fablint.errors import UsageError
 from fablint.fitness import Fitness
 from fablint.model import Allocation, Topology
+from fablint.names import plain
 from fablint.system import System
 
 if TYPE_CHECKING:
@@ -96,8 +97,18 @@ def look_below(system: System, sysroot: Path, level: str, topology: Topology | N
         raise UsageError(f"{sysroot}: is no directory", "give the folder that stands for /, with sys and proc in it")
     argv, text = collector(level, sysroot.absolute())
     here = Allocation((os.uname().nodename,), "this machine")
-    said = heard(everywhere(system, here, argv, text))
+    name = _named_below(sysroot)
+    said = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
     return Looked(said, judged(system, said, topology, keep=False))
+
+
+def _named_below(sysroot: Path) -> str:
+    """The name of the host that a tree of files was taken from; empty where it has none."""
+    try:
+        text = (sysroot / "etc" / "hostname").read_text(errors="replace")
+    except OSError:
+        return ""
+    return plain(text.partition("\n")[0])
 
 
 def look_again(system: System, files: Iterable[Path], topology: Topology | None = None) -> Looked:

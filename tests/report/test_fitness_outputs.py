@@ -84,8 +84,9 @@ def test_what_is_wrong_worst_first():
         "       mend: clean or swap the cable\n"
         "ERROR  host.time     nid001005: chronyc printed '?[31mgibberish'\n"
         "\n"
-        "17 hosts: 13 fit, 4 unfit (nid[001003,001007,001013,001099]); 8 checks: 1 passed\n"
-        "       on every host that answered, 4 found something, 3 skipped\n"
+        "17 hosts: 12 fit, 4 unfit (nid[001003,001007,001013,001099]), 1 unclear\n"
+        "       (nid001005); 8 checks: 1 passed on every host that answered, 4 found\n"
+        "       something, 3 skipped\n"
         "skipped: no Slingshot NIC (2); lspci: not installed\n"
     )
 

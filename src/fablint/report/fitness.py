@@ -142,8 +142,10 @@ def shown_hosts(names: Iterable[str]) -> str:
 def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     """How many hosts are fit, what the checks came to, why some were skipped."""
     total, unfit = len(fitness.hosts), fitness.unfit
-    words = f"{plural(total, 'host')}: {total - len(unfit):,} fit"
+    unclear = {one.host for one in fitness.results if one.outcome is Outcome.ERROR} & set(fitness.hosts) - set(unfit)
+    words = f"{plural(total, 'host')}: {total - len(unfit) - len(unclear):,} fit"
     words += f", {len(unfit):,} unfit ({shown_hosts(unfit)})" if unfit else ""
+    words += f", {len(unclear):,} unclear ({shown_hosts(unclear)})" if unclear else ""
     outcomes = _by_check(fitness)
     if not outcomes:
         return _wrap(words, width)

@@ -34,7 +34,7 @@ test: lint test-engine test-python
 # Most tests wait for launchers: as many at once as there are CPUs, each file on one of them, since files share fixtures.
 # Those that measure a virtual cluster need the CPUs for themselves.
 test-python: dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile -m "not alone"
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not alone"
 	$(BIN)/pytest -m alone
 
 test-engine: dev

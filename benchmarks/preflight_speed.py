@@ -1,6 +1,6 @@
 """How long it takes to judge the snapshots of many hosts.
 
-    python benchmarks/preflight_speed.py [--hosts 1000] [--lines 2000] [--profile]
+    python benchmarks/preflight_speed.py [--hosts 1000] [--lines 500] [--profile]
 
 Half of the hosts have two Slingshot NICs, half two InfiniBand ones, as in the samples of the tests; with 128 CPUs, 8
 GPUs, 250 PCI devices, LLDP neighbours, outputs of the programs that the quick level asks, and a kernel log of so many
@@ -167,7 +167,7 @@ def sick(taken: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--lines", type=int, default=2000, help="of each kernel log")
+    parser.add_argument("--lines", type=int, default=500, help="of each kernel log")
     parser.add_argument("--profile", action="store_true", help="also tell where the time goes")
     given = parser.parse_args()
     templates = [document(kind, given.lines) for kind in ("cxi", "mlx5")]

@@ -46,6 +46,15 @@ def staged(tmp_path: Path) -> StagedSystem:
     return system
 
 
+_LONGEST_FIRST = ("cluster", "engine", "cli")  # folders whose files wait for clusters, compilers and launchers
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first: at the end a worker would have one of them to itself, and the others nothing."""
+    order = {folder: place for place, folder in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.path.parent.name, len(order)))
+
+
 def _wrappers() -> list[str]:
     """The MPI compilers to test with: those that FABLINT_TEST_MPI names, else the one that fablint finds."""
     named = [f"mpicxx.{suffix}" for suffix in os.environ.get("FABLINT_TEST_MPI", "").split()]

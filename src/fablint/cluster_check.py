@@ -155,7 +155,7 @@ def _look(
     present = replace(allocation, hosts=tuple(host for host in allocation.hosts if host in hosts))
     if not present.hosts:
         return {}
-    found = _by_host(readiness.look_at(around.system, present, keep=False).fitness)
+    found = _by_host(readiness.look_at(around.system, present, ping=False, keep=False).fitness)
     known = _by_host(before)
     return {
         host: finding

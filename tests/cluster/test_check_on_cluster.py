@@ -82,15 +82,6 @@ def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(
     assert accused(output) == [("host", "nid001006", "tx")]
 
 
-def test_without_the_time_to_ask_a_slow_way_is_undecided(sick: Cluster, tmp_path: Path) -> None:
-    """With it the way is named, in three minutes: that is left to the benchmark and to tests/analyse."""
-    sick.fault("slow", "x1000c0r0b0--x1001c0r0b0", "--rate", "25mbit")
-    output = tmp_path / "a.run"
-    done = in_a_job(sick, output)
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert any(note.startswith("undecided: ") for note in verdict_of(output)["notes"])
-
-
 def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path) -> None:
     """The last test: the host does not come back."""
     output = tmp_path / "a.run"

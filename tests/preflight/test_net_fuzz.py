@@ -102,7 +102,7 @@ def assert_told(hosts: list[Host]) -> None:
     json.dumps([one._asdict() for one in found.results])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(HOSTS, min_size=1, max_size=3))
 def test_no_check_breaks(every: list[tuple[Mapping[str, str], Mapping[str, str]]]) -> None:
     odd_ones = [odd(index, *one) for index, one in enumerate(every, 1)]

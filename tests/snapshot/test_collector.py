@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import random
 import subprocess
@@ -15,8 +16,10 @@ import pytest
 
 from fablint.model import Answer
 from fablint.snapshot import Snapshot, collector, heard, nics_of
+from fablint.snapshot.machine import Late, Machine
 from snapshot_trees import unfold
 
+the_program = importlib.import_module("fablint.snapshot.collector")  # `collector` is the function that sends it
 PROGRAM = collector("quick")[1]
 
 
@@ -80,6 +83,73 @@ def test_infiniband_ports_of_a_tree(tmp_path: Path) -> None:
         ("mlx5_0", 400000, "up"),
         ("mlx5_1", 400000, "up"),
     ]
+
+
+# ------------------------------------------------------------------------------------------------ RDMA loopback
+
+
+def rdma(root: Path) -> Machine:
+    """A tree with devices of many kinds, as a machine."""
+    ports = {
+        "mlx5_0/ports/1": ("4: ACTIVE", {"0": "fe80:0000:0000:0000:0202:c9ff:fe00:0001", "1": ""}),
+        "mlx5_1/ports/1": ("1: DOWN", {}),
+        "mlx5_1/ports/2": (
+            "4: ACTIVE",
+            {
+                "0": "fe80:0000:0000:0000:0202:c9ff:fe00:0002 RoCE v2",
+                "2": "0000:0000:0000:0000:0000:ffff:0a00:0001 IB/RoCE v1",
+                "10": "0000:0000:0000:0000:0000:ffff:0a00:0001 RoCE v2",
+                "11": "0000:0000:0000:0000:0000:ffff:0a00:0002 RoCE v2",
+            },
+        ),
+        "mlx5_2/ports/1": ("2: INIT", {}),
+        "irdma0/ports/1": ("4: ACTIVE", {}),
+    }
+    for port, (state, gids) in ports.items():
+        at = root / "sys/class/infiniband" / port
+        (at / "gid_attrs/types").mkdir(parents=True)
+        (at / "gids").mkdir()
+        (at / "state").write_text(state + "\n")
+        (at.parents[1] / "node_type").write_text("4: RNIC\n" if "irdma" in port else "1: CA\n")
+        for index, text in gids.items():
+            (at / "gids" / index).write_text(text.partition(" ")[0])
+            (at / "gid_attrs/types" / index).write_text(text.partition(" ")[2])
+    return Machine(str(root), 60.0)
+
+
+def test_active_rdma_devices_are_asked_of_their_active_port(tmp_path: Path) -> None:
+    options = {device: argv[3:] for device, argv in the_program.loopbacks(rdma(tmp_path))}
+    usual = ["-F", "--report_gbits", "-D", "2"]
+    assert options == {"mlx5_0": ["-i", "1", *usual], "mlx5_1": ["-i", "2", *usual, "-x", "10"]}
+
+
+def test_rdma_devices_are_measured_at_the_full_level_only(tmp_path: Path) -> None:
+    rdma(tmp_path)
+    (tmp_path / "commands/ib_write_bw").mkdir(parents=True)
+    (tmp_path / "commands/ib_write_bw/mlx5_1").write_text("hello")
+    for level, devices in (("quick", set()), ("full", {"mlx5_0", "mlx5_1"})):
+        snapshot = the_program.snapshot(level, 0.0, 20.0, str(tmp_path))
+        said = {name.partition("/")[2]: one for name, one in snapshot["commands"].items() if "ib_write_bw" in name}
+        assert set(said) == devices
+    assert said["mlx5_1"] == {"output": "hello", "status": 0}
+    assert said["mlx5_0"] == {"error": "no such output in the tree"}
+
+
+def test_without_time_devices_have_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: dict[str, Any] = {}
+
+    def late(*_: Any) -> None:
+        assert said == {f"ib_write_bw/mlx5_{n}": {"error": "no answer in time"} for n in (0, 1)}
+        raise Late
+
+    monkeypatch.setattr(the_program, "loopback", late)
+    with pytest.raises(Late):
+        the_program.load_rdma(rdma(tmp_path), said)
+
+
+@pytest.mark.parametrize(("text", "found"), [("0-3,8", {0, 1, 2, 3, 8}), ("5", {5}), ("", set()), ("['no']", set())])
+def test_a_list_of_processors(text: str, found: set[int]) -> None:
+    assert the_program.numbers(text) == found
 
 
 # ------------------------------------------------------------------------------------------------ what hangs

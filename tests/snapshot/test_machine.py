@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fablint.snapshot import machine
-from fablint.snapshot.machine import Late, Machine, output, records, stop
+from fablint.snapshot.machine import Late, Machine, output, output_of_client, records, stop
 
 FOREVER = 3600.0
 
@@ -135,6 +136,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def _wait_till_gone(pid: int) -> None:
+    for _ in range(1000):
+        if not is_running(pid):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{pid} still runs")
+
+
 def test_what_a_program_prints_and_how_it_ends(program: Callable[[str], list[str]]) -> None:
     assert output(program('echo "$LC_ALL"; echo no >&2'), 30.0) == {"status": 0, "output": "C\n"}
     failed = output(program("echo a; echo; echo '  no device' >&2; echo more >&2; exit 3"), 30.0)
@@ -154,12 +163,7 @@ def test_a_program_that_cannot_be_started_says_so(program: Callable[[str], list[
 def test_one_that_hangs_is_ended_with_what_it_started(program: Callable[[str], list[str]], tmp_path: Path) -> None:
     said = output(program(f"sleep 1000 & echo $! >{tmp_path}/pid; echo beginning; wait"), 1.0)
     assert said == {"error": "no answer in time"}
-    child = int((tmp_path / "pid").read_text())
-    for _ in range(1000):
-        if not is_running(child):
-            break
-        time.sleep(0.01)
-    assert not is_running(child)
+    _wait_till_gone(int((tmp_path / "pid").read_text()))
 
 
 def test_one_that_hears_no_signal_is_ended_as_well(program: Callable[[str], list[str]]) -> None:
@@ -200,6 +204,77 @@ def test_those_that_still_run_are_ended_at_the_end(program: Callable[[str], list
     stop()
     thread.join()
     assert said == [{"status": -9, "output": "", "error": "exit status -9"}]
+
+
+# ------------------------------------------------------------------------------------------------ client and server
+
+SERVER = """
+import os, socket, sys
+listener = socket.socket()
+listener.bind(("", int(sys.argv[-1])))
+listener.listen(1)
+open({folder!r} + "/server", "w").write(str(os.getpid()))
+peer, _ = listener.accept()
+{then}
+"""
+CLIENT = """
+import socket, sys
+peer = socket.create_connection((sys.argv[-1], int(sys.argv[-2])))
+print(" ".join(sys.argv[1:3]), peer.recv(9).decode())
+{then}
+"""
+
+
+@pytest.fixture
+def pair(program: Callable[[str], list[str]], tmp_path: Path) -> Callable[..., list[str]]:
+    """Makes a program that is a server, or a client if it is told a host."""
+
+    def make(server: str = "peer.send(b'hello')", client: str = "") -> list[str]:
+        (tmp_path / "server.py").write_text(SERVER.format(folder=str(tmp_path), then=server))
+        (tmp_path / "client.py").write_text(CLIENT.format(then=client))
+        python = f"exec {sys.executable} -S {tmp_path}"
+        return [*program(f'case "$*" in *127.0.0.1) {python}/client.py "$@";; *) {python}/server.py "$@";; esac'), "-d"]
+
+    return make
+
+
+def test_of_a_client_and_its_server_the_client_is_heard(pair: Callable[..., list[str]]) -> None:
+    said = output_of_client([*pair("print('Waiting'); peer.send(b'hello')"), "rxe0"], 30.0)
+    assert said == {"status": 0, "output": "-d rxe0 hello\n"}
+
+
+@pytest.mark.parametrize("hangs", [{"server": "import time; time.sleep(1000)"}, {"client": "peer.recv(9); input()"}])
+def test_neither_outlives_the_other(
+    hangs: dict[str, str], pair: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "RUNNING", [])
+    output_of_client(pair(**hangs), 3.0)
+    assert len(machine.RUNNING) == 2
+    assert all(one.poll() is not None for one in machine.RUNNING)
+    _wait_till_gone(int((tmp_path / "server").read_text()))
+
+
+def test_a_client_that_hangs_has_not_answered_and_its_server_is_ended(
+    pair: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    words = pair("import time; peer.send(b'x'); time.sleep(1000)", "import time; time.sleep(1000)")
+    assert output_of_client(words, 2.0) == {"error": "no answer in time"}
+    _wait_till_gone(int((tmp_path / "server").read_text()))
+
+
+def test_a_server_that_does_not_start_says_why(program: Callable[[str], list[str]]) -> None:
+    said = output_of_client(program("echo 'no device' >&2; exit 1"), 30.0)
+    assert said == {"status": 1, "output": "", "error": "no device"}
+    assert output_of_client(program("exec sleep 1000"), 0.5) == {"error": "no answer in time"}
+    assert output_of_client(["no-such-program"], 30.0) == {"error": "not installed"}
+
+
+def test_a_server_ends_even_if_nobody_is_left_to_end_it(
+    pair: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "kill", lambda _: None)
+    output_of_client(pair("import time; time.sleep(1000)", "sys.exit(1)"), 1.0)
+    _wait_till_gone(int((tmp_path / "server").read_text()))
 
 
 def test_below_a_root_outputs_are_files(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class Host:
     before: Mapping[str, object] | None = None  # `time`: seconds since 1970, `counters`: a tree
     _grown: dict[tuple[str, Part], Delta | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.snapshot.host
 

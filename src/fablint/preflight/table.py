@@ -139,6 +139,7 @@ CHECKS: tuple[type[Check], ...] = (
     tools.CxiHealth,
     tools.SlingshotDiag,
     tools.CxiLoopbackRate,
+    tools.IbLoopbackRate,
     tools.GpuDiag,
     infiniband_fabric.FabricLinks,
     infiniband_fabric.FabricErrors,

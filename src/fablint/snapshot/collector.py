@@ -15,14 +15,17 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from fablint.snapshot.machine import Late, Machine, begin, say, stop, wait_for
+from fablint.snapshot.machine import Late, Machine, begin, output_of_client, say, stop, wait_for
 
 LAST_S = 3.0  # at most, for the second reading
 GRACE_S = 0.1  # to stop by itself where time is up
 MOST_ASKED = 16  # NICs about which programs are asked
 LOADS = "cxi_gpu_loopback_bw/"  # makes traffic: when all else is done, and one after the other
+WRITE_BW = "ib_write_bw/"  # as well
+WRITE_BW_S = 10.0  # at most, for two seconds of traffic
+NO_ANSWER = {"error": "no answer in time"}
 FMN_HEALTH = "fmn-update-compute-hsn-health"
 SLOWEST_S = {"quick": 1.2, "full": 60.0, "fabric": 60.0}  # of a program
 
@@ -203,7 +206,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
 
     cxi, ports = machine.names("/sys/class/cxi/*"), machine.names("/sys/class/infiniband/*")
     asked = list(commands(level, machine.nics[:MOST_ASKED], cxi, ports, nids))
-    taken["commands"].update((name, {"error": "no answer in time"}) for name, _ in asked)
+    taken["commands"].update((name, dict(NO_ANSWER)) for name, _ in asked)
     loads = [one for one in asked if one[0].startswith(LOADS)]
     beside = [begin(ask, name, argv) for name, argv in asked if (name, argv) not in loads]
     beside += [begin(read_log)] + ([] if machine.root else [begin(look_up)])
@@ -220,6 +223,8 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     machine.fill(taken["later"], COUNTERS)
     for name, argv in loads:
         taken["commands"][name] = machine.ask(name, argv, min(SLOWEST_S[level], machine.left() - GRACE_S))
+    if level == "full":
+        load_rdma(machine, taken["commands"])
 
 
 def add_report(machine: Machine, said: Dict[str, Any]) -> None:
@@ -228,6 +233,64 @@ def add_report(machine: Machine, said: Dict[str, Any]) -> None:
     report = machine.read(named.group(1)) if named else None
     if isinstance(report, str):
         said["output"] += "\n" + report
+
+
+# ------------------------------------------------------------------------------------------------ RDMA loopback
+
+
+def load_rdma(machine: Machine, said: Dict[str, Any]) -> None:
+    """Let RDMA devices write to themselves, one after the other."""
+    asked = list(loopbacks(machine))
+    said.update((WRITE_BW + device, dict(NO_ANSWER)) for device, _ in asked)
+    for device, argv in asked:
+        said[WRITE_BW + device] = loopback(machine, device, argv, min(WRITE_BW_S, machine.left() - GRACE_S))
+
+
+def loopbacks(machine: Machine) -> Iterator[Tuple[str, List[str]]]:
+    """InfiniBand and RoCE devices that have an active port, and the argv of both ends."""
+    seen = ""
+    for path in machine.find("/sys/class/infiniband/*/ports/*/state"):
+        device, _, port = path.split("/")[4:7]
+        is_fit = machine.read("/sys/class/infiniband/" + device + "/node_type") == "1: CA"  # iWARP is none
+        if device != seen and is_fit and machine.read(path) == "4: ACTIVE":
+            seen = device
+            argv = ["ib_write_bw", "-d", device, "-i", port, "-F", "--report_gbits", "-D", "2"]
+            yield device, argv + gid(machine, path[: -len("/state")])
+
+
+def gid(machine: Machine, port: str) -> List[str]:
+    """RoCE v2 over IPv4, where there is one: which one perftest takes by itself depends on its version."""
+    for index in sorted(machine.names(port + "/gids/*"), key=lambda name: (len(name), name)):
+        version, address = (machine.read(port + at + index) for at in ("/gid_attrs/types/", "/gids/"))
+        if version == "RoCE v2" and ":0000:ffff:" in address:
+            return ["-x", index]
+    return []
+
+
+def loopback(machine: Machine, device: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
+    """What it prints of a device, from a CPU near to it."""
+    if machine.root:
+        return machine.ask(WRITE_BW + device, argv, limit_s)
+    for path in machine.find("/sys/class/infiniband_verbs/uverbs*/ibdev"):
+        special = "/dev/infiniband/" + path.split("/")[4]
+        if machine.read(path) == device and not os.access(special, os.R_OK | os.W_OK):
+            return {"error": "no access to " + special}
+    usual = os.sched_getaffinity(0)
+    near = numbers(str(machine.read("/sys/class/infiniband/" + device + "/device/local_cpulist")))
+    os.sched_setaffinity(0, near & usual or usual)  # of this thread, and of programs that it starts
+    try:
+        return output_of_client(argv, limit_s)
+    finally:
+        os.sched_setaffinity(0, usual)
+
+
+def numbers(text: str) -> Set[int]:
+    """Those of `0-3,8`."""
+    ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
+    return {number for first, last in ranges for number in range(int(first), int(last or first) + 1)}
+
+
+# ------------------------------------------------------------------------------------------------ as a program
 
 
 def snapshot(level: str, window_s: float, limit_s: float, root: str, nids: str = "") -> Dict[str, Any]:

@@ -6,6 +6,7 @@ may hang this: programs are ended, name servers left alone, and what a driver do
 """
 
 import base64
+import errno
 import glob
 import itertools
 import json
@@ -209,25 +210,69 @@ def wait_for(threads: Iterable[threading.Thread], end: float) -> None:
         thread.join(max(0.0, end - time.monotonic()))
 
 
-def output(argv: List[str], limit_s: float) -> Dict[str, Any]:
-    """What a program prints, or why it prints nothing."""
+def start(argv: List[str], before: Iterable[str] = ()) -> Any:
+    """A program (a Popen) that runs from now on, behind the words `before`. Raises OSError."""
     path = ":".join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin:/sbin:/usr/bin"]))
     program = shutil.which(argv[0], path=path)
     if program is None:
-        return {"error": "not installed"}
+        raise FileNotFoundError(errno.ENOENT, "not installed")
+    running = subprocess.Popen(
+        [*before, program, *argv[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ, LC_ALL="C"),
+        start_new_session=True,  # with what it starts itself it can be ended
+    )
+    RUNNING.append(running)
+    return running
+
+
+def output(argv: List[str], limit_s: float) -> Dict[str, Any]:
+    """What a program prints, or why it prints nothing."""
     try:
-        running = subprocess.Popen(
-            [program, *argv[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(os.environ, LC_ALL="C"),
-            start_new_session=True,  # with what it starts itself it can be ended
-        )
+        running = start(argv)
     except OSError as error:
         return {"error": str(error.strerror)}
-    RUNNING.append(running)
     return said_by(running, time.monotonic() + max(0.0, limit_s))
+
+
+def output_of_client(argv: List[str], limit_s: float) -> Dict[str, Any]:
+    """What a program prints that talks to itself: a server `argv -p PORT`, and a client that is told the host as well.
+
+    Where the server does not come so far that it listens, what it says.
+    """
+    limit_s = max(0.0, limit_s)
+    end = time.monotonic() + limit_s
+    port = free_port()
+    words = [*argv, "-p", str(port)]
+    ending = ["timeout", "-s", "KILL", "%d" % (limit_s + 2)]  # servers wait for ever, even if we are killed ourselves
+    try:
+        server = start(words, ending)
+        while server.poll() is None and not listens(port) and time.monotonic() < end:
+            time.sleep(0.02)
+        if not listens(port):
+            return said_by(server, end)
+        said = said_by(start([*words, "127.0.0.1"], ending), end)
+    except OSError as error:
+        return {"error": str(error.strerror)}
+    said_by(server, min(end, time.monotonic() + 1))
+    return said
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("", 0))
+        return int(one.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Does somebody here wait for connections to this TCP port? To connect would take the client's place."""
+    found = ""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError), open(table) as lines:
+            found += lines.read()
+    return re.search(r":%04X [0-9A-F]+:0000 0A " % port, found) is not None
 
 
 def said_by(running: Any, end: float) -> Dict[str, Any]:

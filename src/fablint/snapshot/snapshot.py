@@ -51,6 +51,7 @@ class Snapshot:
     addresses_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as this host finds them
     shared_memory: Mapping[str, int] = field(default_factory=dict)  # bytes: `size`, `free`
     reach: Mapping[str, Any] = field(default_factory=dict)  # what its pinger said, if one was run; see pinger.py
+    _listed: dict[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)  # many ask for the same
     incomplete: str = ""  # what the host was doing when its time was up; not all of it is there then
 
     def read(self, path: str) -> str | None:
@@ -79,12 +80,14 @@ class Snapshot:
     def names(self, folder: str) -> Sequence[str]:
         """What is in a folder, as far as it was read."""
         listed = self.folders.get(folder)
-        if listed is not None:
-            return listed
-        found = _at(self.files, folder)
-        counted = _at(self.counters, folder)
-        every = {*(found if isinstance(found, dict) else ()), *(counted if isinstance(counted, dict) else ())}
-        return sorted(every)
+        if listed is None:
+            listed = self._listed.get(folder)
+        if listed is None:
+            found = _at(self.files, folder)
+            counted = _at(self.counters, folder)
+            every = {*(found if isinstance(found, dict) else ()), *(counted if isinstance(counted, dict) else ())}
+            listed = self._listed[folder] = sorted(every)
+        return listed
 
     def folder(self, path: str) -> Tree:
         """What was read of a folder of files; faster than `read` where it holds many."""

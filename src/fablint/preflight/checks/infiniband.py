@@ -29,6 +29,17 @@ def is_active(host: Host, device: str, port: str) -> bool:
     return said(host, device, port, "state") == _ACTIVE
 
 
+def rate_gbit(host: Host, device: str, port: str) -> float | None:
+    rate = _RATE.search(said(host, device, port, "rate"))
+    return float(rate[1]) if rate else None
+
+
+def is_software(host: Host, device: str, port: str) -> bool:
+    """Does the CPU move the data? Soft-RoCE has no PCI device; Omni-Path's verbs copy what stays on the host."""
+    vendor = host.read(f"{INFINIBAND}/{device}/device/vendor")
+    return vendor is None or (vendor == "0x8086" and said(host, device, port, "link_layer") == "InfiniBand")
+
+
 class IbPortState(Check):
     id = "ib.port.state"
     what = "the state of every port of an RDMA device"
@@ -89,7 +100,7 @@ class IbPortRate(PeerCheck):
 
     def parts(self, host: Host) -> Iterable[Part]:
         rates = {target: _RATE.search(said(host, *target, "rate")) for target in host.ports}
-        makes = {target: f"{_make(host, target[0])} {said(host, *target, 'link_layer')}" for target in host.ports}
+        makes = {target: f"{make(host, target[0])} {said(host, *target, 'link_layer')}" for target in host.ports}
         for target, rate in rates.items():
             name = "/".join(target)
             if rate and is_active(host, *target):
@@ -104,7 +115,8 @@ class IbPortRate(PeerCheck):
                 yield Part(name, None, why="not active" if rate else "the driver does not tell its rate")
 
 
-def _make(host: Host, device: str) -> str:
+def make(host: Host, device: str) -> str:
+    """What card it is, as far as its driver tells."""
     return host.read(f"{INFINIBAND}/{device}/board_id") or host.read(f"{INFINIBAND}/{device}/hca_type") or device
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from fablint.fitness import Result, Severity
@@ -55,8 +56,8 @@ class _PcieLink(PeerCheck):
         now, most = (_figure(host.read(f"{folder}/{when}_link_{self.file}")) for when in ("current", "max"))
         if most is None:
             now = None  # a driver or a virtual machine that knows neither
-        virtual = _VIRTUAL.search(host.kind)
-        return Part(name, now, f"{make} {most}", None if virtual else most, "its PCI Express link cannot be seen")
+        alone = None if _is_virtual(host.kind) else most
+        return Part(name, now, f"{make} {most}", alone, "its PCI Express link cannot be seen")
 
 
 class PcieWidth(_PcieLink):
@@ -86,6 +87,12 @@ class PcieSpeed(_PcieLink):
     file = "speed"
 
 
+@lru_cache(maxsize=1024)
+def _is_virtual(kind: str) -> bool:
+    return _VIRTUAL.search(kind) is not None
+
+
+@lru_cache(maxsize=1024)  # a fleet has thousands of links, and few figures
 def _figure(text: str | None) -> float | None:
     """`16.0 GT/s PCIe` as 16; None where the driver says 0, 255 or `Unknown`."""
     match = _FIGURE.match((text or "").strip())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 from fablint.fitness import Result, Severity
+from fablint.model import Component
 from fablint.preflight.check import Check, HostCheck
 from fablint.preflight.checks.cxi import NO_NIC, nominal_gbit
+from fablint.preflight.checks.infiniband import is_active, is_software, make, rate_gbit
 from fablint.preflight.checks.outputs import instead_of
-from fablint.preflight.host import Fleet, Host
+from fablint.preflight.host import INFINIBAND, Fleet, Host
 from fablint.preflight.wording import shortened
 from fablint.snapshot.documents import dicts, documents
 
@@ -127,51 +130,138 @@ class SlingshotDiag(HostCheck):
         return self.passed(host.name, nic)
 
 
-# ------------------------------------------------------------------------------------------------ cxi_gpu_loopback_bw
+# ------------------------------------------------------------------------------------------------ loopback
 
-_ROW = re.compile(r"\s*\d{1,15}\s+\d{1,15}\s+(\d{1,9}(?:\.\d{1,9})?)\s+\d{1,9}(?:\.\d{1,9})?\s*$")
-_OF_LINE, _OF_MEDIAN = 0.9, 0.95
 _LEAST_ALIKE = 3
+_FIGURE = r"\d{1,9}(?:\.\d{1,9})?"
+_Key = tuple[object, ...]
 
 
-class CxiLoopbackRate(Check):
+@dataclass(frozen=True)
+class _Loop:
+    """What a NIC reached."""
+
+    host: str
+    device: str
+    gbit: float
+    speed: float | None
+    key: _Key | None  # of NICs like it
+
+
+class _LoopbackRate(Check):
+    """What NICs reach when they send to themselves, against their own speed and against like NICs."""
+
+    component: ClassVar[Component] = "nic"
+    tool: ClassVar[str]  # that is asked of each NIC
+    row: ClassVar[re.Pattern[str]]  # that it prints, the last one counts; with a group for Gb/s
+    of_speed: ClassVar[float]  # is the least
+    of_median: ClassVar[float]
+    below_speed: ClassVar[Severity] = Severity.FAIL  # of less than `of_speed`
+    absent: ClassVar[str]  # why a host has nothing to look at
+
+    @abstractmethod
+    def devices(self, host: Host) -> Sequence[str]:
+        """Those that were asked."""
+
+    @abstractmethod
+    def speed(self, host: Host, device: str) -> float | None:
+        """Gb/s that it should reach; None where nobody can tell."""
+
+    @abstractmethod
+    def kind(self, host: Host, device: str) -> tuple[str, ...] | None:
+        """What like NICs share; None where none is like it."""
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        measured: list[_Loop] = []
+        for host in fleet.hosts:
+            devices = self.devices(host)
+            if not devices:
+                yield self.skipped(host.name, "", self.absent)
+            for device in devices:
+                said = host.command(f"{self.tool}/{device}")
+                rows = [float(match[1]) for match in map(self.row.match, said.text.splitlines()) if match]
+                if rows:
+                    speed, kind = self.speed(host, device), self.kind(host, device)
+                    key = None if kind is None else (host.kind, speed, *kind)
+                    measured.append(_Loop(host.name, device, rows[-1], speed, key))
+                else:
+                    why = f": {shortened(said.error)}" if said.error else ""
+                    nothing = self.unclear(host.name, device, f"{self.tool} printed no bandwidth{why}")
+                    yield instead_of(self, host.name, device, said) or nothing
+        like: dict[_Key | None, list[float]] = defaultdict(list)
+        for one in measured:
+            like[one.key].append(one.gbit)
+        alike = {key: rates for key, rates in like.items() if key is not None and len(rates) >= _LEAST_ALIKE}
+        usual: dict[_Key | None, float] = {key: median(rates) for key, rates in alike.items()}
+        yield from (self._judged(one, usual.get(one.key)) for one in measured)
+
+    def _judged(self, one: _Loop, usual: float | None) -> Result:
+        floors: list[tuple[Severity, float, str]] = []
+        if one.speed:
+            floors.append((self.below_speed, self.of_speed * one.speed, f"{self.of_speed:.0%} of {one.speed:g}"))
+        if usual:
+            floors.append((Severity.FAIL, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}"))
+        if not floors:
+            return self.skipped(one.host, one.device, f"{one.gbit:g} Gb/s, with nothing to compare it with")
+        missed = [floor for floor in floors if one.gbit < floor[1]]
+        if not missed:
+            return self.passed(one.host, one.device, value=one.gbit, unit="Gb/s")
+        severity, floor, words = max(missed, key=lambda floor: (floor[0] is Severity.FAIL, floor[1]))
+        message = f"{one.gbit:g} Gb/s, below {words} Gb/s"
+        if severity is Severity.FAIL:
+            return self.wrong(one.host, one.device, message, one.gbit, floor, "Gb/s")
+        return self.warned(one.host, one.device, message, one.gbit, floor)
+
+
+class CxiLoopbackRate(_LoopbackRate):
     id = "tool.cxi.loopback"
     what = "bandwidth from every Slingshot NIC to its switch and back"
     source = "cxi_gpu_loopback_bw -d CXI"
-    rule = f"at least {_OF_LINE:.0%} of the NIC's speed, and {_OF_MEDIAN:.0%} of the median of NICs of this speed"
+    of_speed, of_median = 0.9, 0.95
+    rule = f"at least {of_speed:.0%} of the NIC's speed, and {of_median:.0%} of the median of NICs of this speed"
     severity = Severity.FAIL
-    component = "nic"
     mend = "look at pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
+    tool = "cxi_gpu_loopback_bw"
+    row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+({_FIGURE})\s+{_FIGURE}\s*$")
+    absent = NO_NIC
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        like: dict[tuple[str, float | None], list[float]] = defaultdict(list)
-        known: list[tuple[Host, str, float, float | None]] = []
-        for host in fleet.hosts:
-            if not host.cxi:
-                yield self.skipped(host.name, "", NO_NIC)
-            for device in host.cxi:
-                said = host.command(f"cxi_gpu_loopback_bw/{device}")
-                rows = [float(match[1]) for match in map(_ROW.match, said.text.splitlines()) if match]
-                if rows:
-                    nominal = nominal_gbit(host, device)
-                    known.append((host, device, rows[-1], nominal))
-                    like[host.kind, nominal].append(rows[-1])
-                else:
-                    nothing = self.unclear(host.name, device, "cxi_gpu_loopback_bw printed no bandwidth")
-                    yield instead_of(self, host.name, device, said) or nothing
-        usual = {key: median(rates) for key, rates in like.items() if len(rates) >= _LEAST_ALIKE}
-        for host, device, rate, nominal in known:
-            yield self._judged(host.name, device, rate, nominal, usual.get((host.kind, nominal)))
+    def devices(self, host: Host) -> Sequence[str]:
+        return host.cxi
 
-    def _judged(self, host: str, device: str, rate: float, nominal: float | None, usual: float | None) -> Result:
-        floors = [(_OF_LINE * nominal, f"{_OF_LINE:.0%} of {nominal:g}")] if nominal else []
-        floors += [(_OF_MEDIAN * usual, f"{_OF_MEDIAN:.0%} of the median {usual:g}")] if usual else []
-        if not floors:
-            return self.skipped(host, device, f"{rate:g} Gb/s, but neither its speed nor that of others is known")
-        floor, words = max(floors)
-        if rate < floor:
-            return self.wrong(host, device, f"{rate:g} Gb/s, below {words} Gb/s", rate, floor, "Gb/s")
-        return self.passed(host, device, value=rate, unit="Gb/s")
+    def speed(self, host: Host, device: str) -> float | None:
+        return nominal_gbit(host, device)
+
+    def kind(self, host: Host, device: str) -> tuple[str, ...]:
+        return ()
+
+
+class IbLoopbackRate(_LoopbackRate):
+    """Within the NIC: what passes is up to PCI Express as much as to the port, so that its rate proves little."""
+
+    id = "tool.ib.loopback"
+    what = "bandwidth of every InfiniBand and RoCE device to itself"
+    source = "ib_write_bw -d DEVICE --report_gbits -D 2, both ends on the host"
+    of_speed, of_median = 0.5, 0.8
+    rule = (
+        f"at least {of_median:.0%} of the median of this device on like hosts; below {of_speed:.0%} of its rate warns"
+    )
+    severity = Severity.FAIL
+    below_speed = Severity.WARN
+    mend = "look at pcie.width, pcie.speed, host.iommu and host.acs, and at what else ran on this host"
+    tool = "ib_write_bw"
+    row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+{_FIGURE}\s+({_FIGURE})\s+{_FIGURE}\s*$")
+    absent = "no active InfiniBand or RoCE device"
+
+    def devices(self, host: Host) -> Sequence[str]:
+        active = dict.fromkeys(device for device, port in host.ports if is_active(host, device, port))
+        return [one for one in active if (host.read(f"{INFINIBAND}/{one}/node_type") or "1: CA") == "1: CA"]
+
+    def speed(self, host: Host, device: str) -> float | None:
+        port = next(port for name, port in host.ports if name == device and is_active(host, name, port))
+        return None if is_software(host, device, port) else rate_gbit(host, device, port)
+
+    def kind(self, host: Host, device: str) -> tuple[str, ...] | None:
+        return None if self.speed(host, device) is None else (device, make(host, device))
 
 
 # ------------------------------------------------------------------------------------------------ dcgmi

@@ -1,0 +1,41 @@
+"""Soft-RoCE in a virtual machine (`rdmavm run`, where it is installed): the collector measures a real device."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from preflight_help import of
+
+from fablint.fitness import Outcome
+from fablint.model import Answer
+from fablint.preflight.checks import tools
+from fablint.preflight.host import Host
+from fablint.snapshot import collector, heard
+
+NO_IMAGE = 77
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("rdmavm") is None, reason="there is no rdmavm")
+def test_a_soft_roce_device_writes_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(collector("full")[1])
+    words = ["bash", "-c", f"cd {tmp_path} && python3 program.py full 0.1 60 && ps ax -o comm >after"]
+    done = subprocess.run(
+        ["rdmavm", "run", "-s", str(tmp_path), "--", *words], capture_output=True, text=True, timeout=300
+    )
+    if done.returncode == NO_IMAGE:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    snapshot = heard([Answer("node0", done.stdout)]).snapshots["node0"]
+    said = snapshot.command("ib_write_bw/rxe0")
+    assert said.status == 0, (said, done.stderr)
+    assert re.search(r"GID index\s*: 1\b", said.text)
+    (result,) = [one for one in of(tools.IbLoopbackRate, Host(snapshot)) if one.target == "rxe0"]
+    assert result.outcome is Outcome.SKIP
+    assert result.message.endswith("Gb/s, with nothing to compare it with")
+    after = (tmp_path / "after").read_text()
+    assert "bash" in after
+    assert "ib_write_bw" not in after

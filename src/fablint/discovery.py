@@ -63,10 +63,10 @@ def discover_hosts(
 def ask_hosts(system: System, allocation: Allocation, level: str = "quick") -> Heard:
     """Snapshots of all hosts, taken at once."""
     from fablint import cluster
-    from fablint.snapshot import collector, heard
+    from fablint.snapshot import command_to_collect, heard
     from fablint.snapshot.collecting import LIMITS_S
 
-    argv, text = collector(level)
+    argv, text = command_to_collect(level)
     return heard(cluster.everywhere(system, allocation, argv, text, LIMITS_S[level] + ANSWER_S))
 
 

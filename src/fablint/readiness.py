@@ -75,13 +75,13 @@ def reach(system: System, allocation: Allocation, heard: Heard, level: str) -> H
 def ask_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
     """What the fabric's own tools say, by `FABRIC`; nothing where none of them is installed on this machine."""
     from fablint.cluster import everywhere
-    from fablint.snapshot import collector, heard
+    from fablint.snapshot import command_to_collect, heard
     from fablint.snapshot.collecting import LIMITS_S
 
     if not any(map(system.which, _FABRIC_TOOLS)):
         return {}
     nids = [int(match[1]) for match in map(_NID.fullmatch, hosts) if match]
-    argv, text = collector("fabric", nids=f"{min(nids)}-{max(nids)}" if nids else "")
+    argv, text = command_to_collect("fabric", nids=f"{min(nids)}-{max(nids)}" if nids else "")
     here = Allocation((os.uname().nodename,), "this machine")
     answers = everywhere(system, here, argv, text, LIMITS_S["fabric"] + discovery.ANSWER_S)
     document = heard(answers).documents.get(here.hosts[0])
@@ -91,11 +91,11 @@ def ask_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str
 def look_below(system: System, sysroot: Path, level: str, topology: Topology | None = None) -> Looked:
     """Judge the tree of files below a folder as if it were this machine's. Raises UsageError where it is none."""
     from fablint.cluster import everywhere
-    from fablint.snapshot import collector, heard
+    from fablint.snapshot import command_to_collect, heard
 
     if not sysroot.is_dir():
         raise UsageError(f"{sysroot}: is no directory", "give the folder that stands for /, with sys and proc in it")
-    argv, text = collector(level, sysroot.absolute())
+    argv, text = command_to_collect(level, sysroot.absolute())
     here = Allocation((os.uname().nodename,), "this machine")
     name = _named_below(sysroot)
     said = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))

@@ -14,7 +14,7 @@ from fablint.fitness import Outcome
 from fablint.model import Answer
 from fablint.preflight.checks import tools
 from fablint.preflight.host import Host
-from fablint.snapshot import collector, heard
+from fablint.snapshot import command_to_collect, heard
 
 NO_IMAGE = 77
 
@@ -22,7 +22,7 @@ NO_IMAGE = 77
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("rdmavm") is None, reason="there is no rdmavm")
 def test_a_soft_roce_device_writes_to_itself(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(collector("full")[1])
+    (tmp_path / "program.py").write_text(command_to_collect("full")[1])
     words = ["bash", "-c", f"cd {tmp_path} && python3 program.py full 0.1 60 && ps ax -o comm >after"]
     done = subprocess.run(
         ["rdmavm", "run", "-s", str(tmp_path), "--", *words], capture_output=True, text=True, timeout=300

@@ -12,7 +12,7 @@ from preflight_help import host, sample, sysroot
 from fablint.fitness import Fitness, Outcome
 from fablint.preflight import CHECKS, Fleet, Host, judge
 from fablint.preflight.check import Check
-from fablint.snapshot import Snapshot, collector
+from fablint.snapshot import Snapshot, command_to_collect
 from fablint.snapshot.collecting import snapshot_of, unpacked
 
 FAMILIES = {"net", "lldp", "ss", "cxi", "ib", "opa", "pcie", "host", "log", "gpu", "tool", "fabric"}
@@ -68,7 +68,7 @@ def test_a_plain_virtual_machine_is_accused_of_nothing(count: int) -> None:
 
 
 def test_every_check_understands_this_machine() -> None:
-    argv, program = collector("quick")
+    argv, program = command_to_collect("quick")
     done = subprocess.run(
         [sys.executable, *argv[1:]], input=program, capture_output=True, text=True, timeout=60, check=True
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import random
 import subprocess
@@ -15,17 +14,16 @@ from typing import Any
 import pytest
 
 from fablint.model import Answer
-from fablint.snapshot import Snapshot, collector, heard, nics_of
+from fablint.snapshot import Snapshot, collector as the_program, command_to_collect, heard, nics_of
 from fablint.snapshot.machine import Late, Machine
 from snapshot_trees import unfold
 
-the_program = importlib.import_module("fablint.snapshot.collector")  # `collector` is the function that sends it
-PROGRAM = collector("quick")[1]
+PROGRAM = command_to_collect("quick")[1]
 
 
 def printed(sysroot: Path | None = None, limit_s: float = 20.0, environ: Mapping[str, str] | None = None) -> str:
     """What it prints. Only what is installed with Python itself can be imported."""
-    (_, *words), text = collector("quick", sysroot)
+    (_, *words), text = command_to_collect("quick", sysroot)
     words[3] = f"{limit_s:g}"
     done = subprocess.run(
         [sys.executable, "-I", "-S", *words],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fablint.snapshot.collecting import Heard, collector, heard, load_snapshots, save_snapshots, snapshot_of
+from fablint.snapshot.collecting import Heard, command_to_collect, heard, load_snapshots, save_snapshots, snapshot_of
 from fablint.snapshot.fabric_nics import fabric_nics, rails
 from fablint.snapshot.nics import NicFact, nics_of
 from fablint.snapshot.snapshot import Output, Snapshot
@@ -12,7 +12,7 @@ __all__ = [
     "NicFact",
     "Output",
     "Snapshot",
-    "collector",
+    "command_to_collect",
     "fabric_nics",
     "heard",
     "load_snapshots",

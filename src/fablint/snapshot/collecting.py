@@ -58,7 +58,7 @@ def _instead(output: str) -> str:
     return f"it printed no facts, but {lines[-1][:_LONGEST]!r}" if lines else "it printed nothing"
 
 
-def collector(level: str, sysroot: Path | None = None, nids: str = "") -> tuple[list[str], str]:
+def command_to_collect(level: str, sysroot: Path | None = None, nids: str = "") -> tuple[list[str], str]:
     """The command that takes a snapshot on a host, and what it wants on its stdin: the program itself.
 
     At level `fabric` the Slingshot fabric manager is asked about the NIDs, as in `1001-1016`.

@@ -114,13 +114,13 @@ class Host:
         if not isinstance(tree, dict) or not isinstance(moment, int | float):
             return own
         passed = self.snapshot.time + self.snapshot.window_s - moment
-        kept = part(Snapshot(self.name, counters=tree).read(path))
+        kept = part(Snapshot(self.name, counters=tree).read_first(path))
         return (delta(path, kept, last, passed) if passed > 0 else None) or own
 
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
         """How much a counter grew within the snapshot's own window."""
         if (path, part) not in self._grown:  # several checks ask for the same
-            first, last = part(self.snapshot.read(path)), part(self.snapshot.read_later(path))
+            first, last = part(self.snapshot.read_first(path)), part(self.snapshot.read_later(path))
             self._grown[path, part] = delta(path, first, last, self.snapshot.window_s)
         return self._grown[path, part]
 

@@ -61,6 +61,11 @@ class Snapshot:
             found = _at(self.counters, path)
         return found if isinstance(found, str) else None
 
+    def read_first(self, path: str) -> str | None:
+        """The text of a counter at its first reading."""
+        found = _at(self.counters, path)
+        return found if isinstance(found, str) else None
+
     def read_later(self, path: str) -> str | None:
         """The text of a counter at its second reading."""
         found = _at(self.later, path)

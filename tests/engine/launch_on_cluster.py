@@ -37,10 +37,12 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
     launchers = [one for one in reversed(known) if launcher in ("all", one.path.name.partition(".")[0])]
     slots = tuple(Slots(host, int(ranks)) for host, _, ranks in (place.partition(":") for place in places.split(",")))
     plan = replace(read_plan(row, sum(slot.ranks for slot in slots), "row"), slots=slots)
-    outcome = run_on_first(system, notes, launchers, engine, plan, path, options=options)
-    if launcher == "srun" and outcome.error.startswith("the ranks did not start"):
-        # Slurm's PMIx and Debian's Open MPI hang at the start now and then, with any program, on a busy machine.
+    for attempt in range(5):
         outcome = run_on_first(system, notes, launchers, engine, plan, path, options=options)
+        hung = outcome.error.startswith("the ranks did not start")  # which takes a minute
+        # Slurm's PMIx and Debian's Open MPI crash or hang at the start now and then, with any program.
+        if launcher != "srun" or (path / "zarr.json").exists() or (hung and attempt):
+            break
     run = read_run(path) if (path / "zarr.json").exists() else None
     attributes = run.attributes if run else {}
     named = [name_host(one, attributes) for one in outcome.lost] + (

@@ -30,5 +30,8 @@ def _no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        if was and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # all of them are old now: the next search need not go through them
         if was:
             gc.enable()

@@ -119,11 +119,11 @@ def _say_plan(around: flow.Surroundings, wanted: Wanted, asked: Asked, hosts: in
 
 def _without_unfit(fitness: Fitness, wanted: str) -> Mapping[str, Finding]:
     """Hosts to leave out, and why. Raises UnfitError where nobody said what shall become of unfit ones."""
-    from fablint.cluster import folded
+    from fablint.names import fold
 
     if fitness.unfit and wanted == "refuse":
         count = len(fitness.unfit)
-        what = f"{folded(fitness.unfit)} {'is' if count == 1 else 'are'} not fit to be measured"
+        what = f"{fold(fitness.unfit)} {'is' if count == 1 else 'are'} not fit to be measured"
         hint = "mend what is said above; --exclude-unfit goes on without, --force measures all that answer"
         raise UnfitError(fitness, what, hint)
     every = _by_host(fitness)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 MOST_LETTERS = 80  # of a name: what is longer is no name
 MOST_HOSTS = 200_000  # that one folded list of a source may stand for
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")
 _DIGITS = re.compile(r"(\d{1,18})")
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _SWITCH_MODULE = re.compile(r"x\d{1,4}c[0-7]r\d{1,2}")  # an xname without its controller
@@ -38,6 +39,17 @@ def fold(names: Iterable[str]) -> str:
         return str(NodeSet.fromlist(ordered, resolver=RESOLVER_NOGROUP))
     except NodeSetException:
         return ",".join(ordered)
+
+
+def fold_plain(names: Iterable[str], between: str = ", ") -> str:
+    """`nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
+    names = list(dict.fromkeys(names))
+    return fold(names) if all(map(_PLAIN.fullmatch, names)) else between.join(names)
+
+
+def printable(text: str) -> str:
+    """Names and messages come from hosts and files: nothing in them may steer a terminal or break a line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def unfold(text: str) -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint.cluster import find_hosts, folded, unresolvable
+from fablint.cluster import find_hosts, unresolvable
 from fablint.cluster.hostfile import parse_hostfile
 from fablint.cluster.names import Roster, unfold
 from fablint.cluster.slurm_job import counted, pairs
 from fablint.errors import UsageError
+from fablint.names import fold
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -89,7 +90,7 @@ def test_counts_of_slurm():
 def test_names_with_and_without_domain():
     roster = Roster(["n1.site.org", "n2", "n3.a", "n3.b"])
     assert [roster.find(name) for name in ("n1", "n2.site.org", "n3", "n4")] == ["n1.site.org", "n2", None, None]
-    assert folded(["n2", "n1", "login"]) == "login,n[1-2]"
+    assert fold(["n2", "n1", "login"]) == "login,n[1-2]"
 
 
 # ------------------------------------------------------------------------------------------------ find_hosts

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from fablint.model import Finding, host_of
-from fablint.names import fold
 
 _CHECK = re.compile(r"([a-z0-9]+(?:\.[a-z0-9_-]+)+): (.*)", re.DOTALL)  # how the evidence of preflight begins
-_FOLDABLE = re.compile(r"[A-Za-z0-9._:/-]+")
 
 
 def said_by(finding: Finding) -> tuple[str, str] | None:
@@ -36,14 +33,3 @@ def loss(finding: Finding) -> str:
         return ""
     interval = f" [{finding.interval[0]:+.0%}, {finding.interval[1]:+.0%}]" if finding.interval else ""
     return f"{finding.quantity or ''} {finding.effect:+.0%}{interval}".strip()
-
-
-def folded(names: Iterable[str]) -> str:
-    """`nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
-    names = list(dict.fromkeys(names))
-    return fold(names) if all(map(_FOLDABLE.fullmatch, names)) else ", ".join(names)
-
-
-def printable(words: str) -> str:
-    """Names and messages come from hosts: nothing in them may steer a terminal or break a line."""
-    return "".join(letter if letter.isprintable() else "?" for letter in words)

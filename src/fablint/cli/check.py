@@ -227,9 +227,9 @@ def _elsewhere(program: Path) -> str:
 
 def _passed_on(hosts: tuple[str, ...], values: dict[str, Any]) -> list[str]:
     """The options of the check inside the job. Files are named from the root."""
-    from fablint.cluster import folded
+    from fablint.names import fold
 
-    words = ["-w", folded(hosts)]
+    words = ["-w", fold(hosts)]
     for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks"):
         words += [f"--{name.replace('_', '-')}", str(values[name])] if values[name] is not None else []
     words += [f"--{name}" for name in ("full", "unequal", "force") if values[name]]

@@ -155,9 +155,9 @@ def _state_text(state: JobState) -> str:
 
 
 def _hosts_text(job: Job) -> str:
-    from fablint import cluster
+    from fablint.names import fold
 
-    return cluster.folded(job.hosts) if job.hosts else f"{job.nodes} hosts"
+    return fold(job.hosts) if job.hosts else f"{job.nodes} hosts"
 
 
 def _run_text(job: Job) -> str:

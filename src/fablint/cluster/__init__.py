@@ -8,7 +8,6 @@ from fablint.cluster.scheduler import Job, JobRequest, JobState, Scheduler
 from fablint.cluster.schedulers import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
 from fablint.cluster.states import host_states
 from fablint.cluster.submission import find_job, known_jobs
-from fablint.names import fold as folded
 
 __all__ = [
     "SCHEDULERS",
@@ -20,7 +19,6 @@ __all__ = [
     "find_hosts",
     "find_job",
     "find_scheduler",
-    "folded",
     "host_states",
     "is_here",
     "known_jobs",

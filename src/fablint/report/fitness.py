@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fablint.fitness import NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
-from fablint.names import fold, plural
+from fablint.names import fold_plain, plural
 from fablint.report import text
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
@@ -20,7 +19,6 @@ _FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
 _REASON = 40  # letters of a reason why something was skipped
 _REASON_LINES = 3
 _INDENT = " " * 7
-_FOLDABLE = re.compile(r"[A-Za-z0-9._:/-]+")
 
 
 def fitness_facts(level: str, fitness: Fitness) -> dict[str, Any]:
@@ -102,7 +100,7 @@ def _lines(results: Iterable[Result]) -> list[str]:
     parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for (names, message), found in targets.items():
         parts[tuple(found)].append((message, names))
-    return _first([line for found, told in parts.items() for line in _of_part(_folded(found), told)])
+    return _first([line for found, told in parts.items() for line in _of_part(fold_plain(found, ","), told)])
 
 
 def _of_part(target: str, told: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
@@ -123,16 +121,10 @@ def _first(lines: list[str]) -> list[str]:
     return lines if left <= 1 else [*lines[: _LINES - 1], f"... and {left} more (--json has all)"]
 
 
-def _folded(names: Iterable[str]) -> str:
-    """`hsn[0-1]`; names that mean something else in a node set one after the other."""
-    names = list(dict.fromkeys(names))
-    return fold(names) if all(map(_FOLDABLE.fullmatch, names)) else ",".join(names)
-
-
 def shown_hosts(names: Iterable[str]) -> str:
     """Hosts folded; where that is long, its beginning and how many they are."""
     names = list(dict.fromkeys(names))
-    folded = _folded(names)
+    folded = fold_plain(names, ",")
     return folded if len(folded) <= _FOLDED else f"{text.shorten(folded, _FOLDED)} ({plural(len(names), 'host')})"
 
 

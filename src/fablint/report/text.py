@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from fablint.names import plural as plural, printable as printable
+
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 
@@ -102,15 +104,6 @@ def change(quantity: str, log_effect: float) -> float:
     return math.expm1(-log_effect if is_rate(quantity) else log_effect)
 
 
-def plural(count: int, noun: str) -> str:
-    """
-    >>> plural(1, "host"), plural(1024, "host"), plural(2, "switch")
-    ('1 host', '1,024 hosts', '2 switches')
-    """
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{count:,} {noun}{ending}"
-
-
 def fold(names: Iterable[str]) -> str:
     """Names as a folded node set where they are plain host names, else as a list.
 
@@ -139,11 +132,6 @@ def shorten(text: str, width: int) -> str:
     """One line of at most `width` characters; what is cut off is marked."""
     text = printable(text)
     return text if len(text) <= width else text[: max(width - 3, 0)] + "..."
-
-
-def printable(text: str) -> str:
-    """Names come from hosts and files: nothing in them may steer the terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def columns(table: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:

@@ -34,9 +34,10 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def sick(bed: Cluster) -> Iterator[Cluster]:
-    """The cluster, healed afterwards."""
+    """The cluster, healed afterwards: lldpd forgets the neighbours of a link that went down."""
     yield bed
     bed.heal()
+    wait_for_neighbours(bed, SICK, 1)
 
 
 @pytest.fixture

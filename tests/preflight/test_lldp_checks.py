@@ -55,6 +55,16 @@ def test_a_missing_neighbour() -> None:
     assert wrong(of(LldpNeighbor, *cluster(8, lldpad))) == [("n3", "hsn0", Outcome.FAIL, message)]
 
 
+def test_a_host_that_has_just_booted_may_not_have_heard_anybody_yet() -> None:
+    def booted(uptime: str) -> Host:
+        return host("n3", {**nic(), "/proc/uptime": uptime}, commands={"lldpcli": sample(NONE)})
+
+    young = of(LldpNeighbor, *cluster(8, booted("40.12 300.50\n")))
+    message = "no LLDP neighbour yet, 40 s after the boot, 7 others hear one"
+    assert wrong(young) == [("n3", "hsn0", Outcome.WARN, message)]
+    assert [one[2] for one in wrong(of(LldpNeighbor, *cluster(8, booted("90.00 300.50\n"))))] == [Outcome.FAIL]
+
+
 def test_where_nobody_hears_anybody_nothing_is_said() -> None:
     assert outcomes(of(LldpNeighbor, *(says(sample(NONE), f"n{index}") for index in range(4)))) == [Outcome.SKIP] * 4
     assert outcomes(of(LldpNeighbor, says(NOT_INSTALLED), host("n2"))) == [Outcome.SKIP] * 2

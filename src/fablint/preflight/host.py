@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -67,6 +68,12 @@ class Host:
     @cached_property
     def kernel_log(self) -> KernelLog:
         return KernelLog(self.snapshot.kernel_log.text)
+
+    @cached_property
+    def uptime_s(self) -> float | None:
+        """Seconds since the boot."""
+        text = (self.read("/proc/uptime") or "").partition(" ")[0]
+        return float(text) if re.fullmatch(r"\d{1,10}(?:\.\d{1,9})?", text) else None
 
     @cached_property
     def ports(self) -> Sequence[tuple[str, str]]:

@@ -38,7 +38,7 @@ class LogCheck(HostCheck):
         if not events:
             lacks = self.lacks(host)
             return [self.skipped(host.name, "", lacks) if lacks else self.passed(host.name)]
-        now = _uptime(host) or host.kernel_log.last_moment()
+        now = host.uptime_s or host.kernel_log.last_moment()
         by_device: dict[str, list[Event]] = defaultdict(list)
         for event in events:
             by_device[event.device].append(event)
@@ -254,11 +254,6 @@ class LogKernel(PatternCheck):
             "table full, dropping packet", re.compile(r"nf_conntrack: table full"), Grade.WARN, "connection table full"
         ),
     )
-
-
-def _uptime(host: Host) -> float | None:
-    text = (host.read("/proc/uptime") or "").partition(" ")[0]
-    return float(text) if re.fullmatch(r"\d{1,10}(?:\.\d{1,9})?", text) else None
 
 
 def _faded(event: Event, now: float) -> Grade:

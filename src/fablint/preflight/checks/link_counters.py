@@ -73,7 +73,7 @@ class _Flaps(NamedTuple):
 def _flaps(host: Host, nic: str) -> _Flaps | None:
     """How often a link was lost; drivers of old kernels count losses and returns together."""
     at = f"{NET}/{nic}"
-    uptime = _figure((host.read("/proc/uptime") or "").partition(" ")[0])
+    uptime = host.uptime_s or 0.0
     lost, total = host.grown(f"{at}/carrier_down_count"), host.number(f"{at}/carrier_down_count")
     if lost is not None and total is not None:
         return _Flaps(host.name, lost, total, uptime)
@@ -88,13 +88,6 @@ def _peers(one: _Flaps, like: list[_Flaps]) -> float | None:
     others = [other.total for other in like if other is not one and 2 * other.uptime_s >= one.uptime_s]
     usual = median(others) if len(others) >= LEAST_OTHERS else None
     return usual if usual is not None and one.total >= max(usual + _MORE_FLAPS, 2 * usual) else None
-
-
-def _figure(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 class LinkErrors(HostCheck):

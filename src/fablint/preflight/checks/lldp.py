@@ -17,6 +17,7 @@ from fablint.snapshot.documents import documents
 
 _SOURCE = "lldpcli show neighbors, lldptool -t -n -i NIC"
 _NOT_HEARD = "no neighbour is heard"
+_FIRST_S = 90.0  # after the boot: daemons announce a port every 30 s, IEEE 802.1AB, msgTxInterval
 
 
 class Heard(NamedTuple):
@@ -94,6 +95,9 @@ class LldpNeighbor(Check):
             return self.passed(host.name, nic.name, value=str(ends[0]))
         unseen = _unseen(host, nic)
         like = f"{plural(others, 'other')} hear one"
+        if unseen is None and others and host.uptime_s is not None and host.uptime_s < _FIRST_S:
+            message = f"no LLDP neighbour yet, {host.uptime_s:.0f} s after the boot, {like}"
+            return self.warned(host.name, nic.name, message)
         if unseen is None and others:
             return self.wrong(host.name, nic.name, f"missing LLDP neighbour, {like}", None, 1)
         if unseen is None:

@@ -119,8 +119,8 @@ TEST_CASE("every kernel measures every size, intact, in both directions") {
     for (const KernelInfo& kernel : kernels()) {
         if (!runs_here(kernel)) continue;
         CAPTURE(std::string(kernel.name));
-        const RowOptions row =
-            row_of(std::string(kernel.name) + " --validate --samples 3 --warmup 2 --sizes " + sizes_of(kernel));
+        const RowOptions row = row_of(std::string(kernel.name) +
+                                      " --validate --samples 3 --warmup 2 --window 5 --sizes " + sizes_of(kernel));
         const Met met = meet(team, row);
         CHECK(met.damages.empty());
         if (!met.seat.idle()) check_sizes(met.cell, row, 3);
@@ -133,8 +133,8 @@ TEST_CASE("a transport that damages payloads is found out, by every kernel that 
         if (!runs_here(kernel) || kernel.payload == Sender::none) continue;
         CAPTURE(std::string(kernel.name));
         const std::string sizes = kernel.sizes == Sizes::only_8 ? "8" : "64,5000";
-        const Met met = meet(team, row_of(std::string(kernel.name) +
-                                          " --transport corrupt --validate --samples 10 --warmup 0 --sizes " + sizes));
+        const std::string how = " --transport corrupt --validate --samples 10 --warmup 0 --window 5 --sizes ";
+        const Met met = meet(team, row_of(std::string(kernel.name) + how + sizes));
         check_names(team, met);
         CHECK(met.damages.empty() == (met.seat.idle() || (team.rank() == 0 && kernel.name == std::string("bcast"))));
     }
@@ -170,7 +170,7 @@ TEST_CASE("threads at both ends, intact, checked or not") {
     if (!threads_allowed()) return;
     for (const char* workers : {"1:3", "3:2"}) {
         CAPTURE(std::string(workers));
-        const std::string line = std::string("latency_mt --sizes 8,20000 --warmup 1 --workers ") + workers;
+        const std::string line = std::string("latency_mt --sizes 20000 --warmup 1 --workers ") + workers;
         for (const char* how : {" --samples 4 --validate", " --samples 4 --batch 3"}) {
             const RowOptions row = row_of(line + how);
             const Met met = meet(team, row);

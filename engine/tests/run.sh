@@ -1,5 +1,5 @@
 #!/bin/sh
-# The engine's own tests: without MPI under the sanitizers, with MPI at 1, 2, 3 and 8 ranks for every library in
+# The engine's own tests: without MPI under the sanitizers, with MPI at 1, 2, 3 and 5 ranks for every library in
 # FABLINT_TEST_MPI (suffixes of Debian's wrappers, such as "openmpi mpich"; default: the mpicxx on the PATH).
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ for mpi in ${FABLINT_TEST_MPI:-default}; do
     fi
     check "$build/unit_tests"
     # Leaks: MPI libraries keep memory until the end of the process.
-    for ranks in 1 2 3 8; do
+    for ranks in 1 2 3 5; do
         check env ASAN_OPTIONS=detect_leaks=0 $launch -n $ranks "$build/mpi_tests"
     done
 done

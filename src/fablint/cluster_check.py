@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Wanted:
     """What is to be measured, on which hosts."""
 
-    fabric: discovery.Asked
+    fabric: discovery.FabricRequest
     suite: Suite
     ranks_each: int = 1
     ranks_per_nic: int | None = None  # in the place of `ranks_each`

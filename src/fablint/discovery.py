@@ -21,7 +21,7 @@ _OUT = ("drained", "down")
 
 
 @dataclass(frozen=True)
-class Asked:
+class FabricRequest:
     """Which hosts, and what is known besides: as the user gave them."""
 
     hosts: str | None = None  # `nid[001-004]`
@@ -31,7 +31,7 @@ class Asked:
     blocks: int | None = None
 
 
-def discover_fabric(system: System, asked: Asked) -> tuple[Discovered, Allocation | None]:
+def discover_fabric(system: System, request: FabricRequest) -> tuple[Discovered, Allocation | None]:
     """The fabric of the hosts that can be used, and which these are; None where only files were read.
 
     Drained and down hosts are left out and named by a finding. Raises UsageError where there is neither a host nor
@@ -39,14 +39,14 @@ def discover_fabric(system: System, asked: Asked) -> tuple[Discovered, Allocatio
     """
     from fablint import discover
 
-    texts = discover.read_files(asked.files)
+    texts = discover.read_files(request.files)
     try:
-        allocation, left_out = usable_hosts(system, asked)
+        allocation, left_out = usable_hosts(system, request)
     except UsageError:
-        if asked.files and not (asked.hosts or asked.exclude or asked.hostfile):
-            return discover.discover(system, texts=texts, blocks=asked.blocks), None
+        if request.files and not (request.hosts or request.exclude or request.hostfile):
+            return discover.discover(system, texts=texts, blocks=request.blocks), None
         raise
-    found = discover_hosts(system, allocation, asked.files, asked.blocks)
+    found = discover_hosts(system, allocation, request.files, request.blocks)
     return replace(found, findings=(*left_out, *found.findings)), allocation
 
 
@@ -70,7 +70,9 @@ def ask_hosts(system: System, allocation: Allocation, level: str = "quick") -> H
     return heard(cluster.everywhere(system, allocation, argv, text, LIMITS_S[level] + ANSWER_S))
 
 
-def usable_hosts(system: System, asked: Asked, *, idle_only: bool = False) -> tuple[Allocation, list[Finding]]:
+def usable_hosts(
+    system: System, request: FabricRequest, *, idle_only: bool = False
+) -> tuple[Allocation, list[Finding]]:
     """The hosts to ask, and findings for those that the scheduler has taken out.
 
     With `idle_only`, where they are not those of a job: those on which other jobs run are left out as well, and names
@@ -79,8 +81,8 @@ def usable_hosts(system: System, asked: Asked, *, idle_only: bool = False) -> tu
     from fablint import cluster
     from fablint.plan import parse_hosts
 
-    hosts, exclude = (parse_hosts(text) if text else None for text in (asked.hosts, asked.exclude))
-    allocation = cluster.find_hosts(system, hosts, exclude, asked.hostfile)
+    hosts, exclude = (parse_hosts(text) if text else None for text in (request.hosts, request.exclude))
+    allocation = cluster.find_hosts(system, hosts, exclude, request.hostfile)
     if idle_only and not allocation.job and (strangers := cluster.unresolvable(system, allocation.hosts)):
         raise UsageError(f"{fold(strangers)}: no such host", "give names that resolve, or leave them out")
     useless = (*_OUT, "busy") if idle_only and not allocation.job else _OUT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 MOST_LETTERS = 80  # of a name: what is longer is no name
 MOST_HOSTS = 200_000  # that one folded list of a source may stand for
@@ -27,24 +28,18 @@ def switch_name(name: object) -> str:
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Sorting key: `h2` before `h10`."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name) if part)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(name) if part)
 
 
-def fold(names: Iterable[str]) -> str:
-    """`nid[001000-001003]`."""
+def fold(names: Iterable[str], between: str = ",") -> str:
+    """`nid[001000-001003]`, `nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     ordered = sorted(set(names), key=natural)
-    try:
-        return str(NodeSet.fromlist(ordered, resolver=RESOLVER_NOGROUP))
-    except NodeSetException:
-        return ",".join(ordered)
-
-
-def fold_plain(names: Iterable[str], between: str = ", ") -> str:
-    """`nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
-    names = list(dict.fromkeys(names))
-    return fold(names) if all(map(_PLAIN.fullmatch, names)) else between.join(names)
+    if all(map(_PLAIN.fullmatch, ordered)):
+        with suppress(NodeSetException):
+            return str(NodeSet.fromlist(ordered, resolver=RESOLVER_NOGROUP))
+    return between.join(ordered)
 
 
 def printable(text: str) -> str:

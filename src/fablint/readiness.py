@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +17,11 @@ from fablint.names import plain
 from fablint.system import System
 
 if TYPE_CHECKING:
-    from fablint.snapshot import Heard, Snapshot
+    from fablint.snapshot import Heard
 
-_LONGEST_S = 7 * 86400.0  # older readings of counters are not compared with
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
 _NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host that is called by its place on Slingshot
 FABRIC = "+fabric"  # beside the names of hosts, the fabric's
-_BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True)
@@ -123,70 +118,20 @@ def look_again(system: System, files: Iterable[Path], topology: Topology | None 
 def judged(system: System, heard: Heard, topology: Topology | None = None, *, keep: bool = True) -> Fitness:
     """All checks. With `keep` counters are compared with those of the last time, and kept for the next."""
     from fablint.preflight import Fleet, Host, judge
+    from fablint.readings import Readings
     from fablint.snapshot import snapshot_of
 
-    folder = system.home_folder("preflight") if keep else None
-    hosts = [Host(one, _before(folder, one)) for one in heard.snapshots.values()]
-    fabric = snapshot_of(heard.documents[FABRIC]) if FABRIC in heard.documents else None
-    earlier = _stored(_file(folder, FABRIC)) if folder and fabric else None
-    fitness = judge(Fleet(hosts, heard.silent, topology, fabric, snapshot_of(earlier) if earlier else None))
-    if folder:
-        _keep(folder, heard.snapshots.values())
-    if folder and fabric:
-        _store(_file(folder, FABRIC), heard.documents[FABRIC])
+    readings = Readings(system.home_folder("preflight") if keep else None)
+    hosts = [Host(one, readings.before(one)) for one in heard.snapshots.values()]
+    fabric, earlier = heard.documents.get(FABRIC), readings.document(FABRIC)
+    fabrics = [snapshot_of(one) if one else None for one in (fabric, earlier if fabric else None)]
+    fitness = judge(Fleet(hosts, heard.silent, topology, *fabrics))
+    readings.keep(heard.snapshots.values())
+    if fabric:
+        readings.keep_document(FABRIC, fabric)
     return fitness
 
 
 def _name(document: Mapping[str, Any]) -> str:
     """Whose snapshot it is."""
     return FABRIC if document.get("level") == "fabric" else str(document.get("host"))
-
-
-# ------------------------------------------------------------------------------------------------ counters kept
-
-
-def _before(folder: Path | None, snapshot: Snapshot) -> Mapping[str, Any] | None:
-    """The reading of the last time, if the host was not booted since."""
-    if folder is None:
-        return None
-    found = _stored(_file(folder, snapshot.host))
-    if found is None or found.get("identity") != _identity(snapshot):
-        return None
-    age = snapshot.time - found["time"] if isinstance(found.get("time"), int | float) else 0.0
-    return found if 0 < age < _LONGEST_S else None
-
-
-def _keep(folder: Path, snapshots: Iterable[Snapshot]) -> None:
-    """Keep the last reading of all counters; a full disk costs the comparison, not the result."""
-    from fablint.preflight import counters_of
-
-    for snapshot in snapshots:
-        moment = snapshot.time + snapshot.window_s
-        kept = {"time": moment, "identity": _identity(snapshot), "counters": counters_of(snapshot)}
-        _store(_file(folder, snapshot.host), kept)
-
-
-def _identity(snapshot: Snapshot) -> str:
-    """The same machine since the same boot: hosts of two clusters may share a name."""
-    nics = [snapshot.read(f"/sys/class/net/{name}/address") or "" for name in snapshot.names("/sys/class/net")]
-    return " ".join([snapshot.read(_BOOT) or "", *sorted(nics)])
-
-
-def _store(path: Path, kept: Mapping[str, Any]) -> None:
-    with suppress(OSError):
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_bytes(gzip.compress(json.dumps(kept).encode(), 1))
-        part.replace(path)
-
-
-def _stored(path: Path) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads(gzip.decompress(path.read_bytes()))
-    except (OSError, EOFError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _file(folder: Path, host: str) -> Path:
-    """Names of hosts are data: nothing but letters that mean nothing to a file system."""
-    return folder / f"{re.sub('[^A-Za-z0-9_-]', '_', host)[:100]}.gz"

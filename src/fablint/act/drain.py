@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fablint.act.source import Source
 from fablint.act.words import check_of, part_of
 from fablint.model import Finding, State
-from fablint.names import fold, fold_plain, printable
+from fablint.names import fold, printable
 
 SCHEDULERS = ("slurm", "pbs")
 MOST_LETTERS = 60  # of a reason; `sinfo -R` shows the first 20, which is why the check comes first
@@ -60,7 +60,7 @@ def _reason(findings: Sequence[Finding]) -> str:
         parts[check_of(finding)].append(part_of(finding))
     (check, words), targets = next(iter(parts.items()))
     more = f" +{len(parts) - 1}" if len(parts) > 1 else ""
-    line = _plain(" ".join(filter(None, [check, fold_plain(filter(None, targets)), words])))
+    line = _plain(" ".join(filter(None, [check, fold(filter(None, targets), ", "), words])))
     room = MOST_LETTERS - len(more) - len(_BY)
     return (line if len(line) <= room else line[: room - 3] + "...") + more + _BY
 

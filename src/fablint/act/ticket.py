@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fablint.act.source import Source
 from fablint.act.words import loss, said_by
 from fablint.model import Finding, State
-from fablint.names import fold_plain, plural, printable
+from fablint.names import fold, plural, printable
 
 _TOLD = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 _DIRECTIONS = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}
@@ -61,7 +61,7 @@ def _merged(findings: Sequence[Finding]) -> Finding:
     first, *others = dict.fromkeys(one.evidence for one in findings)
     told = [evidence.partition(": ")[2] for evidence in others[: _VALUES - 1]]
     rest = [f"and {len(others) - len(told)} more"] if len(others) > len(told) else []
-    name = fold_plain(one.name for one in findings)
+    name = fold((one.name for one in findings), ", ")
     return findings[0].model_copy(update={"name": name, "evidence": "; ".join([first, *told, *rest])})
 
 

@@ -13,8 +13,9 @@ from fablint.analyse.places import Codes, Places
 from fablint.analyse.rivals import Rival
 from fablint.analyse.slopes import explain
 from fablint.analyse.view import Judged
-from fablint.analyse.words import NEXT_STEP, conviction_text, counted, fold, relative, view_text
+from fablint.analyse.words import NEXT_STEP, conviction_text, relative, view_text
 from fablint.model import Component, Direction, Finding, State
+from fablint.names import fold, plural
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
 Charge = tuple[Judged, Conviction]
@@ -246,7 +247,7 @@ def _suspect_routes(views: Sequence[Judged], places: Places, reported: set[int])
                 name=name,
                 quantity=view.quantity,
                 effect=relative(loss, view.quantity),
-                evidence=f"{view_text(view)}: {counted(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
+                evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
                 "directions; both ends are fine with their other partners",
                 next_step=NEXT_STEP["route"].format(name=name),
             )

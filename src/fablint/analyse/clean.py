@@ -12,8 +12,9 @@ from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import FEWEST_VALUES
 from fablint.analyse.settings import Settings
 from fablint.analyse.view import Judged, Quantity
-from fablint.analyse.words import counted, fold, listed, relative
+from fablint.analyse.words import listed, relative
 from fablint.model import Component, Finding, State
+from fablint.names import fold, plural
 from fablint.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
@@ -112,7 +113,7 @@ def clean_parts(
         if hosts.any():
             names = [places.hosts[host] for host in np.nonzero(hosts)[0]]
             partners = min(int(view.host_partners[hosts].min()) for view in told)
-            evidence = f"each measured with at least {counted(partners, 'other host')}"
+            evidence = f"each measured with at least {plural(partners, 'other host')}"
             findings.append(_ok("host", fold(names), quantity, bounds[:, hosts], evidence))
         if switches.any() and any("switch" in view.compared for view in told):
             names = [places.switches[switch] for switch in np.nonzero(switches)[0]]
@@ -124,7 +125,7 @@ def clean_parts(
             bound = np.stack([view.link_bound for view in told])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in told)
             evidence = (
-                f"{counted(len(names), 'directed link')}, each crossed by at least {counted(pairs, 'measured pair')}"
+                f"{plural(len(names), 'directed link')}, each crossed by at least {plural(pairs, 'measured pair')}"
             )
             findings.append(_ok("link", listed(names, "link"), quantity, bound, evidence))
     return findings

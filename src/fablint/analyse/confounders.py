@@ -18,8 +18,9 @@ from scipy.stats import norm, rankdata
 from fablint.analyse.places import Codes, Places, unfold_cores
 from fablint.analyse.quantiles import Floats
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import counted, fold, relative, size_text
+from fablint.analyse.words import relative, size_text
 from fablint.model import Finding, Run, State
+from fablint.names import fold, plural
 
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
@@ -124,7 +125,7 @@ def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Findin
             log10_odds=-float(np.log10(max(together, 1e-300))),
             evidence=(
                 f"{view.name}: pairs with {first} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
-                f" {slow} of {counted(len(known), 'size')}, p = {together:.1g} for all together"
+                f" {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"
             ),
             alternatives=(f"host {first}", "the batch host that starts all the others", "whoever is measured first"),
             next_step=f"measure again with another host first: is it {first} or the place that is slow?",
@@ -329,7 +330,7 @@ class When:
     @property
     def text(self) -> str:
         """As a finding quotes it."""
-        share = f"{self.slow} of {counted(self.measured, 'measurement')}"
+        share = f"{self.slow} of {plural(self.measured, 'measurement')}"
         return {
             "always": "slow all the time",
             "since": f"slow since {self.begin:.3g} s after the start",

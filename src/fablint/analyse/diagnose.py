@@ -31,8 +31,9 @@ from fablint.analyse.settings import Settings
 from fablint.analyse.tails import late_messages
 from fablint.analyse.view import Judged, judge
 from fablint.analyse.wiring import shortest_round_trips, verify
-from fablint.analyse.words import between_switches, counted, fold, times_text, view_text, without_run
+from fablint.analyse.words import between_switches, times_text, view_text, without_run
 from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
+from fablint.names import fold, plural
 from fablint.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
@@ -144,7 +145,7 @@ def _wiring(
         found = infer(round_trips, locate(run, None)) if len(run.hosts) <= MOST_INFERRED else None
         if found is None:
             return None, [], []
-        switches = counted(len(found.switches), "switch")
+        switches = plural(len(found.switches), "switch")
         return found, [], [f"no topology was given: {switches} inferred from the times ({found.source})"]
     places = locate(run, topology)
     misplaced = verify(round_trips, places, settings)
@@ -271,7 +272,7 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
     imported = (run.attributes.get("imported") or {}).get("missing", ())
     notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
     if places.containers:
-        machines = counted(int(run.attributes["machines"]), "machine")
+        machines = plural(int(run.attributes["machines"]), "machine")
         notes.append(f"hosts share the CPUs of {machines}: latencies accuse, but they clear nobody")
     notes += _unfinished(run)
     if not topology and any(len(view.convictions) >= MANY_CULPRITS for view in judged):
@@ -283,7 +284,7 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
     if topology and len(places.hosts) > 1:
         compared = {kind for view in judged for kind in view.compared}
         if "switch" not in compared:
-            notes.append(f"{counted(len(places.switches), 'switch')} in the run: too few to compare switches")
+            notes.append(f"{plural(len(places.switches), 'switch')} in the run: too few to compare switches")
         followed = topology.routing.kind not in ("adaptive", "ecmp")
         if topology.cables and "cable" not in compared and followed:
             notes.append("too few cables between switches to compare them with each other")

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from fablint.analyse.flows import Flows
 from fablint.analyse.pairs import Pairs
 from fablint.analyse.places import Codes, Places
-from fablint.analyse.words import NEXT_STEP, counted, size_text
+from fablint.analyse.words import NEXT_STEP, size_text
 from fablint.model import Finding, Question, State
+from fablint.names import plural
 from fablint.routing import Routes
 
 ASKED = -math.log(0.85)  # log loss of a way, beside the streams on a switch, from which it is measured alone
@@ -261,5 +262,5 @@ def _evidence(flows: Flows, streams: Sequence[_Streams], places: Places) -> str:
     slow = int((loss > SLOW / 2).sum())
     return (
         f"{flows.row.kernel} {size_text(flows.observations.size)}, one stream at a time: {slow} of"
-        f" {counted(loss.size, 'stream')} between {counted(len(hosts), 'host')} slower than streams on a switch"
+        f" {plural(loss.size, 'stream')} between {plural(len(hosts), 'host')} slower than streams on a switch"
     )

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import counted
 from fablint.model import Observations, Row, Run
+from fablint.names import plural
 
 STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has is judged
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be joined
@@ -215,7 +215,7 @@ def _unlike_star(row: Row, places: Places, settings: Settings) -> str:
     leaf_hosts, leaves_each = np.unique(places.host[leaves], return_counts=True)
     if hub_hosts.size < settings.min_partners:
         return (
-            f"all others share {counted(hub_hosts.size, 'host')}: with fewer than {settings.min_partners},"
+            f"all others share {plural(hub_hosts.size, 'host')}: with fewer than {settings.min_partners},"
             " a slow one and a slow path to it look the same"
         )
     if np.intersect1d(hub_hosts, leaf_hosts).size or np.ptp(hubs_each) or np.ptp(leaves_each):

@@ -9,8 +9,9 @@ import numpy as np
 
 from fablint.analyse.flows import Usable, statistic_of
 from fablint.analyse.places import Places
-from fablint.analyse.words import counted, relative, size_text
+from fablint.analyse.words import relative, size_text
 from fablint.model import Finding, Row, State
+from fablint.names import plural
 
 SLOW = math.log(1.5)  # log time beyond the median host, from which a host is at fault,
 SIGMAS = 6.0  # and so many robust standard deviations of hosts,
@@ -58,7 +59,7 @@ def _finding(row: Row, size: int, name: str, loss: float, measured: int, others:
         name=name,
         quantity=row.quantity,
         effect=relative(loss, row.quantity),
-        evidence=f"{row.name} {size_text(size)}: {counted(measured, 'measurement')} beside those of {others} hosts",
+        evidence=f"{row.name} {size_text(size)}: {plural(measured, 'measurement')} beside those of {others} hosts",
         alternatives=(f"memory of {name}", f"CPUs of {name}: clock, binding, other processes"),
         next_step=f"look at clock frequency, memory channels and what else runs on {name}",
     )

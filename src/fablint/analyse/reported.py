@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from fablint.analyse.words import NEXT_STEP, counted, fold
+from fablint.analyse.words import NEXT_STEP
 from fablint.model import Finding, Row, Run, State
+from fablint.names import fold, plural
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
 SAME_END = 3  # partners with whom a host damages payloads, from which it is the host and not a route
@@ -33,7 +34,7 @@ def damaged(run: Run) -> list[Finding]:
                         component="host",
                         name=host,
                         direction="tx" if direction == "tx" else "rx",
-                        evidence=f"{counted(messages, 'damaged payload')}, {len(shared)} partners; {where[shared[0]]}",
+                        evidence=f"{plural(messages, 'damaged payload')}, {len(shared)} partners; {where[shared[0]]}",
                         alternatives=(f"NIC of {host}", f"memory of {host}", f"cable of {host}"),
                         next_step=f"take {host} out of service; {NEXT_STEP['host'].format(name=host)}",
                     )
@@ -44,7 +45,7 @@ def damaged(run: Run) -> list[Finding]:
                 state=State.FAULT,
                 component="route",
                 name=f"{src}>{dst}",
-                evidence=f"{counted(messages, 'damaged payload')}; first: {where[src, dst]}",
+                evidence=f"{plural(messages, 'damaged payload')}; first: {where[src, dst]}",
                 alternatives=(f"host {src}", f"host {dst}"),
                 next_step=f"measure {src} and {dst} with other partners and --validate to tell which end it is",
             )
@@ -57,7 +58,7 @@ def _damaged_together(routes: Counter[tuple[str, str]], where: dict[tuple[str, s
     common = [route for route in routes if route[0] == ANYBODY]
     if not common:
         return []
-    payloads = counted(sum(routes.pop(route) for route in common), "damaged payload")
+    payloads = plural(sum(routes.pop(route) for route in common), "damaged payload")
     hosts = fold([dst for _, dst in common])
     return [
         Finding(
@@ -93,7 +94,7 @@ def lost(run: Run) -> list[Finding]:
         partner = first.get("partner")
         beside = run.rank_host[partner] if isinstance(partner, int) and partner >= 0 else ""
         with_whom = f", paired with {beside}" if beside else ""
-        ranks = counted(len(entries), "rank")
+        ranks = plural(len(entries), "rank")
         findings.append(
             Finding(
                 state=State.SUSPECT,

@@ -18,8 +18,9 @@ from scipy.stats import binom
 from fablint.analyse.distances import Way, links_of
 from fablint.analyse.flows import Usable
 from fablint.analyse.places import Codes, Places
-from fablint.analyse.words import NEXT_STEP, counted
+from fablint.analyse.words import NEXT_STEP
 from fablint.model import Finding, State
+from fablint.names import plural
 from fablint.routing import Routes
 
 LATE = 3.0  # times the usual ratio of mean and median
@@ -165,5 +166,5 @@ def _evidence(cells: _Cells) -> str:
     worst = float(np.median(cells.ratio[cells.late]))
     return (
         f"some messages come much later than the others, as after a loss: the mean is {worst:.0f} times what is usual"
-        f" in {late} of {counted(cells.late.size, 'measurement')}, and hardly ever elsewhere"
+        f" in {late} of {plural(cells.late.size, 'measurement')}, and hardly ever elsewhere"
     )

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from fablint.analyse.besides import with_besides
-from fablint.analyse.words import NEXT_STEP, counted, size_text
+from fablint.analyse.words import NEXT_STEP, size_text
 from fablint.figures import Figures, figures_of, joined, quotable
 from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
+from fablint.names import plural
 from fablint.thresholds import Compared, Comparison, Threshold
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
@@ -153,7 +154,7 @@ def _judged(view: _View, run: Run, placement: Placement, accused: _Accused) -> t
     if len(kept) == len(routes):
         return findings + kept, ""
     why = "; a part between switches is accused, which may explain them" if accused.between else ""
-    more = counted(len(routes) - len(kept), "pair" if accused.between else "more pair")
+    more = plural(len(routes) - len(kept), "pair" if accused.between else "more pair")
     return findings + kept, f"{view.what}: {more} outside the threshold{why}"
 
 
@@ -252,7 +253,7 @@ def _of_host(case: _Guilty, view: _View, run: Run, src: Codes, dst: Codes) -> Fi
     threshold = next(one for one in view.compared if (view.figures.scope[mine] == SCOPES.index(one.scope)).any())
     direction = case.direction if view.threshold.quantity == "bandwidth" else None
     evidence = (
-        f"{view.what}: outside the threshold with {case.missed} of {counted(case.partners, 'partner')}, median"
+        f"{view.what}: outside the threshold with {case.missed} of {plural(case.partners, 'partner')}, median"
         f" {_figure(view.threshold, middle)}; {_limits(threshold)}"
     )
     effect = float(np.median(view.ratio[mine & view.outside])) - 1.0

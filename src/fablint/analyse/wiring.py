@@ -19,8 +19,8 @@ from scipy.optimize import isotonic_regression
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import Floats, robust_sd
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import counted
 from fablint.model import Finding, Observations, Run, State
+from fablint.names import plural
 
 Mask = npt.NDArray[np.bool_]
 
@@ -302,7 +302,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, places: Places, settings:
     seen = time[beside == home]
     usual = f"{classes.near * 1e6:.2f} us on one switch, {classes.far * 1e6:.2f} us on different ones"
     evidence = (
-        f"declared on {declared}, but {int((seen > classes.middle).sum())} of its {counted(seen.size, 'pair')} there"
+        f"declared on {declared}, but {int((seen > classes.middle).sum())} of its {plural(seen.size, 'pair')} there"
         f" take as long as pairs on different switches ({np.median(seen) * 1e6:.2f} us; usual: {usual})"
     )
     if place is None:

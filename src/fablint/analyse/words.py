@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
-
 from fablint.model import Component, Run, Topology
 
 if TYPE_CHECKING:
@@ -82,17 +80,6 @@ def conviction_text(view: Judged, conviction: Conviction) -> str:
     return "; ".join(filter(None, (text, conviction.when, conviction.shared)))
 
 
-def fold(names: Sequence[str]) -> str:
-    """Names as a folded node set: `h[00-63]`."""
-    return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
-
-
 def listed(names: Sequence[str], kind: str) -> str:
     """A few names, or how many there are: names of links do not fold."""
     return ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} {kind}s"
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 host`, `2 switches`."""
-    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{number} {noun}{ending}"

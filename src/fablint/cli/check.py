@@ -158,7 +158,7 @@ def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values:
 def _wanted(values: dict[str, Any]) -> Wanted:
     """What the options ask of a cluster."""
     from fablint.cluster_check import Wanted
-    from fablint.discovery import Asked
+    from fablint.discovery import FabricRequest
     from fablint.plan.suites import find_suite
 
     if values["ppn"] and values["ranks_per_nic"]:
@@ -169,7 +169,7 @@ def _wanted(values: dict[str, Any]) -> Wanted:
         raise UsageError(f"--full and --suite {values['suite']} contradict each other", "give one of them")
     suite = find_suite("full" if values["full"] else values["suite"] or "quick", unequal=values["unequal"])
     files = (*((str(values["topology"]),) if values["topology"] else ()), *values["files"])
-    fabric = Asked(values["hosts"], values["exclude"], values["hostfile"], files, values["blocks"])
+    fabric = FabricRequest(values["hosts"], values["exclude"], values["hostfile"], files, values["blocks"])
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
     unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
     unfit = "exclude" if values["exclude_unfit"] else unfit

@@ -61,14 +61,14 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
       fablint discover --from x1000c0r3b0=neighbors.json --from fabric_template.json -o lists/
     """
     from fablint import discover as stage
-    from fablint.discovery import Asked, discover_fabric
+    from fablint.discovery import FabricRequest, discover_fabric
 
     if kind and output is None:
         raise UsageError("--to needs a file to write", "give one with -o")
     if output is not None:
         kind = kind or stage.kind_of(output)
         _refuse_taken(output, kind)
-    found, allocation = discover_fabric(session.machine(), Asked(**options))
+    found, allocation = discover_fabric(session.machine(), FabricRequest(**options))
     width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
     hosts = list(allocation.hosts) if allocation else []
     session.result(stage.print_tree(found, width), _facts(found, hosts))

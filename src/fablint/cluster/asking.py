@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from fablint.cluster import framing
-from fablint.cluster.framing import Asked
+from fablint.cluster.framing import Replies
 from fablint.cluster.pbsdsh import over_pbsdsh
 from fablint.cluster.srun import over_srun
 from fablint.cluster.ssh import over_ssh
@@ -27,16 +27,16 @@ def everywhere(
     if not hosts:
         return []
     if allocation.scheduler == "slurm" and allocation.job and system.which("srun"):
-        asked = over_srun(system, allocation.job, hosts, argv, text, timeout_s)
+        replies = over_srun(system, allocation.job, hosts, argv, text, timeout_s)
     elif len(hosts) == 1 and is_here(hosts[0]):
-        asked = _here(system, hosts[0], argv, text, timeout_s)
+        replies = _here(system, hosts[0], argv, text, timeout_s)
     else:
-        asked = over_ssh(system, hosts, argv, text, timeout_s)
-        rest = asked.open(hosts)
+        replies = over_ssh(system, hosts, argv, text, timeout_s)
+        rest = replies.open(hosts)
         if rest and allocation.scheduler == "pbs" and system.which("pbsdsh"):
-            asked = asked.then(over_pbsdsh(system, rest, argv, text, timeout_s))
+            replies = replies.then(over_pbsdsh(system, rest, argv, text, timeout_s))
     return [
-        asked.answers.get(host) or Answer(host, error=asked.silent.get(host) or "does not answer") for host in hosts
+        replies.answers.get(host) or Answer(host, error=replies.silent.get(host) or "does not answer") for host in hosts
     ]
 
 
@@ -45,8 +45,8 @@ def is_here(host: str) -> bool:
     return host == "localhost" or host.split(".")[0] == os.uname().nodename.split(".")[0]
 
 
-def _here(system: System, host: str, argv: Sequence[str], text: str, timeout_s: float) -> Asked:
+def _here(system: System, host: str, argv: Sequence[str], text: str, timeout_s: float) -> Replies:
     process = system.spawn(framing.framed(argv, timeout_s), text=text)
     lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
     answer = framing.answer(host, lines, timeout_s)
-    return Asked({host: answer}) if answer else Asked(silent={host: framing.late(timeout_s)})
+    return Replies({host: answer}) if answer else Replies(silent={host: framing.late(timeout_s)})

@@ -31,7 +31,7 @@ _SCRIPT = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Replies:
     """What came back: the answers, and why the other hosts are silent, where something said why."""
 
     answers: Mapping[str, Answer] = field(default_factory=dict)
@@ -41,9 +41,9 @@ class Asked:
         """Those of the hosts that did not answer."""
         return [host for host in hosts if host not in self.answers]
 
-    def then(self, later: Asked) -> Asked:
+    def then(self, later: Replies) -> Replies:
         """This, and what came back when the silent hosts were asked again."""
-        return Asked({**self.answers, **later.answers}, {**self.silent, **later.silent})
+        return Replies({**self.answers, **later.answers}, {**self.silent, **later.silent})
 
 
 def framed(argv: Sequence[str], limit_s: float) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fablint.cluster import framing
-from fablint.cluster.framing import Asked
+from fablint.cluster.framing import Replies
 from fablint.cluster.names import Roster
 from fablint.model import Answer
 from fablint.system import System
@@ -19,7 +19,7 @@ from fablint.system import System
 _TASK = 'cd "$1" || exit; mkdir "host-$(uname -n)" || exit 0; shift; "$@" <stdin >"host-$(uname -n)/answer" 2>&1'
 
 
-def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Asked:
+def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Replies:
     """Answers of those of `hosts` that pbsdsh reaches; takes at most `timeout_s` and a little."""
     with system.temporary_folder(system.home_folder("asking")) as folder:
         (folder / "stdin").write_text(text)
@@ -28,7 +28,7 @@ def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text:
         lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
         answers = _answers(folder, hosts, timeout_s)
     complaint = framing.one_line("\n".join(lines)) if lines else "does not answer pbsdsh"
-    return Asked(answers, {host: complaint for host in hosts if host not in answers})
+    return Replies(answers, {host: complaint for host in hosts if host not in answers})
 
 
 def _answers(folder: Path, hosts: Sequence[str], timeout_s: float) -> dict[str, Answer]:

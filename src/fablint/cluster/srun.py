@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from fablint.cluster import framing
-from fablint.cluster.framing import Asked
+from fablint.cluster.framing import Replies
 from fablint.cluster.names import Roster
 from fablint.cluster.states import host_states
 from fablint.model import Answer
@@ -26,35 +26,35 @@ _AT_ONCE = 32  # sruns side by side, where each host is asked by one of its own
 
 def over_srun(
     system: System, job: str, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float
-) -> Asked:
+) -> Replies:
     """Answers of hosts of Slurm job `job`; takes at most twice `timeout_s` and a little, however many are down."""
 
-    def step(some: Sequence[str]) -> Asked:
+    def step(some: Sequence[str]) -> Replies:
         return _one_step(system, job, some, argv, text, timeout_s)
 
     began = system.monotonic()
-    asked = step(hosts)
-    rest = asked.open(hosts)
+    replies = step(hosts)
+    rest = replies.open(hosts)
     if not rest or system.monotonic() - began >= timeout_s:
-        return asked
+        return replies
     down = {state.host: state.reason for state in host_states(system, rest) if state.state == "down"}
-    asked = asked.then(Asked(silent={host: f"down: {reason}" for host, reason in down.items()}))
-    again = [host for host in rest if host not in down and not _given_up(asked, host)]
+    replies = replies.then(Replies(silent={host: f"down: {reason}" for host, reason in down.items()}))
+    again = [host for host in rest if host not in down and not _given_up(replies, host)]
     if len(again) < len(hosts):
-        return asked.then(step(again)) if again else asked
+        return replies.then(step(again)) if again else replies
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # no step could be made at all
         for one in pool.map(lambda host: step([host]), again):
-            asked = asked.then(one)
-    return asked
+            replies = replies.then(one)
+    return replies
 
 
-def _given_up(asked: Asked, host: str) -> bool:
-    return asked.silent.get(host, "").startswith("launch failed")
+def _given_up(replies: Replies, host: str) -> bool:
+    return replies.silent.get(host, "").startswith("launch failed")
 
 
 def _one_step(
     system: System, job: str, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float
-) -> Asked:
+) -> Replies:
     count = str(len(hosts))
     command = ["srun", "--jobid", job, "--nodelist", fold(hosts), "--nodes", count, "--ntasks", count]
     command += ["--ntasks-per-node=1", "--distribution=block", "--cpu-bind=none", "--mpi=none", "--input=all"]
@@ -66,7 +66,7 @@ def _one_step(
     return parsed(hosts, lines, timeout_s, framing.late(timeout_s) if late else "")
 
 
-def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Asked:
+def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Replies:
     """The answers in srun's labelled lines; every task says itself on which host it is."""
     tasks: dict[str, list[str]] = {}
     for line in lines:
@@ -84,4 +84,4 @@ def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise
     own = [line.removeprefix("srun: error: ") for line in lines if line.startswith("srun: error: ")]
     reason = otherwise or next(iter(own), "")
     silent = {host: refused.get(host) or reason for host in hosts if host not in answers}
-    return Asked(answers, {host: framing.one_line(why) for host, why in silent.items() if why})
+    return Replies(answers, {host: framing.one_line(why) for host, why in silent.items() if why})

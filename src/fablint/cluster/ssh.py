@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from fablint.cluster import framing
-from fablint.cluster.framing import Asked
+from fablint.cluster.framing import Replies
 from fablint.model import Answer
 from fablint.system import System
 
@@ -17,14 +17,14 @@ _CONNECT_S = 10  # at most, for a host whose network is gone
 _ONE_TASK = Lock()  # ClusterShell has one task for a thread; ours is made and ended here
 
 
-def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Asked:
+def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Replies:
     """Answers of `hosts`. A host is given up after `timeout_s` and a little; all dead ones cost that once.
 
     Passwords are never asked for: a host that wants one is reported.
     """
     ssh = system.which("ssh")
     if ssh is None:
-        return Asked(silent=dict.fromkeys(hosts, "there is no ssh on the PATH"))
+        return Replies(silent=dict.fromkeys(hosts, "there is no ssh on the PATH"))
     limit_s = timeout_s + framing.GRACE_S
     collected = _collect(str(ssh), hosts, _remote(framing.framed(argv, timeout_s)), text, limit_s)
     answers: dict[str, Answer] = {}
@@ -38,7 +38,7 @@ def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: st
             silent[host] = f"does not answer ssh within {limit_s:g} s"
         else:
             silent[host] = framing.one_line("\n".join(lines) or f"ssh ended with status {status}")
-    return Asked(answers, silent)
+    return Replies(answers, silent)
 
 
 def _remote(command: Sequence[str]) -> str:

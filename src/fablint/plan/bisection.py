@@ -13,6 +13,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Topology
+from fablint.names import plural
 from fablint.plan.pairing import crossing_rounds, leads, ranks_of_hosts
 from fablint.plan.seats import Codes, Pairs, Seats
 from fablint.plan.stages import Asked
@@ -39,7 +40,7 @@ class Halves:
     def text(self) -> str:
         """`4 hosts of g0 and 4 hosts of g1`."""
         both = zip((self.one, self.other), self.parts, strict=True)
-        words = " and ".join(f"{_counted(half.size, 'host')} of {_listed(parts)}" for half, parts in both)
+        words = " and ".join(f"{plural(half.size, 'host')} of {_listed(parts)}" for half, parts in both)
         return f"{words}; idle: {_listed(self.idle)}" if self.idle else words
 
 
@@ -70,7 +71,7 @@ def halves(asked: Asked, seats: Seats, left_out: Collection[int] = (), *, unequa
     table = ranks_of_hosts(seats, left_out)
     lead = leads(table)
     if len(table) < 2:
-        raise UsageError(f"bisection: {_counted(len(table), 'host')}", "give two or more")
+        raise UsageError(f"bisection: {plural(len(table), 'host')}", "give two or more")
     if not (seats.place[lead] >= 0).any():
         raise UsageError("bisection: nobody knows where the bottleneck is", "give a --topology")
     kind, code = "group", seats.group[lead]
@@ -124,15 +125,11 @@ def _unequal(kind: str, names: Sequence[str], sizes: Sequence[int], idle: Sequen
     """What the groups are like, and whom to leave out."""
     counts = [f"{name} {size}" for name, size in zip(names, sizes, strict=True)]
     return UsageError(
-        f"bisection: no equal halves of {_counted(sum(sizes), 'host')} ({kind}s: {_listed(counts)})",
-        f"leave out {_counted(len(idle), 'host')}, such as {_listed(idle)}, or allow unequal halves, where they idle",
+        f"bisection: no equal halves of {plural(sum(sizes), 'host')} ({kind}s: {_listed(counts)})",
+        f"leave out {plural(len(idle), 'host')}, such as {_listed(idle)}, or allow unequal halves, where they idle",
     )
 
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -79,4 +79,4 @@ def _fold(findings: Sequence[Finding]) -> list[Finding]:
 def _merge(group: Sequence[Finding]) -> Finding:
     worst = max(group, key=lambda finding: abs(finding.effect or 0.0))
     evidence = worst.evidence if len({finding.evidence for finding in group}) == 1 else ""
-    return worst.model_copy(update={"name": text.fold(finding.name for finding in group), "evidence": evidence})
+    return worst.model_copy(update={"name": text.fold((finding.name for finding in group), ", "), "evidence": evidence})

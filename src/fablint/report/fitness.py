@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fablint.fitness import NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
-from fablint.names import fold_plain, plural
+from fablint.names import fold, plural
 from fablint.report import text
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
@@ -100,7 +100,7 @@ def _lines(results: Iterable[Result]) -> list[str]:
     parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for (names, message), found in targets.items():
         parts[tuple(found)].append((message, names))
-    return _first([line for found, told in parts.items() for line in _of_part(fold_plain(found, ","), told)])
+    return _first([line for found, told in parts.items() for line in _of_part(fold(found), told)])
 
 
 def _of_part(target: str, told: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
@@ -124,7 +124,7 @@ def _first(lines: list[str]) -> list[str]:
 def shown_hosts(names: Iterable[str]) -> str:
     """Hosts folded; where that is long, its beginning and how many they are."""
     names = list(dict.fromkeys(names))
-    folded = fold_plain(names, ",")
+    folded = fold(names)
     return folded if len(folded) <= _FOLDED else f"{text.shorten(folded, _FOLDED)} ({plural(len(names), 'host')})"
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Placement
+from fablint.names import natural
 from fablint.report.png import grey_png
-from fablint.report.text import natural_key
 
 EDGE = 1500  # cells a side that a page draws at most
 PIXELS = 2_700_000  # of all maps of a page together; one pixel costs about 5 bytes of page
@@ -37,7 +37,7 @@ def topological_order(placement: Placement) -> np.ndarray:
 def _natural_places(names: tuple[str, ...]) -> np.ndarray:
     """Place of every name in natural order; one more at the end, for index -1 (unknown)."""
     places = np.full(len(names) + 1, len(names))
-    places[sorted(range(len(names)), key=lambda index: natural_key(names[index]))] = np.arange(len(names))
+    places[sorted(range(len(names)), key=lambda index: natural(names[index]))] = np.arange(len(names))
     return places
 
 

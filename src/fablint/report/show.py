@@ -63,7 +63,7 @@ def launch_facts(run: Run) -> dict[str, str]:
     known = {
         "state": run.state,
         "started": str(attributes.get("started", "")),
-        "hosts": f"{len(run.hosts):,}: {text.fold(run.hosts)}",
+        "hosts": f"{len(run.hosts):,}: {text.fold(run.hosts, ', ')}",
         "ranks": _ranks(run),
         "mpi": " ".join(str(mpi.get("library", "")).split()),
         "instrument": facts.instrument(run),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from fablint.names import plural as plural, printable as printable
+from fablint.names import fold as fold, natural as natural, plural as plural, printable as printable
 
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 
 
@@ -104,20 +103,6 @@ def change(quantity: str, log_effect: float) -> float:
     return math.expm1(-log_effect if is_rate(quantity) else log_effect)
 
 
-def fold(names: Iterable[str]) -> str:
-    """Names as a folded node set where they are plain host names, else as a list.
-
-    >>> fold(["nid002", "nid001", "nid003", "login"])
-    'login,nid[001-003]'
-    """
-    from ClusterShell.NodeSet import NodeSet
-
-    names = list(dict.fromkeys(names))
-    if all(_PLAIN_NAME.fullmatch(name) for name in names):
-        return str(NodeSet.fromlist(names))
-    return ", ".join(names)
-
-
 def unfold(names: str) -> list[str]:
     """
     >>> unfold("nid[001-002]"), unfold("a<b")
@@ -150,9 +135,3 @@ def _three(value: float) -> str:
     """Three significant digits without a useless decimal point."""
     rounded = float(f"{value:.3g}")
     return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}" if rounded else "0"
-
-
-def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorting key that puts `s2` before `s10`."""
-    parts = re.split(r"(\d+)", name)
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part)

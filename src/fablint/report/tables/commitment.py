@@ -88,7 +88,7 @@ def _one_rank_per_nic(run: Run) -> Rule:
     for host, nic in zip(run.rank_host, near, strict=True):
         nearest[host].append(nic)
     if unknown := [host for host in run.hosts if not adapters[host]]:
-        return Rule(name, False, f"no adapter known on {text.fold(unknown)}")
+        return Rule(name, False, f"no adapter known on {text.fold(unknown, ', ')}")
     total = sum(map(len, adapters.values()))
     wrong = []
     for host, mine in nearest.items():
@@ -108,10 +108,10 @@ def _one_rank_per_nic(run: Run) -> Rule:
 def _halves(run: Run, row: Row, index: int) -> Rule:
     """Ranks 0 .. n/2 - 1 against the others, no host in both halves."""
     name, half, hosts = "equal halves, every host in one of them", run.ranks // 2, run.rank_host
-    split = sorted(set(hosts[:half]) & set(hosts[half:]), key=text.natural_key)
+    split = sorted(set(hosts[:half]) & set(hosts[half:]), key=text.natural)
     inside = next(_within(row, index, half), None)
     if split:
-        return Rule(name, False, f"in both halves: {text.fold(split)}")
+        return Rule(name, False, f"in both halves: {text.fold(split, ', ')}")
     if inside is not None:
         return Rule(name, False, f"ranks {inside[0]} and {inside[1]} of one half were a pair")
     return Rule(name, run.ranks % 2 == 0, f"{half} and {run.ranks - half} ranks")

@@ -8,8 +8,8 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.names import natural
 from fablint.report.tables.table import Options, Rendered, Table, program, refuse, stacked
-from fablint.report.text import natural_key
 
 Counters = Mapping[str, Mapping[str, Mapping[str, int]]]  # host, NIC, counter
 
@@ -48,11 +48,11 @@ def counters(run: Run, rows: Sequence[Row], options: Options) -> Table:
 def _section(what: str, before: Counters, after: Counters) -> Rendered:
     lines = [f"# {program()}: packets that the NICs counted during {what}, and errors that moved"]
     facts: dict[str, Any] = {}
-    for host in sorted({*before, *after}, key=natural_key):
+    for host in sorted({*before, *after}, key=natural):
         lines.append(f"# host {host}")
         facts[host] = {}
         first, last = before.get(host, {}), after.get(host, {})
-        for nic in sorted({*first, *last}, key=natural_key):
+        for nic in sorted({*first, *last}, key=natural):
             moved = difference(first.get(nic, {}), last.get(nic, {}))
             lines += _nic_lines(nic, moved)
             facts[host][nic] = {"tx": packets(moved, 0), "rx": packets(moved, 1), **_moved_by_kind(moved)}
@@ -76,7 +76,7 @@ def packets(moved: Mapping[str, int], side: int) -> int | None:
 def _moved_by_kind(moved: Mapping[str, int]) -> dict[str, dict[str, int]]:
     """Counters of errors and of congestion that are no longer what they were."""
     kinds: dict[str, dict[str, int]] = {"errors": {}, "congestion": {}, "reset": {}}
-    for name in sorted(moved, key=natural_key):
+    for name in sorted(moved, key=natural):
         if moved[name] < 0:
             kinds["reset"][name] = moved[name]
         elif moved[name] and _CONGESTION.search(name):

@@ -5,6 +5,7 @@ FABLINT_TEST_MPI names them by the suffixes of Debian's wrappers (`openmpi mpich
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -33,8 +34,14 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 
 @pytest.fixture(scope="session")
 def smpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The engine for SimGrid, where it is installed."""
-    return build_smpi_engine(tmp_path_factory.mktemp("smpi"))
+    """The engine for SimGrid, where it is installed: built once for all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smpi"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        engine = folder / "fablint-engine"
+        return engine if engine.exists() else build_smpi_engine(folder)
 
 
 @pytest.fixture

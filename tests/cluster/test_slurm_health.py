@@ -1,0 +1,95 @@
+"""fablint as Slurm's HealthCheckProgram and Prolog, with the scripts of docs/how-to/preflight.md."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vcluster import Cluster, cluster
+
+pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "preflight.md"
+FABLINT = Path(sys.executable).with_name("fablint")
+SICK, *WELL = "nid001001", "nid001000", "nid001002"
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Cluster]:
+    with cluster("health", groups=1, switches=1, hosts=3, lldp=False) as made:
+        yield made
+
+
+@pytest.fixture
+def sick(bed: Cluster) -> Iterator[Cluster]:
+    """One link of the cluster is down; all is well again afterwards."""
+    bed.fault("down", SICK)
+    yield bed
+    bed.heal()
+    configure(bed)
+    control(bed, "update", f"NodeName={SICK}", "State=RESUME")
+
+
+def script(bed: Cluster, word: str, folder: Path) -> Path:
+    """The documented script for a word of slurm.conf, with this test's paths; Slurm starts it with no environment."""
+    (text,) = [block for block in re.findall(r"```sh\n(.*?)```", DOCS.read_text(), re.S) if f"# {word}=" in block]
+    text = text.replace("#!/bin/sh\n", f"#!/bin/sh\nexport FABLINT_HOME={folder} SLURM_CONF={slurm_conf(bed)}\n")
+    text = text.replace("/var/log", str(folder)).replace("/var/lib/node_exporter", str(folder))
+    assert "/opt/fablint/bin/fablint" in text
+    path = folder / word
+    path.write_text(text.replace("/opt/fablint/bin/fablint", str(FABLINT)))
+    path.chmod(0o755)
+    return path
+
+
+def slurm_conf(bed: Cluster) -> Path:
+    """Not where Slurm looks for it by itself."""
+    return Path(bed.run(["printenv", "SLURM_CONF"]).stdout.strip())
+
+
+def configure(bed: Cluster, **words: object) -> None:
+    """Give slurm.conf these words, and none of an earlier test."""
+    conf = slurm_conf(bed)
+    kept = [line for line in conf.read_text().splitlines() if not line.startswith(("HealthCheck", "Prolog"))]
+    conf.write_text("\n".join([*(f"{word}={value}" for word, value in words.items()), *kept]) + "\n")
+    control(bed, "reconfigure")
+
+
+def control(bed: Cluster, *words: str) -> str:
+    done = bed.run(["scontrol", *words])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def drained(bed: Cluster, within_s: float = 45) -> dict[str, str]:
+    """Nodes that are drained and why, once there is one."""
+    deadline = time.monotonic() + within_s
+    while True:
+        lines = bed.run(["sinfo", "-h", "-N", "-t", "drain", "-o", "%N|%E"]).stdout.splitlines()
+        if lines or time.monotonic() > deadline:
+            return dict(line.split("|", 1) for line in lines)
+        time.sleep(0.5)
+
+
+def test_a_health_check_drains_the_node_whose_link_is_down(sick: Cluster, tmp_path: Path) -> None:
+    program = script(sick, "HealthCheckProgram", tmp_path)
+    configure(sick, HealthCheckProgram=program, HealthCheckInterval=3, HealthCheckNodeState="NONDRAINED_IDLE")
+    found = drained(sick)
+    assert set(found) == {SICK}, found
+    assert found[SICK].startswith("net.link.up hsn0"), found
+    assert "fablint_preflight_unfit" in (tmp_path / "fablint.prom").read_text()
+
+
+def test_a_prolog_sends_the_job_elsewhere(sick: Cluster, tmp_path: Path) -> None:
+    configure(sick, Prolog=script(sick, "Prolog", tmp_path))
+    well = sick.run(["srun", "-w", ",".join(WELL), "-N2", "hostname"], timeout=90)
+    assert sorted(well.stdout.split()) == WELL, well.stderr
+    assert sick.run(["srun", "-w", SICK, "-N1", "hostname"], timeout=90).stdout == ""
+    found = drained(sick)
+    assert set(found) == {SICK}, found
+    assert "Prolog" in found[SICK]

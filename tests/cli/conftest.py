@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fablint_command import COMMAND
-
-Fablint = Callable[..., subprocess.CompletedProcess[str]]
+from fablint_command import COMMAND, Fablint
 
 
 @pytest.fixture

@@ -112,8 +112,7 @@ def kill_host(bed: Cluster, host: str) -> None:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             inside = str((process / "ns" / "net").readlink()) == space
-            command = (process / "cmdline").read_bytes()
-        except OSError:
+            if inside and not (process / "cmdline").read_bytes().startswith(b"sleep"):
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:  # it has ended by itself
             continue
-        if inside and not command.startswith(b"sleep"):
-            os.kill(int(process.name), signal.SIGKILL)

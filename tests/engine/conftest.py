@@ -9,18 +9,16 @@ import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real_mpi import Mpi, ranks_of, with_signal
+from real_mpi import Mpi, Start, ranks_of, with_signal
 from simgrid_bed import build_smpi_engine
 
 from fablint.measure import build_engine, find_mpiexec
 from fablint.measure.progress import Silent
 from fablint.system import System
-
-Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture(scope="session", params=os.environ.get("FABLINT_TEST_MPI", "default").split())

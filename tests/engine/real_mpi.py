@@ -14,6 +14,8 @@ from fablint.measure import Mpiexec
 from fablint.model import Plan
 from fablint.system import System
 
+Start = Callable[..., subprocess.Popen[str]]
+
 LIMIT_S = 120  # far above what any of these runs takes, so that a hang fails the test and not CI
 
 

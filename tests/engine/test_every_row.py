@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from real_mpi import Ended, Mpi, ranks_of, wait_until, with_signal
+from real_mpi import Ended, Mpi, Start, ranks_of, wait_until, with_signal
 
-from conftest import Start
 from fablint.model import Row
 from fablint.store import read_run
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_mpi import Mpi, one_line, ranks_of, wait_until, with_signal
+from real_mpi import Mpi, Start, one_line, ranks_of, wait_until, with_signal
 
-from conftest import Start
 from fablint.store import missing_rounds, read_run
 
 LONG = ("latency", "--pattern", "all-pairs", "--repeats", "200", "--sizes", "8", "--budget", "0.02")

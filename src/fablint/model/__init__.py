@@ -1,0 +1,56 @@
+"""The words of fablint as types. Everything is frozen; stages take and return these and nothing else.
+
+Nothing of ours is imported here but `errors`, so that every stage can import it.
+Seconds and bytes throughout; relative effects are fractions of the healthy figure (-0.2: 20 % less).
+"""
+
+from __future__ import annotations
+
+from fablint.model.cluster import Allocation, Answer, HostState
+from fablint.model.diagnosis import Diagnosis, Fit, Question
+from fablint.model.fabric import Cable, Routing, Scope, Switch, Topology
+from fablint.model.placement import SCOPES, Placement
+from fablint.model.plan import Plan, PlanRow, Slots
+from fablint.model.run import Observations, Row, Run
+from fablint.model.verdict import (
+    OF_HOSTS,
+    Component,
+    Coverage,
+    Direction,
+    Finding,
+    State,
+    Verdict,
+    VerdictWord,
+    host_of,
+)
+
+__all__ = [
+    "OF_HOSTS",
+    "SCOPES",
+    "Allocation",
+    "Answer",
+    "Cable",
+    "Component",
+    "Coverage",
+    "Diagnosis",
+    "Direction",
+    "Finding",
+    "Fit",
+    "HostState",
+    "Observations",
+    "Placement",
+    "Plan",
+    "PlanRow",
+    "Question",
+    "Routing",
+    "Row",
+    "Run",
+    "Scope",
+    "Slots",
+    "State",
+    "Switch",
+    "Topology",
+    "Verdict",
+    "VerdictWord",
+    "host_of",
+]

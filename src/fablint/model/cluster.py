@@ -1,0 +1,37 @@
+"""Hosts as the scheduler and their own answers tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Hosts that may be measured, and how that is known."""
+
+    hosts: tuple[str, ...]  # in the order in which they were given, each once
+    source: str  # for people: `Slurm job 17`, `$PBS_NODEFILE`, `hosts.txt`
+    scheduler: str = ""  # `slurm`, `pbs`; empty where there is none
+    job: str = ""
+    room: Mapping[str, int] = field(default_factory=dict)  # ranks that a host has room for, where it is known
+    seconds_left: float | None = None  # till the job is ended; None where nobody says
+
+
+@dataclass(frozen=True)
+class HostState:
+    """What the scheduler says about a host."""
+
+    host: str
+    state: Literal["idle", "busy", "drained", "down", "unknown"]
+    reason: str = ""  # why it is drained or down, as the administrator wrote it
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program printed on a host, or why it printed nothing."""
+
+    host: str
+    output: str = ""
+    error: str = ""  # one line; empty where the host answered

@@ -1,0 +1,55 @@
+"""The answer with what the report and further measuring need besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fablint.model.fabric import Scope, Topology
+from fablint.model.verdict import Component, Verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fitted model of one row and size: what a healthy pair takes, and what each part adds (log scale)."""
+
+    row: str
+    kernel: str
+    size: int
+    class_time: Mapping[Scope, float]  # seconds
+    tx: np.ndarray  # (n,) log-effect of each rank as sender
+    rx: np.ndarray  # (n,) as receiver
+    noise: float  # robust standard deviation of what is left over, log scale
+
+
+@dataclass(frozen=True)
+class Question:
+    """A part that more measuring would tell more about, and what to measure."""
+
+    component: Component
+    name: str
+    pairs: np.ndarray  # (k, 2) int: sender and receiver ranks, the most telling first
+
+    @property
+    def open(self) -> bool:
+        """Is there anything to measure?"""
+        return len(self.pairs) > 0
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything the report needs: the verdict, the fits, and the scope of every pair on demand."""
+
+    verdict: Verdict
+    fits: tuple[Fit, ...]
+    topology: Topology | None = None
+    settings: Mapping[str, float] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()  # undecided parts
+    retests: tuple[Question, ...] = ()  # parts that findings accuse
+    routes: tuple[Question, ...] = ()  # pairs that were slow by themselves: the same once more
+    distances: tuple[Question, ...] = ()  # ways whose streams were slow beside others: the same alone
+    comparison: Any = None  # `thresholds.Comparison` where the site has thresholds

@@ -1,0 +1,75 @@
+"""The fabric: switches, cables, how they route, and how far apart two hosts are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch and the group (dragonfly group, fat-tree pod) it belongs to."""
+
+    name: str
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A cable between two switches. It carries two directed links, `a>b` and `b>a`."""
+
+    a: str
+    b: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.a}={self.b}"
+
+
+@dataclass(frozen=True)
+class Routing:
+    """How switches choose among the shortest paths.
+
+    `shortest`: unknown, so that only a path without an alternative is known. `d-mod-k`: by the destination's
+    position among the topology's hosts (fat trees). `tables`: by the forwarding tables. `ecmp`: a choice per pair that
+    stays, but that nobody knows. `adaptive`: every message by itself; `minimal_share` of them take a shortest path.
+    """
+
+    kind: Literal["shortest", "d-mod-k", "tables", "ecmp", "adaptive"] = "shortest"
+    minimal_share: float = 1.0
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # switch: {destination host: next switch}
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Which host hangs on which switch, and which cables join the switches.
+
+    The cable between a host and its switch is implied and named `HOST=SWITCH`. A topology without cables
+    still tells the scope of a pair; links between switches are then not judged one by one.
+    """
+
+    switches: Mapping[str, Switch]
+    host_switch: Mapping[str, str]
+    cables: tuple[Cable, ...] = ()
+    source: str = ""
+    routing: Routing = field(default_factory=Routing)
+    nic_switch: Mapping[str, str] = field(default_factory=dict)  # "HOST/NIC": switch, where a host has several
+    ports: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (switch, what is at the other end): its port
+    inferred: bool = False  # made from the times themselves: nobody declared it
+
+    def group_of(self, host: str) -> str:
+        """Group of a host; the switch's own name where no groups were declared."""
+        switch = self.switches[self.host_switch[host]]
+        return switch.group or switch.name
+
+
+class Scope(StrEnum):
+    """How far apart the two ends of a pair are."""
+
+    INTRA_NODE = "intra-node"
+    EDGE = "edge"  # same switch
+    LOCAL = "local"  # same group
+    GLOBAL = "global"  # between groups
+    UNKNOWN = "unknown"  # between hosts, no topology given

@@ -1,0 +1,50 @@
+"""What is going to be measured, by which ranks on which hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One row: what the engine measures. `options` is the plan line, in the engine's grammar."""
+
+    options: str
+    rounds: int
+    predicted_s: float
+    threads: bool = False  # has MPI to be initialised for several threads?
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Ranks on a host."""
+
+    host: str
+    ranks: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows in the order in which they are measured, for `ranks` ranks.
+
+    `slots` says which ranks sit where, the first ranks on the first host; empty where the launcher decides.
+    """
+
+    ranks: int
+    rows: tuple[PlanRow, ...]
+    slots: tuple[Slots, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The plan file: one row per line."""
+        return "".join(f"{row.options}\n" for row in self.rows)
+
+    @property
+    def predicted_s(self) -> float:
+        return sum(row.predicted_s for row in self.rows)
+
+    @property
+    def crowd(self) -> int:
+        """The most ranks that sit on one host; all of them where it is the launcher who decides."""
+        hosts = {slot.host for slot in self.slots}
+        return max((sum(slot.ranks for slot in self.slots if slot.host == host) for host in hosts), default=self.ranks)

@@ -1,0 +1,142 @@
+"""What was measured: a run, its rows, and the times of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Observations:
+    """One statistic of one size of one row, as a ragged matrix of directed pairs.
+
+    `sent[i, c]` is the time in seconds of the pair (i -> partner[i, c]), NaN where it was not measured.
+    In a full matrix `partner` is None and column c is destination rank c; in a sparse run column c is round c
+    and every round is a matching (its pairs are measured in both directions).
+    """
+
+    row: str
+    kernel: str
+    size: int
+    statistic: str
+    sent: np.ndarray  # (n, m) float32
+    partner: np.ndarray | None = None  # (n, m) int32, -1 where the rank was idle
+
+    @property
+    def received(self) -> np.ndarray:
+        """(n, m): `received[j, c]` is the time of the pair (partner -> j)."""
+        import numpy as np
+
+        if self.partner is None:
+            return self.sent.T
+        idle = self.partner < 0
+        rows = np.where(idle, 0, self.partner)
+        return np.where(idle, np.nan, np.take_along_axis(self.sent, rows, axis=0)).astype(self.sent.dtype)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a run: its attributes and arrays as docs/reference/run-format.md names them.
+
+    The arrays are numpy arrays (a run made in memory) or Zarr arrays (a run directory, read when sliced).
+    """
+
+    name: str
+    attributes: Mapping[str, Any]
+    arrays: Mapping[str, Any]
+
+    @property
+    def kernel(self) -> str:
+        return str(self.attributes["kernel"])
+
+    @property
+    def pattern(self) -> str:
+        return str(self.attributes.get("pattern", ""))
+
+    @property
+    def quantity(self) -> Literal["latency", "bandwidth"]:
+        """What the figure of a cell is called. Rows of old runs do not say; theirs follows from the kernel."""
+        said = self.attributes.get("quantity") or ("bandwidth" if self.kernel.endswith("bandwidth") else "latency")
+        return "bandwidth" if said == "bandwidth" else "latency"
+
+    @property
+    def payload(self) -> str:
+        """Who sends the payload of a cell (src, dst): `src`, `dst`, `both` or `none`."""
+        return str(self.attributes.get("payload") or ("src" if self.kernel == "bandwidth" else "both"))
+
+    @property
+    def directions(self) -> str:
+        """Cells of a pair that were measured: `both`, `forward` (src < dst), `one` where the pattern has but one."""
+        return str(self.attributes.get("directions") or "both")
+
+    @property
+    def of_the_whole(self) -> bool:
+        """Does it tell of the network and not of its parts: its rate (`reach`), or its bottleneck (`bisection`)?"""
+        return self.name.startswith(("reach-", "bisection-"))
+
+    @property
+    def layout(self) -> Literal["matrix", "list"]:
+        return "list" if self.attributes["layout"] == "list" else "matrix"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in self.arrays["size"][:])
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """The statistics of the time that were stored: `min median mean p99 max` or some of them."""
+        return tuple(name.removeprefix("time_") for name in self.arrays if name.startswith("time_"))
+
+    def observations(self, size: int, statistic: str = "median") -> Observations:
+        """Times of all pairs at one size; the median over the repeats where there are several."""
+        import numpy as np
+
+        values = self.arrays[f"time_{statistic}"]
+        index = self.sizes.index(size)
+        if self.layout == "list":
+            return Observations(self.name, self.kernel, size, statistic, values[:, :, index], self.arrays["dst"][:])
+        if values.shape[0] == 1:
+            sent = values[0, :, :, index]
+        else:
+            # The median of what was measured: NaN sorts last, and stays where nothing was.
+            ordered = np.sort(values[:, :, :, index], axis=0)
+            known = np.count_nonzero(~np.isnan(ordered), axis=0, keepdims=True)
+            middle = (np.maximum(known - 1, 0) // 2, known // 2)
+            sent = sum(np.take_along_axis(ordered, at, axis=0)[0] for at in middle) / 2
+        return Observations(self.name, self.kernel, size, statistic, sent)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory as the other stages see it: facts by value, arrays on demand."""
+
+    path: Path | None  # None: made in memory
+    attributes: Mapping[str, Any]  # of the root group, docs/reference/run-format.md
+    rows: tuple[Row, ...]
+    notes: Sequence[str] = ()  # what the reader had to mend; grows while arrays of a directory are read
+
+    @property
+    def state(self) -> str:
+        return str(self.attributes["state"])
+
+    @property
+    def ranks(self) -> int:
+        return int(self.attributes["ranks"])
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        return list(self.attributes["hosts"])
+
+    @property
+    def rank_host(self) -> Sequence[str]:
+        """Host name of every rank."""
+        hosts = self.hosts
+        return [hosts[index] for index in self.attributes["rank_host"]]
+
+    def row(self, name: str) -> Row:
+        return next(row for row in self.rows if row.name == name)

@@ -21,7 +21,7 @@ BENCHMARKS     := $(wildcard benchmarks/*.py)
 # The wheel's mpicxx and mpiexec come after the site's.
 export PATH := $(PATH):$(abspath $(BIN))
 
-.PHONY: demo test test-engine test-python dev bench lint lint-python lint-engine clean
+.PHONY: demo test test-engine test-python dev bench lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -29,7 +29,8 @@ demo: $(VENV)/.engine
 
 dev: $(VENV)/.dev $(VENV)/.engine
 
-test: lint test-engine test-python
+# The engine's tests are compiled with -Werror: the linter need not compile the engine once more.
+test: lint-python format-engine test-engine test-python
 
 # Most tests wait for launchers: as many at once as there are CPUs, each file on one of them, since files share fixtures.
 # Those that measure a virtual cluster need the CPUs for themselves.
@@ -51,8 +52,10 @@ lint-python: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-lint-engine: dev
+lint-engine: format-engine
 	$(MAKE) --silent -C engine -j$(shell nproc) WERROR=1 BUILD=../build/lint
+
+format-engine: dev
 	$(BIN)/clang-format --dry-run -Werror $(ENGINE_SOURCES)
 
 clean:

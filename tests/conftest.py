@@ -46,13 +46,14 @@ def staged(tmp_path: Path) -> StagedSystem:
     return system
 
 
-_LONGEST_FIRST = ("cluster", "engine", "cli")  # folders whose files wait for clusters, compilers and launchers
+# Folders and files that wait for virtual machines, clusters, compilers and launchers.
+_LONGEST_FIRST = ("test_rdma_loopback", "cluster", "engine", "cli")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first: at the end a worker would have one of them to itself, and the others nothing."""
     order = {folder: place for place, folder in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: order.get(item.path.parent.name, len(order)))
+    items.sort(key=lambda item: order.get(item.path.stem, order.get(item.path.parent.name, len(order))))
 
 
 def _wrappers() -> list[str]:

@@ -70,7 +70,7 @@ class LldpNeighbor(Check):
     id = "lldp.neighbor"
     what = "the neighbour of every NIC of the fabric"
     source = _SOURCE
-    rule = "one is heard where most like hosts hear one"
+    rule = f"one is heard where most like hosts hear one; a warning within {_FIRST_S:g} s of the boot"
     severity = Severity.FAIL
     component = "cable"
     root = True

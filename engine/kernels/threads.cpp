@@ -78,14 +78,23 @@ class Crew {
     void take(Place& place, int stride, const std::function<void()>& work) {
         try {
             for (std::int64_t turn = place.next; turn < turns_; turn += stride) {
-                for (; let_.load(std::memory_order_acquire) <= turn; std::this_thread::yield())
-                    if (over_) return;
+                if (!may_take(turn)) return;
                 work();
                 place.next.store(turn + stride, std::memory_order_release);
             }
         } catch (...) {
             place.failure = std::current_exception();
             place.failed.store(true, std::memory_order_release);
+        }
+    }
+
+    // Waits for a turn; false when all is over without it. Whether it is over is asked first: a turn that is let just
+    // before the end is taken, though the thread looked for it just before it was let.
+    bool may_take(std::int64_t turn) const {
+        for (;; std::this_thread::yield()) {
+            const bool over = over_.load(std::memory_order_acquire);
+            if (let_.load(std::memory_order_acquire) > turn) return true;
+            if (over) return false;
         }
     }
 

@@ -35,11 +35,11 @@ def fold(names: Iterable[str], between: str = ",") -> str:
     """`nid[001000-001003]`, `nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-    ordered = sorted(set(names), key=natural)
-    if all(map(_PLAIN.fullmatch, ordered)):
+    single = set(names)
+    if all(map(_PLAIN.fullmatch, single)):
         with suppress(NodeSetException):
-            return str(NodeSet.fromlist(ordered, resolver=RESOLVER_NOGROUP))
-    return between.join(ordered)
+            return str(NodeSet.fromlist(single, resolver=RESOLVER_NOGROUP))
+    return between.join(sorted(single, key=natural))
 
 
 def printable(text: str) -> str:

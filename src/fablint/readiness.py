@@ -123,8 +123,9 @@ def judged(system: System, heard: Heard, topology: Topology | None = None, *, ke
 
     readings = Readings(system.home_folder("preflight") if keep else None)
     hosts = [Host(one, readings.before(one)) for one in heard.snapshots.values()]
-    fabric, earlier = heard.documents.get(FABRIC), readings.document(FABRIC)
-    fabrics = [snapshot_of(one) if one else None for one in (fabric, earlier if fabric else None)]
+    fabric = heard.documents.get(FABRIC)
+    earlier = readings.document(FABRIC) if fabric else None
+    fabrics = (snapshot_of(one) if one else None for one in (fabric, earlier))
     fitness = judge(Fleet(hosts, heard.silent, topology, *fabrics))
     readings.keep(heard.snapshots.values())
     if fabric:

@@ -60,10 +60,9 @@ def configure(bed: Cluster, **words: object) -> None:
     control(bed, "reconfigure")
 
 
-def control(bed: Cluster, *words: str) -> str:
+def control(bed: Cluster, *words: str) -> None:
     done = bed.run(["scontrol", *words])
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def drained(bed: Cluster, within_s: float = 45) -> dict[str, str]:
@@ -85,7 +84,7 @@ def test_a_health_check_drains_the_node_whose_link_is_down(sick: Cluster, tmp_pa
     assert "fablint_preflight_unfit" in (tmp_path / "fablint.prom").read_text()
 
 
-def test_a_prolog_sends_the_job_elsewhere(sick: Cluster, tmp_path: Path) -> None:
+def test_a_prolog_drains_the_node_before_its_job_starts(sick: Cluster, tmp_path: Path) -> None:
     configure(sick, Prolog=script(sick, "Prolog", tmp_path))
     well = sick.run(["srun", "-w", ",".join(WELL), "-N2", "hostname"], timeout=90)
     assert sorted(well.stdout.split()) == WELL, well.stderr

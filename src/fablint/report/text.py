@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from fablint.names import fold as fold, natural as natural, plural as plural, printable as printable
+from fablint.names import fold as fold, plural as plural, printable as printable
 
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 

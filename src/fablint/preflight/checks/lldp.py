@@ -95,10 +95,10 @@ class LldpNeighbor(Check):
             return self.passed(host.name, nic.name, value=str(ends[0]))
         unseen = _unseen(host, nic)
         like = f"{plural(others, 'other')} hear one"
-        if unseen is None and others and host.uptime_s is not None and host.uptime_s < _FIRST_S:
-            message = f"no LLDP neighbour yet, {host.uptime_s:.0f} s after the boot, {like}"
-            return self.warned(host.name, nic.name, message)
         if unseen is None and others:
+            if host.uptime_s is not None and host.uptime_s < _FIRST_S:
+                message = f"no LLDP neighbour yet, {host.uptime_s:.0f} s after the boot, {like}"
+                return self.warned(host.name, nic.name, message)
             return self.wrong(host.name, nic.name, f"missing LLDP neighbour, {like}", None, 1)
         if unseen is None:
             return self.skipped(host.name, nic.name, "nobody is heard by LLDP, nor on most others")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.model import Row, Run
+from fablint.names import natural
 from fablint.report import facts, text
 from fablint.report.tables.cells import blocks
 from fablint.report.tables.traffic import messages, mutual, warmups
@@ -108,7 +109,7 @@ def _one_rank_per_nic(run: Run) -> Rule:
 def _halves(run: Run, row: Row, index: int) -> Rule:
     """Ranks 0 .. n/2 - 1 against the others, no host in both halves."""
     name, half, hosts = "equal halves, every host in one of them", run.ranks // 2, run.rank_host
-    split = sorted(set(hosts[:half]) & set(hosts[half:]), key=text.natural)
+    split = sorted(set(hosts[:half]) & set(hosts[half:]), key=natural)
     inside = next(_within(row, index, half), None)
     if split:
         return Rule(name, False, f"in both halves: {text.fold(split, ', ')}")

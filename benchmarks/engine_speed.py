@@ -1,70 +1,111 @@
-"""What the engine costs: its kernels against bare MPI loops, and the schedule's overhead of all-pairs rows.
+"""What the engine costs: its kernels against bare MPI programs, and the schedule's overhead of all-pairs rows.
 
-Every figure is a ratio within one run. The kernels alternate with the bare loops inside one pair of processes; the
-overhead of a schedule is the row's wall time against the sum of its rounds' own measuring time. `bandwidth` of 8 B in
-windows of 64 is the message rate. Puts and gets within one host can be as fast as 30 ns, of which the engine's own two
-virtual calls are 2.
+Every figure is a ratio within one run. The engine and a separate bare program of the same protocol (bare/bare_loops.c:
+plain MPI_Init and the loop) are started by turns with the same launcher line. A loop inside the engine's own process
+would see its locks, communicators and windows as well. `bandwidth` of 8 B in windows of 64 is the message rate. The
+overhead of a schedule is the row's wall time against the sum of its rounds' own measuring time.
 
-    python benchmarks/engine_speed.py [--mpicxx mpicxx.mpich]
+    python benchmarks/engine_speed.py [--mpicxx mpicxx.mpich] [--prefix 'chrt -f 10'] [--repetitions 41]
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import functools
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-import numpy as np
+from comparison.alternating import alternate, ratio_of_medians
+from comparison.launching import Bench, add_arguments, bench_of
 
-from fablint.measure import Mpiexec, build_engine, find_mpiexec
-from fablint.measure.engine import find_mpicxx, find_sources
-from fablint.measure.progress import Silent
 from fablint.store import read_run
-from fablint.system import System
+
+SOURCE = Path(__file__).with_name("bare") / "bare_loops.c"
 
 
-def run(system: System, mpiexec: Mpiexec, ranks: int, argv: list[str]) -> str:
-    environ = {**os.environ, **mpiexec.kind.environ(oversubscribed=ranks > len(system.affinity()), unbound=False)}
-    command = [str(mpiexec.path), *mpiexec.kind.arguments(ranks, root=system.is_root()), *argv]
-    return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
+@dataclass(frozen=True)
+class Case:
+    """A kernel at a size, repeated often enough to take about 20 ms."""
+
+    kernel: str
+    bytes: int
+    repetitions: int
+    window: int = 1
+
+    @property
+    def warmup(self) -> int:
+        return max(2, self.repetitions // 100)
+
+    def engine_row(self) -> list[str]:
+        counts = ["--iterations", str(self.repetitions), "--warmup", str(self.warmup)]
+        window = ["--window", str(self.window)] if self.window > 1 else []
+        single = ["--buffers", "single"] if self.kernel in ("bandwidth", "bibandwidth") else []
+        both = self.kernel == "bibandwidth"
+        directions = [] if both else ["--directions", "forward"]
+        return [self.kernel, *directions, "--sizes", str(self.bytes), *counts, *window, *single]
+
+    def bare_words(self) -> list[str]:
+        return [self.kernel, *map(str, (self.bytes, self.repetitions, self.warmup, self.window))]
 
 
-def side_by_side(system: System, mpicxx: Path, mpiexec: Mpiexec, folder: Path) -> None:
-    """Print the ratio of medians for every kernel, size and window, with the quartiles of the single ratios."""
-    make = ["make", "-s", "-C", str(find_sources()), "-j2", f"CXX={mpicxx}", f"BUILD={folder}", "benchmark"]
-    subprocess.run(make, check=True)
-    figures: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
-    for line in run(system, mpiexec, 2, [str(folder / "side_by_side"), "41"]).splitlines():
-        name, *numbers = line.split()
-        size, window, engine_s, bare_s = map(float, numbers)
-        figures.setdefault((name, int(size), int(window)), []).append((engine_s, bare_s))
-    print(
-        f"{'kernel':<12} {'bytes':>8} {'window':>6} {'engine us':>11} {'bare us':>11} {'ratio':>7}"
-        "   quartiles of 41 ratios; us per message"
-    )
-    for (kernel, bytes_, in_flight), pairs in figures.items():
-        engine, bare = (median(column) for column in zip(*pairs, strict=True))
+CASES = (
+    Case("latency", 8, 40_000),
+    Case("latency", 1 << 10, 30_000),
+    Case("latency", 64 << 10, 2_000),
+    Case("latency", 1 << 20, 200),
+    Case("bandwidth", 8, 3_000, 64),
+    Case("bandwidth", 1 << 10, 2_000, 64),
+    Case("bandwidth", 1 << 20, 30, 64),
+    Case("bibandwidth", 8, 1_500, 64),
+    Case("bibandwidth", 1 << 20, 15, 64),
+    Case("put_latency", 8, 200_000),
+    Case("put_latency", 1 << 20, 200),
+    Case("get_latency", 8, 200_000),
+    Case("get_latency", 1 << 20, 200),
+    Case("put_bandwidth", 8, 5_000, 64),
+    Case("get_bandwidth", 8, 5_000, 64),
+)
+
+
+def build_bare(bench: Bench, folder: Path) -> Path:
+    """bare_loops.c with the C compiler of the same MPI."""
+    mpicc = bench.mpicxx.with_name(bench.mpicxx.name.replace("mpicxx", "mpicc"))
+    program = folder / "bare_loops"
+    flags = ["-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-w"]
+    subprocess.run([str(mpicc), *flags, "-o", str(program), str(SOURCE)], check=True)
+    return program
+
+
+def kernels(bench: Bench, folder: Path, repetitions: int, only: str) -> None:
+    """Print the ratio of medians for every case: of times for latencies, of rates for the others."""
+    bare = build_bare(bench, folder)
+    print(f"{'kernel':<14} {'bytes':>8} {'window':>6} {'engine us':>10} {'bare us':>10}   ratio [95 %], us per message")
+    for case in CASES:
+        if only not in case.kernel:
+            continue
+        programs = {
+            "engine": functools.partial(bench.engine_seconds, folder, case.engine_row()),
+            "bare": lambda case=case: float(bench.run(2, [str(bare), *case.bare_words()])),
+        }
+        figures = alternate(programs, repetitions)
+        engine, loop = figures["engine"], figures["bare"]
         # A ratio of bandwidths, and of message rates, is the inverse of that of times.
-        ratios = [b / e if kernel == "bandwidth" else e / b for e, b in pairs]
-        ratio = bare / engine if kernel == "bandwidth" else engine / bare
-        low, high = np.quantile(ratios, [0.25, 0.75])
-        print(
-            f"{kernel:<12} {bytes_:>8} {in_flight:>6} {engine * 1e6:>11.4f} {bare * 1e6:>11.4f} {ratio:>7.3f}"
-            f"   {low:.3f} .. {high:.3f}"
-        )
+        ratio = ratio_of_medians(loop, engine) if case.window > 1 else ratio_of_medians(engine, loop)
+        micro = [f"{median(column) * 1e6:>10.4f}" for column in (engine, loop)]
+        print(f"{case.kernel:<14} {case.bytes:>8} {case.window:>6} {' '.join(micro)}   {ratio}", flush=True)
 
 
-def schedule_overhead(system: System, engine: Path, mpiexec: Mpiexec, folder: Path) -> None:
+def schedule_overhead(bench: Bench, folder: Path) -> None:
     """Print how much of an all-pairs row is not measuring."""
     print(f"\n{'ranks':>5} {'order':<9} {'rounds':>6} {'wall s':>8} {'measuring s':>12} {'overhead':>9}")
     for ranks in (16, 32):
         for order in ("parallel", "serial"):
             path = folder / f"{ranks}-{order}.run"
             line = ["latency", "--pattern", "all-pairs", "--order", order, "--sizes", "8,1K", "--budget", "0.05"]
-            run(system, mpiexec, ranks, [str(engine), *line, "-q", "-o", str(path)])
+            bench.run(ranks, [str(bench.engine), *line, "-q", "-o", str(path)])
             row = read_run(path).rows[0].attributes
             wall, measuring = row["wall_s"], row["measuring_s"]
             print(
@@ -74,14 +115,14 @@ def schedule_overhead(system: System, engine: Path, mpiexec: Mpiexec, folder: Pa
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mpicxx", type=Path)
-    system = System()
-    mpicxx, _ = find_mpicxx(system, parser.parse_args().mpicxx)
-    mpiexec = find_mpiexec(system, mpicxx)
-    print(f"{mpiexec.version}, {len(system.affinity())} CPUs")
+    add_arguments(parser)
+    arguments = parser.parse_args()
+    bench = bench_of(arguments)
+    print(f"{bench.mpiexec.version}, {len(bench.system.affinity())} CPUs, {arguments.repetitions} starts of each")
     with tempfile.TemporaryDirectory() as folder:
-        side_by_side(system, mpicxx, mpiexec, Path(folder))
-        schedule_overhead(system, build_engine(system, Silent(), mpicxx=mpicxx).path, mpiexec, Path(folder))
+        kernels(bench, Path(folder), arguments.repetitions, arguments.only)
+        if not arguments.only:
+            schedule_overhead(bench, Path(folder))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "runner.hpp"
 #include "session.hpp"
 #include "team.hpp"
+#include "thread_level.hpp"
 #include "version.hpp"
 
 namespace fablint {
@@ -63,9 +64,7 @@ extern "C" void on_signal(int) { request_stop(); }
 
 int main(int argc, char** argv) {
     using namespace fablint;
-    int provided = 0;
-    const bool threads = wants_threads({argv + 1, argv + argc});
-    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
+    start_mpi(argc, argv, wants_threads({argv + 1, argv + argc}));
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     std::signal(SIGUSR2, on_signal);  // srun and Open MPI's mpirun end their ranks at the others, and pass this one on

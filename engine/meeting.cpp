@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace fablint {
@@ -58,6 +59,7 @@ Cell Meeting::meet(const Seat& seat, bool first, std::int64_t round) {
         for (std::size_t direction = 0; direction < directions; ++direction, --left) {
             const Part part = part_of(seat, end, first == (direction == 0));
             samples_.clear();
+            loop_s_ = 0.0;
             next_message_ = 0;
             if (part.commander == team_.rank()) {
                 command(part, (deadline - clock_.now()) / static_cast<double>(left));
@@ -66,6 +68,8 @@ Cell Meeting::meet(const Seat& seat, bool first, std::int64_t round) {
             }
             if (!part.takes_time) continue;
             cell.sizes.push_back(summary(samples_));
+            if (row_.loop_mean)
+                cell.sizes.back().mean = static_cast<float>(loop_s_ / static_cast<double>(samples_.count()));
             if (row_.histogram) cell.histograms.push_back(bucket_counts(samples_));
         }
     }
@@ -129,14 +133,16 @@ Meeting::Part Meeting::part_of(const Seat& seat, const End& end, bool leads_pair
 }
 
 void Meeting::command(const Part& part, double allotted_s) {
-    const double deadline = clock_.now() + allotted_s;
-    warm_up(part, clock_.now() + 0.1 * allotted_s);
+    // Pairs that meet in a barrier before every sample must not stop at different counts.
+    const double deadline = row_.barrier_each ? std::numeric_limits<double>::infinity() : clock_.now() + allotted_s;
+    warm_up(part, row_.barrier_each ? deadline : clock_.now() + 0.1 * allotted_s);
     Order order;
     order.timed = true;
     order.batch = batch_for(part);
     StopRule stop = row_.stop;
     if (const auto iterations = row_.iterations_for(part.end.bytes)) stop.samples = *iterations / order.batch;
     samples_.clear();
+    loop_s_ = 0.0;
     double sample_s = 0.0;
     order.batches = stop.samples ? std::min(StopRule::fewest, *stop.samples) : StopRule::fewest;
     do {
@@ -208,30 +214,39 @@ void Meeting::obey(const Part& part) {
     }
 }
 
+// The samples of a block are counted after it, so that next to nothing stands between one and the next.
 double Meeting::run(const Part& part, const Order& order) {
-    const bool heads = part.commander == team_.rank();
-    const bool samples = order.timed && (part.takes_time || heads);
-    const double per_message = 1.0 / (static_cast<double>(order.batch) * kernel_->messages(part.end.window));
+    times_.assign(static_cast<std::size_t>(order.batches), 0.0);
     double total_s = 0.0;
-    for (std::int64_t i = 0; i < order.batches; ++i) {
-        if (row_.validate) {
-            kernel_->fill(part.end, part.leads, next_message_);
-            if (window_) window_->settle();
-            gather(part);
-        }
+    const double first_began = clock_.now();
+    for (double& time_s : times_) {
+        if (row_.validate) prepare_check(part);
+        if (row_.barrier_each) transport_.barrier();
         kernel_->align(part.end);
         const double begin = clock_.now();
         if (part.leads) kernel_->lead(part.end, order.batch);
         if (!part.leads) kernel_->follow(part.end, order.batch);
-        const double took_s = clock_.now() - begin;
-        total_s += took_s;
-        if (samples) samples_.add(took_s * per_message);
+        time_s = clock_.now() - begin;
+        total_s += time_s;
         if (row_.validate) {
             gather(part);  // what is written from afar is there when those who wrote it say so
             inspect(part);
         }
     }
+    const double block_s = clock_.now() - first_began;
+    const double per_message = 1.0 / (static_cast<double>(order.batch) * kernel_->messages(part.end.window));
+    const bool heads = part.commander == team_.rank();
+    if (order.timed && (part.takes_time || heads)) {
+        for (const double time_s : times_) samples_.add(time_s * per_message);
+        loop_s_ += (row_.validate ? total_s : block_s) * per_message;  // filling and checking are no part of the loop
+    }
     return total_s;
+}
+
+void Meeting::prepare_check(const Part& part) {
+    kernel_->fill(part.end, part.leads, next_message_);
+    if (window_) window_->settle();
+    gather(part);
 }
 
 // All members of the group are here.

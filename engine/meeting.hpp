@@ -72,6 +72,7 @@ class Meeting {
     std::int64_t calibrate(const Part& part);
     std::int64_t batch_for(const Part& part);
     double run(const Part& part, const Order& order);
+    void prepare_check(const Part& part);
     void gather(const Part& part);
     void inspect(const Part& part);
 
@@ -86,6 +87,8 @@ class Meeting {
     std::unique_ptr<OneSided> window_;  // before the payload, which may lie in it
     std::unique_ptr<Payload> payload_;
     Samples samples_;
+    std::vector<double> times_;  // of the samples of a block, s
+    double loop_s_ = 0.0;        // per message: the sum of all samples with what lies between them
     std::int64_t next_message_ = 0;
     std::int64_t round_ = 0;
     std::vector<Damage> damages_;

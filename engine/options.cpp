@@ -100,7 +100,8 @@ RowOptions finished(Parsed parsed) {
 }
 
 // A benchmark's name stands for its row; the user's own options come after it and override. Another rule of when to
-// stop takes the place of the benchmark's count.
+// stop takes the place of the benchmark's count, a precision also of its barriers, since ranks then stop at different
+// counts, and a check of every message that of its single buffer.
 Parsed parse_with_benchmark(const std::vector<std::string>& words, Options* run) {
     Parsed parsed = parse_words(words, run);
     const Benchmark* benchmark = parsed.positional.size() == 1 ? find_benchmark(parsed.positional.front()) : nullptr;
@@ -111,6 +112,8 @@ Parsed parse_with_benchmark(const std::vector<std::string>& words, Options* run)
     parsed = parse_words(both, run);
     parsed.positional.pop_back();  // the benchmark's name, behind its kernel
     if (!gave("iterations") && (gave("samples") || gave("precision"))) parsed.row.iterations.reset();
+    if (gave("precision") && !gave("barrier")) parsed.row.barrier_each = false;
+    if (gave("validate") && !gave("buffers")) parsed.row.single_buffer = false;
     return parsed;
 }
 
@@ -185,6 +188,7 @@ std::string help_text() {
            "      --directions D     both or forward (both)         --seed N           of the schedule (1)\n"
            "      --sizes LIST       8,1K or 1K:4M (the kernel's)   --window N         in flight (64, <= 16 MiB)\n"
            "      --buffers B        distinct or single (distinct)  --warmup N[,M]     untimed messages (10)\n"
+           "      --barrier B        start or sample (start)        --mean M           of samples or loop (samples)\n"
            "      --iterations N[,M] exactly; M above 8 KiB         --samples N        stop after N samples\n"
            "      --budget SECONDS   per round (1)                  --precision R      of the median (0.02)\n"
            "      --batch N          messages per sample            --workers S:R      for latency_mt, latency_mp "

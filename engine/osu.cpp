@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "kernel.hpp"
+#include "thread_level.hpp"
 
 namespace fablint {
 
@@ -22,20 +23,19 @@ std::string osu_table(const RowOptions& row, const std::vector<Cell>& cells, int
     const KernelInfo& info = kernel_named(row.kernel);
     const bool latency = info.quantity == Quantity::latency;
     const double directions = info.mutual && !latency ? 2.0 : 1.0;
-    const double repeats = static_cast<double>(cells.size()) / pairs;
     std::string text = std::string("# ") + info.osu_title + " (fablint-engine)\n";
+    if (const std::string level = thread_level(); level != "single")
+        text += "# MPI thread level: " + level + ": figures include the locks of the MPI library\n";
     if (pairs > 1 && info.uses != Uses::collectives) text += "# [ pairs: " + std::to_string(pairs) + " ]\n";
     text += latency ? "# Size       Avg Latency(us)\n" : "# Size      Bandwidth (MB/s)\n";
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {
-        double sum = 0.0;
-        for (const Cell& cell : cells) {
-            const auto time_s = static_cast<double>(cell.sizes[i].mean);
-            sum += latency ? time_s * 1e6 : static_cast<double>(row.sizes[i]) / time_s / 1e6;
-        }
+        double sum_s = 0.0;
+        for (const Cell& cell : cells) sum_s += static_cast<double>(cell.sizes[i].mean);
+        const double mean_s = sum_s / static_cast<double>(cells.size());
+        const double bytes = directions * pairs * static_cast<double>(row.sizes[i]);
         char size[32];
         std::snprintf(size, sizeof size, "%-10zu", row.sizes[i]);
-        const double divisor = latency ? static_cast<double>(cells.size()) : repeats;
-        text += size + column(directions * sum / divisor) + "\n";
+        text += size + column(latency ? mean_s * 1e6 : bytes / mean_s / 1e6) + "\n";
     }
     return text;
 }

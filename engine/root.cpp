@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "mpi_c.hpp"
+#include "thread_level.hpp"
 #include "version.hpp"
 
 namespace fablint {
@@ -30,6 +31,7 @@ Json mpi_json() {
     return JsonObject()
         .add("library", text)
         .add("standard", std::to_string(major) + "." + std::to_string(minor))
+        .add("thread_level", thread_level())
         .json();
 }
 

@@ -107,6 +107,20 @@ void refuse_bad_stops(const RowOptions& row) {
     if (row.single_buffer) throw usage_error("--validate needs a buffer for every message: leave --buffers single out");
 }
 
+// A barrier before every sample is passed by all ranks equally often.
+void refuse_unequal_barriers(const RowOptions& row, const KernelInfo& info, const Given& given) {
+    if (!row.barrier_each) return;
+    const std::string option = "--barrier sample";
+    if (info.uses == Uses::collectives || (row.pattern != "pair" && row.pattern != "pairs"))
+        throw usage_error(option + " needs --pattern pair or pairs, in which the same pairs meet all the time");
+    if (row.serial) throw usage_error(option + " has no meaning with --order serial: one pair is measured at a time");
+    if (!row.iterations && !row.stop.samples)
+        throw usage_error(option + " needs --iterations or --samples: every rank takes as many samples");
+    if (given.count("budget") > 0 || row.stop.precision)
+        throw usage_error(option + ": every rank takes as many samples, leave --budget and --precision out");
+    if (row.batch.value_or(0) != 1) throw usage_error(option + " needs --batch 1");
+}
+
 // Which synchronisations a kernel works with.
 void choose_sync(RowOptions& row, const KernelInfo& info, const Given& given) {
     const bool both_put = row.kernel == "put_bibandwidth";
@@ -142,6 +156,8 @@ const std::vector<Rule<RowOptions>>& row_rules() {
         {"batch", 0, true, [](R& r, Text a) { r.batch = parse_count("batch", a, 1); }},
         {"directions", 0, true, [](R& r, Text a) { r.forward = second_of("directions", "both", "forward", a); }},
         {"buffers", 0, true, [](R& r, Text a) { r.single_buffer = second_of("buffers", "distinct", "single", a); }},
+        {"barrier", 0, true, [](R& r, Text a) { r.barrier_each = second_of("barrier", "start", "sample", a); }},
+        {"mean", 0, true, [](R& r, Text a) { r.loop_mean = second_of("mean", "samples", "loop", a); }},
         {"workers", 0, true, [](R& r, Text a) { parse_workers(r, a); }},
         {"win", 0, true, [](R& r, Text a) { r.win = win_named(a).name; }},
         {"sync", 0, true, [](R& r, Text a) { r.sync = sync_named(a).name; }},
@@ -179,6 +195,7 @@ RowOptions finished_row(RowOptions row, const std::string& kernel, const std::se
     refuse_options_of_others(row, info, given);
     refuse_options_of_other_patterns(row, info, given);
     refuse_bad_stops(row);
+    refuse_unequal_barriers(row, info, given);
     choose_sync(row, info, given);
     return row;
 }
@@ -224,6 +241,8 @@ std::string RowOptions::text() const {
     add("sizes", sizes_text(sizes));
     if (window) add("window", std::to_string(*window));
     if (single_buffer) add("buffers", "single");
+    if (barrier_each) add("barrier", "sample");
+    if (loop_mean) add("mean", "loop");
     if (forward) add("directions", "forward");
     if (kernel == "latency_mt" || kernel == "latency_mp")
         add("workers", std::to_string(senders) + ":" + std::to_string(receivers));
@@ -232,7 +251,7 @@ std::string RowOptions::text() const {
     if (info.uses == Uses::requests) add("server-flight", std::to_string(server_flight));
     if (retest > 0) add("retest", std::to_string(retest));
     add("warmup", by_size_text(warmup));
-    add("budget", number_text(stop.budget_s));
+    if (!barrier_each) add("budget", number_text(stop.budget_s));
     if (iterations) add("iterations", by_size_text(*iterations));
     if (stop.samples) add("samples", std::to_string(*stop.samples));
     if (stop.precision) add("precision", number_text(*stop.precision));

@@ -41,6 +41,8 @@ struct RowOptions {
     std::optional<std::int64_t> batch;
     bool forward = false;        // pairs: from the lower rank to the higher one only
     bool single_buffer = false;  // all messages of a window in one place
+    bool barrier_each = false;   // all ranks meet in a barrier before every sample, as in osu_mbw_mr and osu_multi_lat
+    bool loop_mean = false;      // the mean is that of the whole loop, clock readings included, as in osu_put_latency
     int senders = 1;             // workers at each end of latency_mt and latency_mp
     int receivers = 2;
     std::string win = "allocate";

@@ -59,6 +59,10 @@ Runner::Runner(const RunContext& context, const RowOptions& row, const std::stri
     if (info_.uses == Uses::one_sided && row.sync == "fence" && team_.size() != 2)
         throw usage_error("--sync fence synchronises all ranks of the run: it needs exactly 2, not " +
                           std::to_string(team_.size()));
+    if (row_.barrier_each && patterns_.front()->seat(0, team_.size() - 1).idle())
+        throw usage_error("--barrier sample needs a partner for every rank, and rank " +
+                          std::to_string(team_.size() - 1) + " has none: use " +
+                          (row_.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
     if (info_.uses == Uses::collectives) drop_sizes_beyond_memory();
 }
 
@@ -148,6 +152,8 @@ void Runner::describe_request(JsonObject& object) const {
         .add("stop", stop.json())
         .add("validate", row_.validate);
     if (info_.windowed) object.add("buffers", row_.single_buffer ? "single" : "distinct");
+    if (pairs) object.add("barrier", row_.barrier_each ? "sample" : "start");
+    object.add("mean", row_.loop_mean ? "loop" : "samples");
     if (info_.one_sided()) object.add("win", row_.win);
     if (info_.uses == Uses::one_sided) object.add("sync", row_.sync);
     if (info_.uses == Uses::requests) object.add("server_flight", row_.server_flight);

@@ -14,6 +14,18 @@ using namespace fablint;
 
 namespace {
 
+int barriers = 0;
+
+// Every reading is a microsecond after the last.
+class CountingClock : public Clock {
+  public:
+    const char* name() const override { return "counting"; }
+    double now() const override { return 1e-6 * static_cast<double>(++readings_); }
+
+  private:
+    mutable std::int64_t readings_ = 0;
+};
+
 RowOptions row_of(const std::string& line) { return parse_plan(line, "test").at(0); }
 
 struct Met {
@@ -48,7 +60,7 @@ Seat seat_of(const Team& team, const RowOptions& row) {
     return pair_seat(team);
 }
 
-Met meet(Team& team, const RowOptions& row) {
+Met meet(Team& team, const RowOptions& row, const Clock& clock = wall_clock()) {
     if (team.size() == 1) return {};
     team.set_patient(true);
     const auto transport = transport_named(row.transport).make();
@@ -59,7 +71,7 @@ Met meet(Team& team, const RowOptions& row) {
     crowd.fan = pattern_named(row.pattern).shape == Shape::stars ? team.size() - 1 : 1;
     crowd.own_fan = std::max(1, static_cast<int>(met.seat.peers.size()));
     crowd.hub_leads = row.pattern == "fan-out";
-    Meeting meeting(team, wall_clock(), 25e-9, row, *transport, *memory, crowd);
+    Meeting meeting(team, clock, 25e-9, row, *transport, *memory, crowd);
     if (!met.seat.idle()) met.cell = meeting.meet(met.seat, team.rank() < met.seat.partner(), 0);
     met.damages = meeting.damages();
     team.rendezvous();
@@ -261,4 +273,46 @@ TEST_CASE("a batch of one is one message per sample, and a budget ends the round
     Team team(wall_clock());
     const Met met = meet(team, row_of("latency --batch 1 --budget 0.05 --sizes 8"));
     if (!met.seat.idle()) CHECK(met.cell.sizes.at(0).count >= StopRule::fewest);
+}
+
+// The profiling interface: the library's own MPI_Barrier is weak, and does its work as PMPI_Barrier.
+extern "C" int MPI_Barrier(MPI_Comm communicator) {
+    ++barriers;
+    return PMPI_Barrier(communicator);
+}
+
+TEST_CASE("a barrier of all ranks precedes every sample, where it is asked for") {
+    Team team(wall_clock());
+    if (team.size() % 2 != 0) return;
+    const std::string line = "latency --pattern pairs --iterations 20 --batch 1 --warmup 5 --sizes 8,64 ";
+    barriers = 0;
+    meet(team, row_of(line + "--directions forward"));
+    CHECK(barriers == 0);
+    for (const char* checked : {"", " --validate"}) {
+        CAPTURE(checked);
+        const int warmup =
+            *checked == 0 ? 2 : 5;  // the first repetition, and the others, which --validate checks one by one
+        barriers = 0;
+        const Met met = meet(team, row_of(line + "--directions forward --barrier sample" + checked));
+        CHECK(barriers == 2 * (20 + warmup));
+        for (const SizeResult& size : met.cell.sizes) CHECK(size.count == 20);
+        CHECK(met.damages.empty());
+    }
+}
+
+TEST_CASE("the mean is that of the samples or of the whole loop") {
+    Team team(wall_clock());
+    if (team.size() != 2) return;
+    for (const char* kernel : {"latency", "put_latency"}) {
+        CAPTURE(kernel);
+        const std::string line = std::string(kernel) + " --directions forward --samples 20 --batch 1 --sizes 8";
+        const double messages = std::string(kernel) == "latency" ? 2.0 : 1.0;
+        const Met samples = meet(team, row_of(line), CountingClock());
+        const Met loop = meet(team, row_of(line + " --mean loop"), CountingClock());
+        if (team.rank() != 0) continue;
+        CHECK(samples.cell.sizes.at(0).mean == doctest::Approx(1e-6 / messages));
+        // Blocks of 3 and of 17 samples: two readings each, and one around every block.
+        CHECK(loop.cell.sizes.at(0).mean == doctest::Approx(42e-6 / 20 / messages));
+        CHECK(loop.cell.sizes.at(0).max == doctest::Approx(1e-6 / messages));
+    }
 }

@@ -147,6 +147,21 @@ def test_options_of_a_pattern(line):
         ("latency --warmup -1", "--warmup: '-1' is no whole number"),
         ("latency_mt --workers 3", "--workers: '3' is no pair of counts: give senders and receivers, such as 1:2"),
         ("latency_mt --workers 1:200", "--workers: '1:200' is too many: at most 128"),
+        ("latency --barrier sample --batch 1", "--barrier sample: every rank takes as many samples: give --iterations"),
+        ("latency --barrier sample --samples 9", "--barrier sample: a sample is one repetition: give --batch 1"),
+        ("latency --barrier sample --samples 9 --batch 2", "--barrier sample: a sample is one repetition"),
+        (
+            "latency --barrier sample --samples 9 --batch 1 --budget 2",
+            "--barrier sample: no rank may stop before the others: leave --budget out",
+        ),
+        (
+            "latency --barrier sample --samples 9 --batch 1 --order serial",
+            "--barrier sample: --order serial measures one pair at a time",
+        ),
+        (
+            "latency --pattern all-pairs --barrier sample --samples 9 --batch 1",
+            "--barrier: pattern all-pairs meets in other pairs each round: leave --barrier out",
+        ),
         (
             "bandwidth --buffers single --validate",
             "--validate: with --buffers single the messages of a window overwrite",
@@ -267,6 +282,8 @@ values = st.fixed_dictionaries(
         "batch": optional_count,
         "directions": st.sampled_from(["both", "forward"]),
         "buffers": st.sampled_from(["distinct", "single"]),
+        "barrier": st.sampled_from(["start", "sample"]),
+        "mean": st.sampled_from(["samples", "loop"]),
         "workers": st.tuples(st.integers(1, 128), st.integers(1, 128)),
         "win": st.sampled_from(WINS),
         "sync": st.sampled_from(SYNCS),

@@ -172,12 +172,20 @@ def test_multi_lat_is_the_mean_over_the_senders_alone(tmp_path):
     assert "mean over the 2 senders, as in OSU 7.4" in said
 
 
-def test_mbw_mr_is_the_sum_of_the_pairs_rates(tmp_path):
-    made = row("bandwidth", "pairs", FOUR, ranks=4, sizes=(1000,), windows=[64])
+@pytest.mark.parametrize(("barrier", "words"), [("start", "pairs run free"), ("sample", "a barrier of all ranks")])
+def test_mbw_mr_is_all_bytes_over_the_mean_time_of_the_senders(tmp_path, barrier, words):
+    made = row("bandwidth", "pairs", FOUR, ranks=4, sizes=(1000,), windows=[64], barrier=barrier)
     run = stored(run_of(made), tmp_path)
-    assert body(run) == [["1000", "1500.00", "1500000.00"]]  # 1000 B / 1 us + 1000 B / 2 us
+    assert body(run) == [["1000", "1333.33", "1333333.33"]]  # 2 * 1000 B / 1.5 us
     assert "# [ pairs: 2 ] [ window size: 64 ]" in lines(run)
-    assert "sum of the rates of 2 pairs, each by its own clock; pairs run free" in "\n".join(lines(run))
+    assert f"all bytes over the mean time of 2 senders, as in OSU 7.4; {words}" in "\n".join(lines(run))
+
+
+def test_a_buffer_for_every_message_is_said_to_be_no_default_of_osu():
+    cells = {(0, 1): [1 * US]}
+    for buffers, said in (("distinct", True), ("single", False)):
+        text = "\n".join(lines(run_of(row("bandwidth", "pair", cells, sizes=(1000,), buffers=buffers))))
+        assert ("OSU's messages share one by default" in text) == said
 
 
 def test_repeats_of_a_pair_are_taken_together_and_not_added():
@@ -189,18 +197,18 @@ def test_repeats_of_a_pair_are_taken_together_and_not_added():
     assert "# [ pairs: 1 ] [ window size: 1 ]" in lines(run)
 
 
-def test_bibandwidth_adds_both_directions():
+def test_bibandwidth_counts_both_directions_by_the_clock_of_rank_0():
     cells = both_ways({(0, 1): [1 * US], (1, 0): [2 * US]})
     run = run_of(row("bibandwidth", "pair", cells, sizes=(1000,)))
-    assert body(run) == [["1000", "1500.00"]]
+    assert body(run) == [["1000", "2000.00"]]
 
 
-def test_a_fan_is_the_sum_over_its_leaves_whoever_sends():
+def test_a_fan_is_all_bytes_over_the_mean_time_of_its_leaves_whoever_sends():
     cells = {(leaf, 0, 0): [leaf * US] for leaf in (1, 2, 4)}
     for pattern, payload in (("fan-in", "src"), ("fan-out", "dst")):
         made = row("bandwidth", pattern, cells, ranks=5, sizes=(1000,), payload=payload, directions="one")
-        assert body(run_of(made)) == [["1000", "1750.00"]]
-        assert "sum of the rates of 3 leaves" in "\n".join(lines(run_of(made)))
+        assert body(run_of(made)) == [["1000", "1285.71"]]  # 3 * 1000 B / (7 us / 3)
+        assert "all bytes over the mean time of 3 leaves" in "\n".join(lines(run_of(made)))
 
 
 def test_percentiles_are_those_of_the_time_so_that_p99_is_the_slow_end():

@@ -55,7 +55,7 @@ SECTIONS = {
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),
         switch("-V --vary-window", "Windows of 1 to 128 messages in one table.", why_not=named("osu_mbw_mr")),
-        value("-b --buffers --buffer-num", "single|multiple|distinct", "Buffers of a window [distinct].", "buffers"),
+        value("-b --buffers --buffer-num", "single|multiple|distinct", "Buffers of a window [OSU: single].", "buffers"),
         value("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", type=_COUNT, why_not=paired),
         value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers"),
         value("-w --win --win-options", "HOW", "How the RMA window is made: create, allocate, dynamic.", "win"),

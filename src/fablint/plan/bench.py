@@ -9,7 +9,7 @@ from fablint.errors import UsageError
 from fablint.model import Plan, Slots
 from fablint.plan.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, find_benchmark
 from fablint.plan.contradictions import meaningless
-from fablint.plan.grammar import parse_row, split_row, write_row
+from fablint.plan.grammar import overridden, parse_row, split_row, write_row
 from fablint.plan.kernels import KERNELS
 from fablint.plan.options import RowRequest
 from fablint.plan.parse import plan_row
@@ -130,9 +130,9 @@ def _overridden(request: BenchRequest, kernel: str, own: Texts) -> Texts:
     if request.message_size is not None:
         wanted["sizes"] = osu_sizes(request.message_size, row)
     _refuse_two_ways(request)
-    texts = {**own, **wanted}
-    if request.adaptive or ("samples" in wanted and "iterations" not in wanted):
-        texts.pop("iterations", None)
+    texts = overridden(own, wanted)
+    if request.adaptive:  # ranks stop at different counts
+        texts = {option: text for option, text in texts.items() if option not in ("iterations", "barrier")}
     if request.histogram:
         texts["histogram"] = None
     return texts

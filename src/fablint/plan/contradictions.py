@@ -29,6 +29,7 @@ _ONLY = {
     "order": _Only(lambda row: row.pattern != "world", "in pattern {pattern} all ranks meet at once"),
     "window": _WINDOWED,
     "buffers": _WINDOWED,
+    "barrier": _Only(lambda row: row.pattern in ("pair", "pairs"), "pattern {pattern} meets in other pairs each round"),
     "workers": _Only(lambda row: takes_workers(row.kernel), "{kernel} has one worker at each end"),
     "win": _Only(lambda row: row.does.windows, "{kernel} uses no RMA window"),
     "sync": _Only(lambda row: row.does.uses == "one-sided", "{kernel} has no RMA synchronisation to choose"),
@@ -82,6 +83,7 @@ def refuse_contradictions(row: RowRequest) -> None:
     if row.kernel == "put_bibandwidth" and row.sync not in ("pscw", "fence"):
         raise UsageError(f"--sync {row.sync}: both ends of put_bibandwidth have to take part", "use pscw or fence")
     _refuse_validation(row)
+    _refuse_unequal_barriers(row)
 
 
 def _other_pattern(row: RowRequest) -> str:
@@ -113,6 +115,21 @@ def _refuse_validation(row: RowRequest) -> None:
         )
 
 
+def _refuse_unequal_barriers(row: RowRequest) -> None:
+    """With a barrier before every sample every rank takes equally many samples of one repetition each."""
+    if row.barrier == "start":
+        return
+    if row.order == "serial":
+        raise UsageError("--barrier sample: --order serial measures one pair at a time", "leave one of them out")
+    if row.iterations is None and row.samples is None:
+        raise UsageError("--barrier sample: every rank takes as many samples", "give --iterations or --samples")
+    for option in ("budget", "precision"):
+        if getattr(row, option) is not None:
+            raise UsageError("--barrier sample: no rank may stop before the others", f"leave --{option} out")
+    if row.batch != 1:
+        raise UsageError("--barrier sample: a sample is one repetition", "give --batch 1")
+
+
 def refuse_ranks(row: RowRequest, ranks: int) -> None:
     """Raise UsageError for what makes no sense with so many ranks."""
     if ranks < 2:
@@ -125,6 +142,9 @@ def refuse_ranks(row: RowRequest, ranks: int) -> None:
         if ranks < needed:
             pairs = "1 victim pair needs" if victims == 1 else f"{victims} victim pairs need"
             raise UsageError(f"{pairs} at least {needed} ranks, this run has {ranks}", "start more ranks")
+    if row.barrier == "sample" and (ranks != 2 if row.pattern == "pair" else ranks % 2):
+        number = "2" if row.pattern == "pair" else "an even number of"
+        raise UsageError(f"--barrier sample: all {ranks} ranks need a partner", f"start {number} ranks")
     if row.sync == "fence" and ranks != 2:
         raise UsageError(
             f"--sync fence: a fence is for all ranks at once, this run has {ranks}", "start 2 ranks, or use pscw"

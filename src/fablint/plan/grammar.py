@@ -66,9 +66,23 @@ def split_row(
         hint = did_you_mean(name, [*KERNELS, *(benchmarks or {})], "fablint bench --list shows what there is")
         raise UsageError(f"unknown kernel '{name}'", hint)
     kernel, own = split_row(benchmark.row.split())
-    if texts.keys() & {"samples", "precision"}:  # another rule of when to stop takes the place of the count
-        own.pop("iterations", None)
-    return kernel, {**own, **texts}
+    return kernel, overridden(own, texts)
+
+
+def overridden(own: Mapping[str, str | None], given: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The options of a benchmark's row with the given ones in their place, and without those that these exclude.
+
+    Another rule of when to stop takes the place of the count; with a precision ranks stop at different counts, so that
+    no barrier can precede every sample. A check of every message needs a buffer for each.
+    """
+    excluded = set()
+    if given.keys() & {"samples", "precision"}:
+        excluded.add("iterations")
+    if "precision" in given:
+        excluded.add("barrier")
+    if "validate" in given:
+        excluded.add("buffers")
+    return {**{option: text for option, text in own.items() if option not in excluded}, **given}
 
 
 def write_row(kernel: str, texts: Mapping[str, str | None]) -> str:

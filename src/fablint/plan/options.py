@@ -54,6 +54,8 @@ class RowRequest:
     batch: int | None = None
     directions: str = "both"
     buffers: str = "distinct"
+    barrier: str = "start"
+    mean: str = "samples"
     workers: tuple[int, int] | None = None
     win: str | None = None
     sync: str | None = None
@@ -110,6 +112,8 @@ OPTIONS: dict[str, Callable[[str], Any] | None] = {
     "batch": parse_count,
     "directions": one_of("both", "forward"),
     "buffers": one_of("distinct", "single"),
+    "barrier": one_of("start", "sample"),
+    "mean": one_of("samples", "loop"),
     "workers": parse_workers,
     "win": one_of(*WINS),
     "sync": one_of(*SYNCS),

@@ -98,6 +98,9 @@ def instrument(run: Run) -> str:
         ("barrier_skew_s", "barrier skew"),
     )
     words += [f"{label} {text.duration(float(facts[key]))}" for key, label in named if facts.get(key) is not None]
+    level = str((run.attributes.get("mpi") or {}).get("thread_level", "single"))
+    if level != "single":
+        words.append(f"MPI_THREAD_{level.upper()}: figures include the locks of the MPI library")
     if facts.get("oversubscribed"):
         words.append("OVERSUBSCRIBED: more ranks than CPUs")
     return ", ".join(words) or "unknown"

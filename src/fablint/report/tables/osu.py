@@ -1,7 +1,7 @@
 """Tables in the format of OSU 7.4, which parsers all over the field read; docs/reference/tables.md.
 
-Three things differ on purpose, and comment lines say so: a figure has at least three significant digits, a percentile
-is one of the message time, and pairs of a multi-pair test run free.
+Two things differ on purpose, and comment lines say so: a figure has at least three significant digits, and a percentile
+is one of the message time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.quantiles import checked, percentile_times
+from fablint.report.tables.steps import factor
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
 from fablint.report.tables.traffic import COLLECTIVES, STARS, mutual, rates, repetitions, window
 
@@ -72,10 +73,8 @@ def _merged(row: Row, index: int) -> Cells:
 
 
 def _leading(row: Row, merged: Cells) -> Cells:
-    """The cells whose figures OSU shows: the sender's of every pair; both where they run at once; all of a star."""
-    if mutual(row) or row.kernel in COLLECTIVES or row.pattern in STARS:
-        return merged
-    return merged.where(merged.src < merged.dst)
+    """The cells whose figures OSU shows: that of the lower rank of every pair; all of a star or a collective."""
+    return merged if row.kernel in COLLECTIVES or row.pattern in STARS else merged.where(merged.src < merged.dst)
 
 
 def _shown(row: Row, index: int) -> Cells:
@@ -83,13 +82,13 @@ def _shown(row: Row, index: int) -> Cells:
 
 
 def _figure(row: Row, index: int, shown: Cells) -> float | None:
-    """us or MB/s of all pairs together."""
+    """us, or the MB/s of all pairs together: OSU divides all bytes by the mean time of the senders."""
     if not len(shown):
         return None
-    seconds = shown.times[central(row)]
+    seconds = float(shown.times[central(row)].mean())
     if row.quantity == "latency":
-        return float(seconds.mean()) * 1e6
-    return float(rates(row.sizes[index], seconds).sum()) / 1e6
+        return seconds * 1e6
+    return factor(row) * len(shown) * float(rates(row.sizes[index], seconds)) / 1e6
 
 
 def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Rendered:
@@ -137,7 +136,7 @@ def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: i
     """Of the time of a message; as a rate, that of all groups together if each took so long."""
     names = [f"P{percentile:g}" for percentile in percentiles]
     kept = np.asarray(row.arrays["count"][..., index]) > 0
-    if not (mutual(row) or row.kernel in COLLECTIVES or row.pattern in STARS):
+    if not (row.kernel in COLLECTIVES or row.pattern in STARS):
         kept &= np.arange(kept.shape[-2])[:, None] < _partners(row)
     if not kept.any():
         return dict.fromkeys(names)
@@ -145,7 +144,7 @@ def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: i
     def figure(time: float | None) -> float | None:
         if time is None or row.quantity == "latency":
             return time and time * 1e6
-        return groups * float(rates(row.sizes[index], time)) / 1e6
+        return factor(row) * groups * float(rates(row.sizes[index], time)) / 1e6
 
     times = percentile_times(row, index, kept, percentiles)
     return {name: figure(time) for name, time in zip(names, times, strict=True)}
@@ -228,7 +227,8 @@ def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> li
         words.append("messages in flight: " + ", ".join(at))
     if mutual(row):
         counted = ", both are counted" if row.quantity == "bandwidth" else ""
-        words.append(f"both directions at once{counted}, each by the clock of its own rank")
+        words.append(f"both directions at once{counted}, by the clock of the lower rank")
+    words += osu_names.deviations(row)
     if missing := [text.size(line.size) for line in lines if line.figures["figure"] is None]:
         words.append("not measured: " + ", ".join(missing))
     return words + _on_reverse(row, lines)

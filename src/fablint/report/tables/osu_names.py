@@ -117,21 +117,30 @@ def rule(row: Row, groups: int) -> str:
     if row.kernel in COLLECTIVES:
         return f"mean over the {groups} ranks of each one's mean time, as in OSU {VERSION}"
     if row.pattern in STARS:
-        return f"sum of the rates of {groups} leaves, each by its own clock; all of them stream at once"
+        return f"all bytes over the mean time of {groups} leaves; all of them stream at once"
+    rate = row.quantity == "bandwidth"
     if row.kernel not in _TITLES:  # no test of OSU's
-        how = "sum of the rates" if row.quantity == "bandwidth" else "mean over the ranks"
-        return f"{how} of {text.plural(groups, 'pair')}, each by its own clock"
+        how = "all bytes over the mean time" if rate else "mean"
+        return f"{how} of {text.plural(groups, 'pair')}, by the clock of the lower rank of each"
     if groups <= 1:
-        return f"mean over all samples, as in OSU {VERSION}"
-    how = f"mean over the {groups} senders"
-    if row.quantity == "bandwidth":
-        how = f"sum of the rates of {groups} pairs, each by its own clock"
+        over = "the whole loop" if row.attributes.get("mean") == "loop" else "all samples"
+        return f"mean over {over}, as in OSU {VERSION}"
+    how = f"all bytes over the mean time of {groups} senders" if rate else f"mean over the {groups} senders"
     if row.kernel not in _OF_MANY_PAIRS:
         return f"{how}; OSU has this test for one pair only"
-    if row.quantity == "latency":
-        how += f", as in OSU {VERSION} (5.x: over all ranks; 7.0: rank 0 alone)"
-    every = "window" if row.quantity == "bandwidth" else "round trip"
+    how += f", as in OSU {VERSION}" + ("" if rate else " (5.x: over all ranks; 7.0: rank 0 alone)")
+    every = "window" if rate else "round trip"
+    if row.attributes.get("barrier") == "sample":
+        return f"{how}; a barrier of all ranks before every {every}"
     return f"{how}; pairs run free after a common start, as in OSU 5.x ({VERSION} puts barriers before every {every})"
+
+
+def deviations(row: Row) -> list[str]:
+    """What makes the figures of this row others than those that OSU prints with its defaults."""
+    words = []
+    if row.kernel in _TITLES and not one_sided(row) and row.attributes.get("buffers") == "distinct":
+        words.append("every message of a window has a buffer of its own; OSU's messages share one by default")
+    return words
 
 
 def _workers(row: Row) -> tuple[str, str]:

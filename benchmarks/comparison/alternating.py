@@ -1,0 +1,49 @@
+"""Figures of several programs that are started by turns, and the ratio of two of them with its interval."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BOOTSTRAPS = 2000
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of two medians with its 95 % interval (percentile bootstrap of both samples)."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def alternate(programs: Mapping[str, Callable[[], float]], repetitions: int, seed: int = 1) -> dict[str, list[float]]:
+    """The figures of every program, `repetitions` each: all once, in random order, and again.
+
+    A random order and not a fixed one: what one program leaves behind in caches meets all others equally often.
+    """
+    order, draw = list(programs), random.Random(seed)
+    figures: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(repetitions):
+        draw.shuffle(order)
+        for name in order:
+            figures[name].append(programs[name]())
+    return figures
+
+
+def ratio_of_medians(above: Sequence[float], below: Sequence[float], seed: int = 1) -> Ratio:
+    """Median of `above` over median of `below`."""
+    draw = np.random.default_rng(seed)
+
+    def medians(figures: Sequence[float]) -> np.ndarray:
+        drawn = draw.choice(np.asarray(figures), size=(BOOTSTRAPS, len(figures)))
+        return np.median(drawn, axis=1)
+
+    low, high = np.quantile(medians(above) / medians(below), [0.025, 0.975])
+    return Ratio(float(np.median(above) / np.median(below)), float(low), float(high))

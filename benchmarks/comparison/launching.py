@@ -1,0 +1,59 @@
+"""Programs of two or more ranks, all started by the launcher line that fablint uses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fablint.measure import Mpiexec, build_engine, find_mpiexec
+from fablint.measure.engine import find_mpicxx
+from fablint.measure.progress import Silent
+from fablint.store import read_run
+from fablint.system import System
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An MPI, its launcher, and the engine built with it. `prefix` precedes every program: `chrt -f 10`, say."""
+
+    system: System
+    mpicxx: Path
+    mpiexec: Mpiexec
+    engine: Path
+    prefix: tuple[str, ...] = ()
+
+    def run(self, ranks: int, argv: Sequence[str]) -> str:
+        """What the program prints. Raises CalledProcessError when it fails."""
+        kind = self.mpiexec.kind
+        environ = {**os.environ, **kind.environ(oversubscribed=ranks > len(self.system.affinity()), unbound=False)}
+        launcher = [str(self.mpiexec.path), *kind.arguments(ranks, root=self.system.is_root())]
+        done = subprocess.run([*launcher, *self.prefix, *argv], env=environ, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def engine_seconds(self, folder: Path, row: Sequence[str], ranks: int = 2) -> float:
+        """Mean seconds per message of the senders of a row of pattern pair or pairs, at its only size, unrounded."""
+        path = folder / "measured.run"
+        shutil.rmtree(path, ignore_errors=True)
+        self.run(ranks, [str(self.engine), "-q", *row, "-o", str(path)])
+        (measured,) = read_run(path).rows
+        return float(measured.arrays["time_mean"][: ranks // 2, :, 0].mean())  # (rank, round) of the senders
+
+
+def bench_of(arguments: argparse.Namespace) -> Bench:
+    system = System()
+    mpicxx, _ = find_mpicxx(system, arguments.mpicxx)
+    engine = build_engine(system, Silent(), mpicxx=mpicxx).path
+    return Bench(system, mpicxx, find_mpiexec(system, mpicxx), engine, tuple(shlex.split(arguments.prefix)))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mpicxx", type=Path, help="compiler wrapper of the MPI to use")
+    parser.add_argument("--repetitions", type=int, default=41, help="starts of every program [41]")
+    parser.add_argument("--prefix", default="", help="words before every program, such as 'chrt -f 10'")
+    parser.add_argument("--only", default="", help="figures whose name contains this")

@@ -1,4 +1,4 @@
-"""Arrays of a run directory, read through Zarr when sliced. What is broken in them reads as missing, with a note.
+"""Arrays of a run directory, read when sliced. What is broken in them reads as missing, with a note.
 
 A run that was copied half or whose disk filled up must not be lost for one bad chunk file, and a bad number must
 not pass for a measurement.
@@ -10,38 +10,22 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
-from zarr.storage import LocalStore, WrapperStore
-
-if TYPE_CHECKING:
-    import zarr
-    from zarr.abc.store import ByteRequest
-    from zarr.core.buffer import Buffer, BufferPrototype
 
 REMEDY = "its cells are treated as missing (fablint resume measures them again)"
 
 
-class ChunkStore(WrapperStore[LocalStore]):
-    """The files of a run directory without those known to be broken."""
+class ChunkFiles:
+    """The chunk files of a run directory: those known to be broken, and the notes that say so."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__(LocalStore(root, read_only=True))
         self.root = root
         self.broken: set[str] = set()
         self.notes: list[str] = []
-
-    async def get(
-        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
-        if key in self.broken:
-            return None
-        from zarr.core.buffer import default_buffer_prototype
-
-        return await super().get(key, prototype or default_buffer_prototype(), byte_range)
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -52,12 +36,33 @@ class ChunkStore(WrapperStore[LocalStore]):
         self.note(f"{self.root / key}: {why}: {REMEDY}")
 
 
+class ChunkedArray(Protocol):
+    """An array in chunk files, in one of the forms that can be read."""
+
+    path: str  # of its folder, in the run directory
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    ndim: int
+    dtype: Any
+    fill_value: Any
+
+    def __getitem__(self, key: Any) -> Any: ...
+
+    def chunk_key(self, place: Sequence[int]) -> str:
+        """Name of the file of the chunk with these indices, below the array's folder."""
+        ...
+
+    def read_chunk(self, place: Sequence[int]) -> None:
+        """Raise if the chunk with these indices cannot be read."""
+        ...
+
+
 class StoredArray:
     """One array of a run directory, as lazy as Zarr's own, in numpy's manners: `shape`, `dtype`, `array[1, :, 2]`."""
 
-    def __init__(self, array: zarr.Array[Any], store: ChunkStore, valid: tuple[float, float] | None) -> None:
+    def __init__(self, array: ChunkedArray, files: ChunkFiles, valid: tuple[float, float] | None) -> None:
         self._array = array
-        self._store = store
+        self._files = files
         self._valid = valid
         self.shape: tuple[int, ...] = array.shape
         self.dtype: np.dtype[Any] = np.dtype(array.dtype)
@@ -69,7 +74,7 @@ class StoredArray:
         try:
             values = self._array[key]
         except Exception:
-            # Zarr says that something could not be decoded, but not which chunk.
+            # It is known that something could not be decoded, but not which chunk.
             if not self._leave_out_broken_chunks():
                 raise
             values = self._array[key]
@@ -87,11 +92,11 @@ class StoredArray:
         grid = [range(math.ceil(length / chunk)) for length, chunk in zip(self.shape, self.chunks, strict=True)]
         for place in itertools.product(*grid):
             try:
-                self._array.blocks[place]
+                self._array.read_chunk(place)
             except Exception as error:
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                key = self._array.metadata.encode_chunk_key(place)
-                self._store.leave_out(f"{self._array.path}/{key}", f"cannot be decoded ({reason})")
+                key = self._array.chunk_key(place)
+                self._files.leave_out(f"{self._array.path}/{key}", f"cannot be decoded ({reason})")
                 found = True
         return found
 
@@ -102,17 +107,17 @@ class StoredArray:
         if np.fmin.reduce(values, axis=None) < low or np.fmax.reduce(values, axis=None) > high:
             values = np.where((values < low) | (values > high), values.dtype.type(self._array.fill_value), values)
             what = "times that are not positive and finite" if low >= 0 else f"values outside {low} .. {high}"
-            self._store.note(f"{self._store.root / self._array.path}: holds {what}: they are treated as missing")
+            self._files.note(f"{self._files.root / self._array.path}: holds {what}: they are treated as missing")
         return values[()]
 
 
-def find_truncated(folder: Path, node: Mapping[str, Any], store: ChunkStore) -> None:
+def find_truncated(folder: Path, node: Mapping[str, Any], files: ChunkFiles) -> None:
     """Leave out the chunk files of an uncompressed array whose length cannot be right.
 
     Args:
         folder: of the array.
         node: its metadata.
-        store: where the chunks will be read from.
+        files: where the chunks will be read from.
     """
     if [codec["name"] for codec in node["codecs"]] != ["bytes"]:
         return  # compressed: only decoding can tell
@@ -120,8 +125,8 @@ def find_truncated(folder: Path, node: Mapping[str, Any], store: ChunkStore) -> 
     expected = cells * np.dtype(node["data_type"]).itemsize
     for path, length in _chunk_files(folder):
         if length != expected:
-            key = Path(path).relative_to(store.root).as_posix()
-            store.leave_out(key, f"{length} bytes where {expected} belong")
+            key = Path(path).relative_to(files.root).as_posix()
+            files.leave_out(key, f"{length} bytes where {expected} belong")
 
 
 def _chunk_files(folder: Path) -> Iterator[tuple[str, int]]:

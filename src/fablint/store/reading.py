@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fablint.errors import BrokenRunError
 from fablint.model import Row, Run
+from fablint.store.chunks import ChunkedArray, ChunkFiles, StoredArray, find_truncated
 from fablint.store.layout import ARRAYS, check_shapes, required, valid_range
 from fablint.store.metadata import DAMAGED, read_node, read_root, read_row
-
-if TYPE_CHECKING:
-    from fablint.store.chunks import ChunkStore, StoredArray
+from fablint.store.plain import open_plain
 
 
 def read_run(path: Path) -> Run:
@@ -25,20 +23,18 @@ def read_run(path: Path) -> Run:
         UsageError: there is no run at `path`.
         BrokenRunError: metadata is damaged or of a newer format; names the file.
     """
-    from fablint.store.chunks import ChunkStore
-
     path = Path(path)
     attributes = read_root(path)["attributes"]
-    store = ChunkStore(path)
-    found = (_read_row(store, name, attributes["ranks"]) for name in attributes["rows"])
-    return Run(path, attributes, tuple(row for row in found if row is not None), store.notes)
+    files = ChunkFiles(path)
+    found = (_read_row(files, name, attributes["ranks"]) for name in attributes["rows"])
+    return Run(path, attributes, tuple(row for row in found if row is not None), files.notes)
 
 
-def _read_row(store: ChunkStore, name: str, ranks: int) -> Row | None:
+def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:
     """The row, or None where its writer was killed before the arrays existed."""
-    folder = store.root / name
+    folder = files.root / name
     if not (folder / "zarr.json").is_file():
-        store.note(f"{folder}: the row was not started")
+        files.note(f"{folder}: the row was not started")
         return None
     attributes = read_row(folder)["attributes"]
     layout = attributes["layout"]
@@ -49,29 +45,31 @@ def _read_row(store: ChunkStore, name: str, ranks: int) -> Row | None:
     if missing:
         if attributes["state"] == "complete":
             raise BrokenRunError(f"{folder}: array {missing[0]} is missing", "the row is damaged: measure it again")
-        store.note(f"{folder}: the row was not started")
+        files.note(f"{folder}: the row was not started")
         return None
     wanted = [array for array in present if ARRAYS[array].dimensions(layout) is not None]
-    arrays = {array: _open_array(store, folder / array, valid_range(array, ranks, attributes)) for array in wanted}
+    arrays = {array: _open_array(files, folder / array, valid_range(array, ranks, attributes)) for array in wanted}
     check_shapes(str(folder), ranks, attributes, arrays)
     return Row(name, attributes, arrays)
 
 
-def _open_array(store: ChunkStore, folder: Path, valid: tuple[float, float] | None) -> StoredArray:
-    import zarr
-
-    from fablint.store.chunks import StoredArray, find_truncated
-
+def _open_array(files: ChunkFiles, folder: Path, valid: tuple[float, float] | None) -> StoredArray:
     node = read_node(folder, "array")
     expected = ARRAYS[folder.name].dtype
     if node.get("data_type") != expected:
         raise BrokenRunError(f"{folder / 'zarr.json'}: type {node.get('data_type')} where {expected} belongs", DAMAGED)
     try:
-        array = zarr.open_array(store, path=folder.relative_to(store.root).as_posix(), mode="r")
-        find_truncated(folder, node, store)
+        array: ChunkedArray = open_plain(files, folder, node) or _open_repacked(files, folder)
+        find_truncated(folder, node, files)
     except Exception as error:  # whatever Zarr finds wrong with metadata, it is one line to the user
         raise BrokenRunError(f"{folder / 'zarr.json'}: {_first_line(error)}", DAMAGED) from None
-    return StoredArray(array, store, valid)
+    return StoredArray(array, files, valid)
+
+
+def _open_repacked(files: ChunkFiles, folder: Path) -> ChunkedArray:
+    from fablint.store.repacked import RepackedArray
+
+    return RepackedArray(files, folder)
 
 
 def _first_line(error: Exception) -> str:

@@ -15,6 +15,7 @@ from fablint.measure.launcher import Mpiexec, find_mpiexec, identify
 from fablint.measure.launchers.openmpi import OpenMpi
 from fablint.measure.launchers.pals import Pals
 from fablint.measure.launchers.srun import Srun, mpi_types
+from fablint.measure.version_cache import VersionCache
 from fablint.system import System
 
 _SLURM_S = 30.0
@@ -29,14 +30,16 @@ class Choice:
     mend: str = ""
 
 
-def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = ()) -> Choice:
+def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), *, cached: bool = True) -> Choice:
     """What may start an engine that is built with `mpicxx`; `libraries` are those of its MPI, by path.
 
-    `$FABLINT_LAUNCHER` chooses one program. Raises UsageError where there is none.
+    `$FABLINT_LAUNCHER` chooses one program. The version of an MPI's launcher is cached, which
+    `cached` false ignores. Raises UsageError where there is none.
     """
     if chosen := system.environ.get("FABLINT_LAUNCHER"):
         return Choice((_chosen(system, chosen, mpicxx, libraries),))
-    own, missing = _own(system, mpicxx)
+    cache = VersionCache(system, (mpicxx, *map(Path, libraries))) if cached else None
+    own, missing = _own(system, mpicxx, cache)
     if "SLURM_JOB_ID" not in system.environ:
         if own is None:
             raise missing
@@ -48,10 +51,10 @@ def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = ()) 
     return Choice(launchers, found.trouble, found.mend)
 
 
-def _own(system: System, mpicxx: Path) -> tuple[Mpiexec | None, UsageError]:
+def _own(system: System, mpicxx: Path, cache: VersionCache | None = None) -> tuple[Mpiexec | None, UsageError]:
     """The MPI library's own launcher, or why there is none."""
     try:
-        own = find_mpiexec(system, mpicxx)
+        own = find_mpiexec(system, mpicxx, cache)
     except UsageError as error:
         return None, error
     # On the PATH of a Slurm site there may be none but srun under another name.

@@ -68,7 +68,7 @@ def _mpi(system: System) -> Iterator[Check]:
 def _launchers(system: System, compiler: Compiler) -> Iterator[Check]:
     """Those that would be tried, in their order; srun is tried now."""
     try:
-        choice = find_launchers(system, compiler.path, compiler.libraries)
+        choice = find_launchers(system, compiler.path, compiler.libraries, cached=False)
     except FablintError as error:
         yield Check("mpiexec", False, error.message, error.hint)
         return

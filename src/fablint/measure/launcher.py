@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fablint.errors import UsageError
+from fablint.measure.version_cache import VersionCache
 from fablint.model import Plan, Slots
 from fablint.system import System
 
@@ -79,7 +80,7 @@ class Mpiexec:
         return [str(self.path), *self.kind.arguments(plan.ranks, root=root), *command]
 
 
-def find_mpiexec(system: System, mpicxx: Path) -> Mpiexec:
+def find_mpiexec(system: System, mpicxx: Path, cache: VersionCache | None = None) -> Mpiexec:
     """The launcher of the MPI that `mpicxx` belongs to: its neighbour, else the one on the PATH.
 
     Raises UsageError when there is none, or when it is of no kind that we know.
@@ -93,21 +94,38 @@ def find_mpiexec(system: System, mpicxx: Path) -> Mpiexec:
         raise UsageError(
             f"no mpiexec beside {mpicxx} nor on the PATH", "load the MPI module that the engine is built with"
         )
-    return identify(system, path)
+    return identify(system, path, cache)
 
 
-def identify(system: System, path: Path) -> Mpiexec:
-    """Ask a launcher which kind it is. Raises UsageError when it does not say or is of no known kind."""
-    from fablint.measure.launchers import LAUNCHERS
+def identify(system: System, path: Path, cache: VersionCache | None = None) -> Mpiexec:
+    """Return a launcher with its kind, which its version shows. The launcher does not run if `cache` has the version.
 
-    answer = system.run([str(path), "--version"], timeout_s=30)
+    Raises UsageError when it does not say or is of no known kind.
+    """
+    argv = [str(path), "--version"]
+    cached = cache.get(argv) if cache is not None else None
+    kind = _recognised(cached) if cached is not None else None
+    if cached is not None and kind is not None:
+        return Mpiexec(path, kind, _version_line(cached))
+    answer = system.run(argv, timeout_s=30)
     text = answer.output + answer.errors
-    kind = next((launcher for launcher in LAUNCHERS if launcher.recognises(text)), None)
+    kind = _recognised(text)
     if kind is None:
+        from fablint.measure.launchers import LAUNCHERS
+
         known = ", ".join(launcher.name for launcher in LAUNCHERS)
         first = next(iter(text.splitlines()), f"exit status {answer.status}")
         raise UsageError(f"{path} is a launcher of unknown kind ({first})", f"use an MPI with one of these: {known}")
+    if cache is not None and answer.status == 0:
+        cache.put(argv, text)
     return Mpiexec(path, kind, _version_line(text))
+
+
+def _recognised(version: str) -> Launcher | None:
+    """The kind that prints this text."""
+    from fablint.measure.launchers import LAUNCHERS
+
+    return next((launcher for launcher in LAUNCHERS if launcher.recognises(version)), None)
 
 
 def _version_line(text: str) -> str:

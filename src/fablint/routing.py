@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from fablint.model import Routing, Topology
 
@@ -173,6 +172,8 @@ class Routes:
     @cached_property
     def _distance(self) -> npt.NDArray[np.int8]:
         """(switches with hosts, S + 1) cost of the way, UNREACHED where there is none, as in the last column."""
+        from scipy import sparse
+
         size = len(self.switches)
         distance = np.full((self._leaves.size, size + 1), UNREACHED, dtype=np.int8)
         distance[np.arange(self._leaves.size), self._leaves] = 0

@@ -15,7 +15,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from fablint.analyse.pairs import Cells, Pairs
 from fablint.analyse.places import Codes, Places
@@ -250,6 +249,8 @@ def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) 
     codes = ways.codes
     query, link, share = ways.routes.exposure(codes[unique // ways.keys], codes[unique % ways.keys])
     detours = _detour_cables(ways) / max(1, len(ways.routes.ends)) * (unique // ways.keys != unique % ways.keys)
+    from scipy import sparse
+
     crosses = sparse.csr_matrix((share, (query, link)), shape=(unique.size, len(ways.routes.ends)))
     order = np.argsort(turn, kind="stable")
     bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, rankdata
+from scipy.special import ndtr
 
 from fablint.analyse.places import Codes, Places, unfold_cores
 from fablint.analyse.quantiles import Floats
@@ -143,6 +143,8 @@ def _allocations(run: Run, places: Places) -> list[list[int]]:
 
 def _first_against_others(view: Cells, places: Places, allocations: list[list[int]]) -> tuple[float, float]:
     """Chance of a rank sum as high by accident, and the shift; by the rank sums of Mann and Whitney per allocation."""
+    from scipy.stats import rankdata
+
     a, b = places.host[view.src], places.host[view.dst]
     surplus = variance = 0.0
     shifts = []
@@ -160,7 +162,7 @@ def _first_against_others(view: Cells, places: Places, allocations: list[list[in
         shifts.append(float(np.median(value[first]) - np.median(value[~first])))
     if variance <= 0:
         return np.nan, 0.0
-    return float(norm.sf(surplus / np.sqrt(variance))), float(np.median(shifts))
+    return float(ndtr(-surplus / np.sqrt(variance))), float(np.median(shifts))
 
 
 def _per_pair(a: Codes, b: Codes, excess: Floats, first: int) -> tuple[Floats, Mask]:
@@ -302,6 +304,8 @@ def _drift(view: Cells, windows: list[Codes]) -> float:
     """Log-effect from the first window to the last, where the windows go one way; else 0."""
     if len(windows) < 8:
         return 0.0
+    from scipy.stats import rankdata
+
     middles = np.array([np.median(view.excess[window]) for window in windows])
     order = np.arange(middles.size)
     if np.ptp(middles) == 0.0:

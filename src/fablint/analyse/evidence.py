@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 from fablint.analyse.fit import FINEST_NOISE, Effects, healthy_scatter, leftover
 from fablint.analyse.pairs import Cells, Pairs, Values
@@ -134,6 +133,8 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
 
 def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
     """(LEVELS,) gain of a value at each level of the grid, in 1/32 nat rounded down. `pool` is the noise."""
+    from scipy.optimize import isotonic_regression
+
     low, step = grid
     centre = low + step * (np.arange(LEVELS) + 0.5)
     level = levels(pool, grid)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from fablint.analyse.classes import Classes
 from fablint.analyse.pairs import Cells, Pairs, Values
@@ -291,7 +291,7 @@ def median_error(pairs: Codes, noise: float) -> Floats:
 
     Few pairs bound their median badly by themselves; the fabric's noise, common to all, bounds it better.
     """
-    return np.asarray(MEDIAN_ERROR * noise * norm.isf(0.05 / pairs.size) / np.sqrt(np.maximum(pairs, 1)))
+    return np.asarray(MEDIAN_ERROR * noise * -ndtri(0.05 / pairs.size) / np.sqrt(np.maximum(pairs, 1)))
 
 
 def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8]]:

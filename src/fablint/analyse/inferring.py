@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.ndimage import gaussian_filter1d
-from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
 from fablint.analyse.places import Codes, Places
@@ -154,6 +151,8 @@ def _row_medians(values: Times) -> Times:
 
 def _between_parts(times: Times, label: Labels) -> Times:
     """(parts, parts) mean seconds between the hosts of two parts, NaN on the diagonal."""
+    from scipy import sparse
+
     member = sparse.csr_matrix((np.ones(label.size, np.float32), (label, np.arange(label.size))))
     known = ~np.isnan(times)
     total = member @ np.where(known, times, 0) @ member.T
@@ -201,6 +200,8 @@ def _cuts(values: Times, parts: int) -> list[float]:
 
 def _valleys(counts: Codes, width: float, *, fewest: float) -> list[int]:
     """Bins in the middle of the deepest gaps, above at least the `fewest` values."""
+    from scipy.ndimage import gaussian_filter1d
+
     density = np.log(gaussian_filter1d(counts.astype(np.float64), width, mode="constant") + 1e-3)
     before = np.maximum.accumulate(density)
     after = np.maximum.accumulate(density[::-1])[::-1]
@@ -215,6 +216,9 @@ def _valleys(counts: Codes, width: float, *, fewest: float) -> list[int]:
 
 def _cliques(close: npt.NDArray[np.bool_]) -> Labels | None:
     """(n,) parts: those who are close and have most of those close to them in common; None where all or none are."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
     near = close.copy()
     np.fill_diagonal(near, True)
     degree = near.sum(axis=1)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from fablint.analyse.distances import Way, links_of
 from fablint.analyse.flows import Usable
@@ -104,6 +103,8 @@ def _at_fault(cells: _Cells, own: Mask) -> bool:
     elsewhere = (float(others.sum()) + 1.0) / (others.size + 2.0)
     if late < FEWEST or late < SHARE * measured or late / measured < TIMES * elsewhere:
         return False
+    from scipy.stats import binom
+
     return bool(binom.logsf(late - 1, measured, elsewhere) / np.log(10) < LOG10_CHANCE)
 
 

@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 from fablint.analyse.places import Codes, Places
 from fablint.analyse.quantiles import Floats, robust_sd
@@ -260,6 +259,8 @@ def _gains(on: Floats, off: Floats) -> _Gains:
 
 def _table(null: Floats, other: Floats, *, rising: bool) -> Floats:
     """(bins,) nats for `other` against `null`: monotone in time, clipped, its exponential with mean 1 under `null`."""
+    from scipy.optimize import isotonic_regression
+
     raw = np.clip(np.log(other / null), -LARGEST_GAIN, LARGEST_GAIN)
     monotone = isotonic_regression(raw, weights=null, increasing=rising).x
     return np.asarray(monotone - np.log(np.sum(null * np.exp(monotone))))

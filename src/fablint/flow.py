@@ -27,11 +27,12 @@ from fablint.kept import (
     load_topology as load_topology,
     own_file,
 )
-from fablint.model import Diagnosis, Finding, Plan, Run, Scope, Slots, Topology
+from fablint.model import Plan, Run, Scope, Slots, Topology
 from fablint.system import System
 
 if TYPE_CHECKING:
     from fablint.measure import Outcome, Progress
+    from fablint.model import Diagnosis, Finding
     from fablint.plan import Benchmark, BenchRequest
     from fablint.plan.options import RowRequest
     from fablint.report import Table
@@ -235,9 +236,11 @@ def export(path: Path, to: str, output: Path) -> None:
 
 def read(*paths: Path) -> Run:
     """A run directory, or what files of another tool hold."""
-    from fablint.store import import_run, read_run
+    from fablint.store import read_run
 
     if any(path.exists() and not path.is_dir() for path in paths):
+        from fablint.store import import_run
+
         return import_run(paths)
     if len(paths) > 1:
         raise UsageError(f"{paths[1]}: a second run", "give one run, or files of another tool")

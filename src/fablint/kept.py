@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
-from fablint.model import Finding, Run, Scope, Topology
+from fablint.model import Run, Scope, Topology
 
 if TYPE_CHECKING:
+    from fablint.model import Finding
     from fablint.thresholds import Threshold
 
 TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
@@ -27,28 +28,31 @@ def own_file(run: Run, name: str) -> Path | None:
 
 def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
     """The topology in a file; where none is given, that which the run was measured with."""
+    path = path or (own_file(run, TOPOLOGY) if run is not None else None)
+    if path is None:
+        return None
     from fablint.discover import load_topology as load
 
-    path = path or (own_file(run, TOPOLOGY) if run is not None else None)
-    return None if path is None else load(path)
+    return load(path)
 
 
 def keep_topology(topology: Topology | None, run: Path) -> None:
     """Write the topology into a run directory, so that who reads the run has it."""
-    from fablint.discover import write_topology
-
     if topology is not None:
+        from fablint.discover import write_topology
+
         (run / TOPOLOGY).write_text(write_topology(topology))
 
 
 def keep_findings(findings: Sequence[Finding], run: Path) -> None:
     """Write what is known besides the measurement into a run directory, so that every diagnosis counts it."""
+    if not findings:
+        return
     from fablint.model import Coverage, Verdict
 
     nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
     known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing)
-    if findings:
-        (run / FINDINGS).write_text(known.model_dump_json(indent=1))
+    (run / FINDINGS).write_text(known.model_dump_json(indent=1))
 
 
 def load_thresholds(path: Path) -> Sequence[Threshold]:
@@ -71,12 +75,12 @@ def keep_thresholds(path: Path | None, run: Path) -> None:
 
 def load_findings(path: Path | None) -> Sequence[Finding]:
     """Findings of other stages, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
+    if path is None:
+        return ()
     from pydantic import ValidationError
 
     from fablint.model import Verdict
 
-    if path is None:
-        return ()
     try:
         return Verdict.model_validate_json(path.read_bytes()).findings
     except OSError as error:

@@ -33,9 +33,11 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 def fold(names: Iterable[str], between: str = ",") -> str:
     """`nid[001000-001003]`, `nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
+    single = set(names)
+    if len(single) == 1:
+        return next(iter(single))
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-    single = set(names)
     if all(map(_PLAIN.fullmatch, single)):
         with suppress(NodeSetException):
             return str(NodeSet.fromlist(single, resolver=RESOLVER_NOGROUP))

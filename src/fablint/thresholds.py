@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from fablint.model import Finding, Scope
+from fablint.model import Scope
+
+if TYPE_CHECKING:
+    from fablint.model import Finding
 
 
 @dataclass(frozen=True)

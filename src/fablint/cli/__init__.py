@@ -6,28 +6,68 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from importlib import import_module
 
 import click
 
 from fablint import __version__
-from fablint.cli.act import act
-from fablint.cli.bench import bench
-from fablint.cli.check import check
-from fablint.cli.checking import plan, retest
 from fablint.cli.common import INTERRUPTED, Session, common_options
-from fablint.cli.demo import demo
-from fablint.cli.discovering import discover
-from fablint.cli.importing import import_verb
-from fablint.cli.jobs import status, wait
-from fablint.cli.measuring import measure, resume
-from fablint.cli.preflight import preflight
-from fablint.cli.reading import analyse, export, report, show
-from fablint.cli.setup import doctor, engine
-from fablint.cli.simulating import simulate
 from fablint.errors import FablintError, IncompleteError, InternalError, UsageError
 
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+
+
+# The verbs in the order of the flow: where below this package each is.
+_VERBS = {
+    "discover": "discovering.discover",
+    "preflight": "preflight.preflight",
+    "check": "check.check",
+    "measure": "measuring.measure",
+    "bench": "bench.bench",
+    "resume": "measuring.resume",
+    "retest": "checking.retest",
+    "status": "jobs.status",
+    "wait": "jobs.wait",
+    "plan": "checking.plan",
+    "import": "importing.import_verb",
+    "analyse": "reading.analyse",
+    "report": "reading.report",
+    "show": "reading.show",
+    "act": "act.act",
+    "export": "reading.export",
+    "engine": "setup.engine",
+    "doctor": "setup.doctor",
+    "simulate": "simulating.simulate",
+    "demo": "demo.demo",
+}
+
+
+class _Verbs(MutableMapping[str, click.Command]):
+    """Commands by name, each imported on first use: a verb does not pay for the options of the others."""
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self._commands: dict[str, click.Command | str] = dict(places)
+
+    def __getitem__(self, name: str) -> click.Command:
+        command = self._commands[name]
+        if isinstance(command, str):
+            module, _, attribute = command.partition(".")
+            command = self._commands[name] = getattr(import_module(f"{__name__}.{module}"), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._commands[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._commands)
+
+    def __len__(self) -> int:
+        return len(self._commands)
 
 
 class _InOrder(click.Group):
@@ -39,6 +79,7 @@ class _InOrder(click.Group):
 
 @click.group(
     cls=_InOrder,
+    commands=_Verbs(_VERBS),
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=False,
     invoke_without_command=True,
@@ -59,31 +100,6 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-for _verb in (
-    discover,
-    preflight,
-    check,
-    measure,
-    bench,
-    resume,
-    retest,
-    status,
-    wait,
-    plan,
-    import_verb,
-    analyse,
-    report,
-    show,
-    act,
-    export,
-    engine,
-    doctor,
-    simulate,
-    demo,
-):
-    cli.add_command(_verb)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -54,9 +54,7 @@ class Session:
         if self.quiet:
             yield Surroundings(system, Silent(), mpicxx)
             return
-        from rich.console import Console
-
-        with Shown(system, Console(stderr=True)) as shown:
+        with Shown(system) as shown:
             yield Surroundings(system, shown, mpicxx)
 
     def result(self, text: str, facts: Any) -> None:

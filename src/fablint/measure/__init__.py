@@ -1,15 +1,23 @@
-"""measure: builds the engine, starts it with the launcher that fits, follows it to its end."""
+"""measure: builds the engine, starts it with the launcher that fits, follows it to its end.
+
+What it offers is imported on first use.
+"""
 
 from __future__ import annotations
 
-from fablint.measure.choice import Choice, find_launchers
-from fablint.measure.doctor import Check, examine
-from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
-from fablint.measure.launcher import Mpiexec, find_mpiexec
-from fablint.measure.messages import Lost
-from fablint.measure.probe import find_each_other
-from fablint.measure.progress import Progress, Shown, Silent
-from fablint.measure.session import Outcome, name_deaths, name_host, run_engine, run_on_first
+from typing import TYPE_CHECKING
+
+from fablint.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from fablint.measure.choice import Choice, find_launchers
+    from fablint.measure.doctor import Check, examine
+    from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
+    from fablint.measure.launcher import Mpiexec, find_mpiexec
+    from fablint.measure.messages import Lost
+    from fablint.measure.probe import find_each_other
+    from fablint.measure.progress import Progress, Shown, Silent
+    from fablint.measure.session import Outcome, name_deaths, name_host, run_engine, run_on_first
 
 __all__ = [
     "Check",
@@ -34,3 +42,31 @@ __all__ = [
     "run_engine",
     "run_on_first",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "Check": "doctor",
+            "Choice": "choice",
+            "Engine": "engine",
+            "Lost": "messages",
+            "Mpiexec": "launcher",
+            "Outcome": "session",
+            "Progress": "progress",
+            "Shown": "progress",
+            "Silent": "progress",
+            "build_engine": "engine",
+            "examine": "doctor",
+            "find_each_other": "probe",
+            "find_engine": "engine",
+            "find_launchers": "choice",
+            "find_mpicxx": "engine",
+            "find_mpiexec": "launcher",
+            "list_engines": "engine",
+            "name_deaths": "session",
+            "name_host": "session",
+            "run_engine": "session",
+            "run_on_first": "session",
+        },
+    )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -161,6 +160,8 @@ def build_engine(system: System, progress: Progress, *, mpicxx: Path | None = No
 
 def _compile(system: System, progress: Progress, compiler: Compiler, sources: Path, work: Path) -> None:
     """Compile the translation units side by side and link them to `work/fablint-engine`."""
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
     units = translation_units(sources)
     with ThreadPoolExecutor(max_workers=len(system.affinity())) as pool:
         jobs = []

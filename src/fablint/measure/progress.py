@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -37,13 +38,20 @@ class Silent:
 
 
 class Shown:
-    """Shows progress on a console (stderr) while the `with` block lasts."""
+    """Shows progress on a console (stderr by default) while the `with` block lasts."""
 
-    def __init__(self, system: System, console: Console) -> None:
+    def __init__(self, system: System, console: Console | None = None) -> None:
         self._system = system
-        self._console = console
+        self._given = console
         self._began = self._last = system.monotonic()
         self._bar: RichProgress | None = None
+
+    @cached_property
+    def _console(self) -> Console:
+        """Most jobs are over before anything is shown, so that rich is imported for the others only."""
+        from rich.console import Console
+
+        return self._given or Console(stderr=True)
 
     def __enter__(self) -> Self:
         return self

@@ -1,28 +1,34 @@
 """The words of fablint as types. Everything is frozen; stages take and return these and nothing else.
 
-Nothing of ours is imported here but `errors`, so that every stage can import it.
+Nothing of ours is imported here but `errors` and `lazy`, so that every stage can import it. What needs pydantic is
+imported on first use: most verbs of a run that is not judged do without.
 Seconds and bytes throughout; relative effects are fractions of the healthy figure (-0.2: 20 % less).
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from fablint.lazy import lazy_names
 from fablint.model.cluster import Allocation, Answer, HostState
-from fablint.model.diagnosis import Diagnosis, Fit, Question
 from fablint.model.fabric import Cable, Routing, Scope, Switch, Topology
 from fablint.model.placement import SCOPES, Placement
 from fablint.model.plan import Plan, PlanRow, Slots
 from fablint.model.run import Observations, Row, Run
-from fablint.model.verdict import (
-    OF_HOSTS,
-    Component,
-    Coverage,
-    Direction,
-    Finding,
-    State,
-    Verdict,
-    VerdictWord,
-    host_of,
-)
+
+if TYPE_CHECKING:
+    from fablint.model.diagnosis import Diagnosis, Fit, Question
+    from fablint.model.verdict import (
+        OF_HOSTS,
+        Component,
+        Coverage,
+        Direction,
+        Finding,
+        State,
+        Verdict,
+        VerdictWord,
+        host_of,
+    )
 
 __all__ = [
     "OF_HOSTS",
@@ -54,3 +60,20 @@ __all__ = [
     "VerdictWord",
     "host_of",
 ]
+
+_OF_VERDICT = (
+    "OF_HOSTS",
+    "Component",
+    "Coverage",
+    "Direction",
+    "Finding",
+    "State",
+    "Verdict",
+    "VerdictWord",
+    "host_of",
+)
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__, dict.fromkeys(("Diagnosis", "Fit", "Question"), "diagnosis") | dict.fromkeys(_OF_VERDICT, "verdict")
+    )

@@ -5,16 +5,16 @@ What draws on numpy is imported when it is asked for: what preflight prints does
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fablint.report.fitness import fitness_facts, fitness_table
-from fablint.report.junit import junit_text
-from fablint.report.prometheus import prometheus_text
+from fablint.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fablint.report.console import console_summary
+    from fablint.report.fitness import fitness_facts, fitness_table
+    from fablint.report.junit import junit_text
     from fablint.report.page import write_html
+    from fablint.report.prometheus import prometheus_text
     from fablint.report.show import run_summary
     from fablint.report.tables import (
         TABLES,
@@ -48,6 +48,10 @@ __all__ = [
 
 _MODULES = {
     "console_summary": "console",
+    "fitness_facts": "fitness",
+    "fitness_table": "fitness",
+    "junit_text": "junit",
+    "prometheus_text": "prometheus",
     "run_summary": "show",
     "verdict_json": "verdict",
     "verdict_schema": "verdict",
@@ -55,9 +59,4 @@ _MODULES = {
 }
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """What is named in `__all__` and not here yet."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'tables')}"), name)
+    __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "tables") | _MODULES)

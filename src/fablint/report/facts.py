@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fablint.model import Diagnosis, Fit, Row, Run, Scope
+from fablint.model import Row, Run, Scope
 from fablint.report import text
 from fablint.report.conditions import conditions
+
+if TYPE_CHECKING:
+    from fablint.model import Diagnosis, Fit
 
 SAMPLED_ROWS = 256  # source ranks that stand for all where a median over everything would mean reading gigabytes
 _STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair

@@ -1,17 +1,37 @@
 """store: the run directory, docs/reference/run-format.md. Reads it, writes it, finds what is missing, exports it.
 
-Import it late: it brings numpy, and its functions bring zarr or xarray.
+Its functions are imported on first use: they bring numpy, and some of them Zarr or xarray.
 """
 
 from __future__ import annotations
 
-from fablint.store.absorbing import absorb
-from fablint.store.export import export_run
-from fablint.store.importing import import_run
-from fablint.store.labels import open_run
-from fablint.store.missing import missing_rounds
-from fablint.store.reading import read_run
-from fablint.store.state import set_state
-from fablint.store.writing import write_run
+from typing import TYPE_CHECKING
+
+from fablint.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from fablint.store.absorbing import absorb
+    from fablint.store.export import export_run
+    from fablint.store.importing import import_run
+    from fablint.store.labels import open_run
+    from fablint.store.missing import missing_rounds
+    from fablint.store.reading import read_run
+    from fablint.store.state import set_state
+    from fablint.store.writing import write_run
 
 __all__ = ["absorb", "export_run", "import_run", "missing_rounds", "open_run", "read_run", "set_state", "write_run"]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "absorb": "absorbing",
+            "export_run": "export",
+            "import_run": "importing",
+            "missing_rounds": "missing",
+            "open_run": "labels",
+            "read_run": "reading",
+            "set_state": "state",
+            "write_run": "writing",
+        },
+    )

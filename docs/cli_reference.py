@@ -30,7 +30,7 @@ error is one line on stderr: what is wrong, where, and what to do.
 
 | environment | meaning |
 | --- | --- |
-| `FABLINT_HOME` | for engines, versions of launchers, logs and scratch runs; else `$XDG_CACHE_HOME/fablint`, else `~/.cache/fablint` |
+| `FABLINT_HOME` | for engines, logs, scratch runs and caches; else `$XDG_CACHE_HOME/fablint`, else `~/.cache/fablint` |
 | `FABLINT_MPICXX` | builds the engine; else the `mpicxx` on the PATH, Cray's `CC`, the one of the `mpich` wheel |
 | `FABLINT_LAUNCHER` | starts the ranks, and no other; else the MPI library's own launcher, then srun if its PMI fits |
 | `NO_COLOR` | no colour |

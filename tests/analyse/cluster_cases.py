@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -40,32 +40,48 @@ def list_row(
             typical = time(src, to) * (1 + 0.01 * random.standard_normal())
             times["median"][src, number] = typical
             times["mean"][src, number] = mean(src, to) if mean else typical
+    arrays = {
+        "dst": dst,
+        "count": (dst[..., None] >= 0).astype(np.uint32) * 3,
+        **{f"time_{kind}": values for kind, values in times.items()},
+    }
+    shape = {"pattern": "rounds", "layout": "list", "rounds": len(pairs), "cells_per_round": 2, "repeats": 1}
+    return _row(name, arrays, order=order, **shape)
+
+
+def matrix_row(name: str, time: Time, *, repeats: int = 1, mean: Time | None = None) -> Row:
+    """Every ordered pair in each repeat; noise of 1 %."""
+    random = np.random.default_rng(repeats)
+    times = {kind: np.full((repeats, 16, 16, 1), np.nan, np.float32) for kind in ("median", "mean")}
+    for repeat in range(repeats):
+        for src, dst in permutations(range(16), 2):
+            typical = time(src, dst) * (1 + 0.01 * random.standard_normal())
+            times["median"][repeat, src, dst] = typical
+            times["mean"][repeat, src, dst] = mean(src, dst) if mean else typical
+    arrays = {
+        "count": np.where(np.isnan(times["median"]), 0, 3).astype(np.uint32),
+        **{f"time_{kind}": values for kind, values in times.items()},
+    }
+    shape = {"pattern": "all-pairs", "layout": "matrix", "rounds": 15 * repeats, "cells_per_round": 16}
+    return _row(name, arrays, order="serial", repeats=repeats, **shape)
+
+
+def _row(name: str, arrays: dict[str, np.ndarray], **more: object) -> Row:
     stream = "bandwidth" in name
     attributes = {
         "kernel": "bandwidth" if stream else "latency",
-        "pattern": "rounds",
         "transport": "mpi",
         "memory": "host",
-        "order": order,
         "options": f"x --name {name}",
-        "layout": "list",
         "state": "complete",
-        "rounds": len(pairs),
-        "cells_per_round": 2,
-        "repeats": 1,
         "seed": 1,
         "windows": [8 if stream else 1],
         "payload": "src" if stream else "both",
         "quantity": "bandwidth" if stream else "latency",
         "directions": "both",
+        **more,
     }
-    arrays = {
-        "dst": dst,
-        "size": np.array([65536 if stream else 8]),
-        "count": (dst[..., None] >= 0).astype(np.uint32) * 3,
-        **{f"time_{kind}": values for kind, values in times.items()},
-    }
-    return Row(name, attributes, arrays)
+    return Row(name, attributes, {"size": np.array([65536 if stream else 8]), **arrays})
 
 
 def run_of(*rows: Row, **more: object) -> Run:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
+from cluster_cases import ALL, FABRIC, HOSTS, list_row, matrix_row, run_of, switch_of
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
@@ -28,9 +30,17 @@ def lossy(sick, share: float = 1.0, seed: int = 1):
     return mean
 
 
-def latencies(mean) -> Run:
+def in_rounds(mean) -> Run:
     stream = list_row("edge-bandwidth", ALL, lambda *_: 0.01)
     return run_of(list_row("edge-latency", ALL * 2, healthy, order="serial", mean=mean), stream)
+
+
+def in_a_matrix(mean, repeats: int = 1) -> Run:
+    return run_of(matrix_row("latency", healthy, repeats=repeats, mean=mean))
+
+
+def in_two_repeats(mean) -> Run:
+    return in_a_matrix(mean, 2)
 
 
 def at_fault(run: Run) -> list[tuple[str, str]]:
@@ -38,30 +48,77 @@ def at_fault(run: Run) -> list[tuple[str, str]]:
     return [(one.component, one.name) for one in verdict.findings if one.state is State.FAULT]
 
 
+LAYOUTS = pytest.mark.parametrize("layout", [in_rounds, in_a_matrix, in_two_repeats])
+
+
+@LAYOUTS
 @pytest.mark.parametrize("share", [1.0, 0.5])
-def test_a_host_that_loses_messages_is_named(share: float) -> None:
-    assert at_fault(latencies(lossy(lambda src, dst: 9 in (src, dst), share))) == [("host", HOSTS[9])]
+def test_a_host_that_loses_messages_is_named(layout, share: float) -> None:
+    assert at_fault(layout(lossy(lambda src, dst: 9 in (src, dst), share))) == [("host", HOSTS[9])]
 
 
-def test_two_hosts_that_lose_messages_are_both_named() -> None:
-    found = at_fault(latencies(lossy(lambda src, dst: bool({3, 9} & {src, dst}))))
+@LAYOUTS
+def test_two_hosts_that_lose_messages_are_both_named(layout) -> None:
+    found = at_fault(layout(lossy(lambda src, dst: bool({3, 9} & {src, dst}))))
     assert sorted(found) == [("host", HOSTS[3]), ("host", HOSTS[9])]
 
 
-def test_a_cable_between_switches_that_loses_messages_is_named() -> None:
-    assert at_fault(latencies(lossy(lambda src, dst: {switch_of(src), switch_of(dst)} == {0, 1}, 0.7))) == [
+@LAYOUTS
+def test_a_cable_between_switches_that_loses_messages_is_named(layout) -> None:
+    assert at_fault(layout(lossy(lambda src, dst: {switch_of(src), switch_of(dst)} == {0, 1}, 0.7))) == [
         ("cable", "s0=s1")
     ]
 
 
+@LAYOUTS
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_late_anywhere_now_and_then_accuses_nobody(seed: int) -> None:
-    assert at_fault(latencies(lossy(lambda *_: True, 0.08, seed))) == []
+def test_what_is_late_anywhere_now_and_then_accuses_nobody(layout, seed: int) -> None:
+    assert at_fault(layout(lossy(lambda *_: True, 0.08, seed))) == []
 
 
-def test_a_noisy_machine_accuses_nobody() -> None:
+@LAYOUTS
+def test_a_noisy_machine_accuses_nobody(layout) -> None:
     random = np.random.default_rng(2)
-    assert at_fault(latencies(lambda *_: USUAL_S * float(random.lognormal(0.4, 0.4)))) == []
+    assert at_fault(layout(lambda *_: USUAL_S * float(random.lognormal(0.4, 0.4)))) == []
+
+
+def test_a_matrix_and_a_list_of_the_same_messages_are_judged_alike() -> None:
+    """Not every pair of the faulty host is late."""
+    mean = lossy(lambda src, dst: 9 in (src, dst), 0.7, seed=7)
+    known: dict[tuple[int, int], float] = {}
+
+    def same(src: int, dst: int) -> float:
+        return known.setdefault((src, dst), mean(src, dst))
+
+    rounds = run_of(list_row("latency", ALL, healthy, mean=same))
+    of_list, of_matrix = (
+        [one for one in diagnose(run, FABRIC).verdict.findings if one.state is State.FAULT]
+        for run in (rounds, in_a_matrix(same))
+    )
+    assert [(one.name, one.evidence) for one in of_list] == [(one.name, one.evidence) for one in of_matrix]
+    assert of_matrix[0].effect == pytest.approx(of_list[0].effect, rel=0.02)
+
+
+def test_one_late_route_measured_often_accuses_neither_end() -> None:
+    """24 measurements of one pair, beside one of every other: the route may be at fault as well as the host."""
+    mean = lossy(lambda src, dst: {src, dst} == {4, 9})
+    run = run_of(list_row("edge-latency", [*ALL, *[(4, 9)] * 24], healthy, order="serial", mean=mean))
+    assert at_fault(run) == []
+
+
+def test_three_late_routes_of_which_one_is_measured_often_accuse_nobody() -> None:
+    mean = lossy(lambda src, dst: {src, dst} in ({4, 9}, {5, 9}, {6, 9}))
+    run = run_of(list_row("edge-latency", [(4, 9)] * 24 + ALL, healthy, order="serial", mean=mean))
+    assert at_fault(run) == []
+
+
+def test_pairs_of_one_host_count_once_for_a_matrix_of_several_ranks_each() -> None:
+    """Two ranks on each of 8 hosts: messages within a host are no messages of the fabric."""
+    placed = {"hosts": HOSTS[:8], "rank_host": [rank // 2 for rank in range(16)]}
+    mean = lossy(lambda src, dst: src // 2 != dst // 2 and 5 in (src // 2, dst // 2))
+    assert at_fault(replace(in_a_matrix(mean), attributes={**in_a_matrix(mean).attributes, **placed})) == [
+        ("host", HOSTS[5])
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ within hosts

@@ -66,7 +66,7 @@ def diagnose(
         if usable.row.layout == "list" and usable.row.quantity == "bandwidth"  # of others it says nothing: spare them
     ]
     findings += _unnamed([finding for one in ways for finding in one.findings], findings)
-    findings += _not_named([*late_messages(rows, places, routes), *slow_inside(rows, places)], findings)
+    findings += _not_named([*late_messages(rows, places, routes, settings), *slow_inside(rows, places)], findings)
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
     beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)

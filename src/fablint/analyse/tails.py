@@ -9,20 +9,20 @@ late, and hardly any of the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.distances import Way, links_of
 from fablint.analyse.flows import Usable
-from fablint.analyse.places import Codes, Places
+from fablint.analyse.mean_ratios import Cells, Counts, JoinedRatios, Ratios, joined, ratios_of
+from fablint.analyse.places import Places
+from fablint.analyse.settings import Settings
 from fablint.analyse.words import NEXT_STEP
 from fablint.model import Finding, State
 from fablint.names import plural
 from fablint.routing import Routes
 
-LATE = 3.0  # times the usual ratio of mean and median
 SHARE = 0.3  # of a part's cells are late,
 FEWEST = 6  # and at least so many,
 TIMES = 5.0  # and so much more than elsewhere
@@ -31,111 +31,123 @@ CLEAN = 0.05  # share of late cells, up to which a way is fine
 MOST_RANKS = 20_000
 
 Mask = npt.NDArray[np.bool_]
+Count = Counts | np.integer | int
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Pairs of ranks, one for each round in which they were measured, and whether some messages were late."""
-
-    src: Codes
-    dst: Codes
-    late: Mask
-    ratio: npt.NDArray[np.float64]  # mean by median, 1: as usual in the run
-
-    def only(self, mask: Mask) -> _Cells:
-        return _Cells(self.src[mask], self.dst[mask], self.late[mask], self.ratio[mask])
-
-
-def late_messages(rows: Sequence[Usable], places: Places, routes: Routes | None) -> list[Finding]:
+def late_messages(rows: Sequence[Usable], places: Places, routes: Routes | None, settings: Settings) -> list[Finding]:
     """Hosts, and links between switches, of which a good share of small messages is late."""
-    cells = _cells(rows, places)
-    if cells is None:
+    ratios = _ratios(rows, places)
+    if ratios is None:
         return []
     findings: list[Finding] = []
-    while (host := _worst_host(cells, places)) is not None:
-        own = _of_host(cells, host, places)
-        findings.append(_about_host(host, cells.only(own), places))
-        cells = cells.only(~own)
-    return findings + _about_links(cells, places, routes)
+    measured, late = (_per_host(counts, places) for counts in ratios.per_rank())
+    while (host := _worst_host(ratios, measured, late, places, settings)) is not None:
+        ranks = np.flatnonzero(places.host == host)
+        own = ratios.of_ranks(ranks)
+        findings.append(_about_host(host, own, places))
+        for counts, cells in ((measured, own), (late, own.only(own.late))):
+            for end in (cells.src, cells.dst):
+                counts -= np.bincount(places.host[end], minlength=counts.size)
+        ratios.remove(ranks)
+    return findings + _about_links(ratios, places, routes, settings)
 
 
-def _cells(rows: Sequence[Usable], places: Places) -> _Cells | None:
-    """Cells of all latency rows of lists; None where means and medians were not both stored."""
-    parts = []
-    for row in (one for usable in rows for one in (usable.row, *usable.more)):
-        both = {"mean", "median"} <= set(row.statistics)
-        if row.quantity != "latency" or row.layout != "list" or not both or places.host.size > MOST_RANKS:
-            continue
-        size = min(row.sizes)
-        mean, median = (np.asarray(row.observations(size, name).sent, np.float64) for name in ("mean", "median"))
-        partner = np.asarray(row.arrays["dst"][:])
-        src, column = np.nonzero((partner >= 0) & (mean > 0) & (median > 0))
-        ratio = mean[src, column] / median[src, column]
-        if ratio.size:
-            parts.append((src, partner[src, column], ratio / np.median(ratio)))
-    if not parts:
+def _ratios(rows: Sequence[Usable], places: Places) -> Ratios | None:
+    """Cells of all latency rows; None where means and medians were not both stored."""
+    if places.host.size > MOST_RANKS:
         return None
-    src, dst, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
-    between = places.host[src] != places.host[dst]
-    return _Cells(src[between], dst[between], (ratio > LATE)[between], ratio[between])
+    every = (row for usable in rows for row in (usable.row, *usable.more) if row.quantity == "latency")
+    found = [ratios for row in every if (ratios := ratios_of(row, places)) is not None]
+    return JoinedRatios(found) if found else None
 
 
-def _of_host(cells: _Cells, host: int, places: Places) -> Mask:
-    return np.asarray((places.host[cells.src] == host) | (places.host[cells.dst] == host))
+def _per_host(counts: Counts, places: Places) -> Counts:
+    return np.bincount(places.host, weights=counts, minlength=len(places.hosts)).astype(np.int64)
 
 
-def _worst_host(cells: _Cells, places: Places) -> int | None:
-    """The host with the largest share of late cells, if that is no accident; of hosts that are alike none."""
-    if int(cells.late.sum()) < FEWEST:
-        return None
-    hosts = len(places.hosts)
-    ends = (places.host[cells.src], places.host[cells.dst])
-    measured, late = (sum(np.bincount(end, weights, hosts) for end in ends) for weights in (None, cells.late))
-    share = np.divide(late, measured, out=np.zeros(hosts), where=measured > 0)
-    worst = int(share.argmax())
-    return worst if _at_fault(cells, _of_host(cells, worst, places)) else None
+def _worst_host(ratios: Ratios, measured: Counts, late: Counts, places: Places, settings: Settings) -> int | None:
+    """The host at fault with the largest share of late cells; None where there is none.
+
+    A pair that was measured repeatedly is one pair: late messages with one partner belong to either end, or to the
+    route. So several partners must be late, and the evidence must suffice without the partner that is late most often.
+    """
+    cells, every = int(measured.sum()) // 2, int(late.sum()) // 2
+    candidates = np.flatnonzero(_stand_out(late, measured, every - late, cells - measured))
+    share = late[candidates] / measured[candidates]
+    for host in candidates[np.argsort(-share, kind="stable")]:
+        own = ratios.of_ranks(np.flatnonzero(places.host == host))
+        partner = np.where(places.host[own.src] == host, places.host[own.dst], places.host[own.src])
+        met, slow = (np.bincount(one, minlength=measured.size) for one in (partner, partner[own.late]))
+        most = int(slow.argmax())
+        rest = late[host] - slow[most], measured[host] - met[most]
+        several = np.count_nonzero(slow) >= settings.min_partners
+        if several and _stand_out(*rest, every - late[host], cells - measured[host]):
+            return int(host)
+    return None
 
 
-def _at_fault(cells: _Cells, own: Mask) -> bool:
-    """Is a good share of the part's own cells late, and hardly any of the others?"""
-    late, measured = int(cells.late[own].sum()), int(own.sum())
-    others = cells.late[~own]
-    elsewhere = (float(others.sum()) + 1.0) / (others.size + 2.0)
-    if late < FEWEST or late < SHARE * measured or late / measured < TIMES * elsewhere:
-        return False
+def _stand_out(late: Count, measured: Count, others_late: Count, others: Count) -> Mask:
+    """Is a good share of a part's own cells late, and hardly any of the others?"""
+    elsewhere = (others_late + 1.0) / (others + 2.0)
+    enough = (late >= FEWEST) & (late >= SHARE * measured) & (late >= TIMES * elsewhere * measured)
     from scipy.stats import binom
 
-    return bool(binom.logsf(late - 1, measured, elsewhere) / np.log(10) < LOG10_CHANCE)
+    chance = binom.logsf(late - 1, measured, np.minimum(elsewhere, 1.0)) / np.log(10)
+    return np.asarray(enough & (chance < LOG10_CHANCE))
 
 
-def _about_links(cells: _Cells, places: Places, routes: Routes | None) -> list[Finding]:
+def _about_links(ratios: Ratios, places: Places, routes: Routes | None, settings: Settings) -> list[Finding]:
     """Links that only ways with late messages cross; of round trips the direction is not known."""
-    a, b = places.switch[cells.src], places.switch[cells.dst]
-    between = (a != b) & (a >= 0) & (b >= 0)
-    slow, fine = set[Way](), set[Way]()
-    for way in {(int(x), int(y)) for x, y in zip(a[between], b[between], strict=True)}:
-        own = ((a == way[0]) & (b == way[1])) | ((a == way[1]) & (b == way[0]))
-        late, measured = int(cells.late[own].sum()), int(own.sum())
-        if late >= FEWEST and late >= SHARE * measured:
-            slow.add(way)
-        elif late <= CLEAN * measured:
-            fine.add(way)
-    apart = ~np.isin(a * places.switch.size + b, [x * places.switch.size + y for x, y in slow])
-    if not slow or routes is None or routes.routing.kind in ("adaptive", "ecmp") or not _at_fault(cells, ~apart):
+    if routes is None or routes.routing.kind in ("adaptive", "ecmp"):
         return []
+    measured, late = ratios.between(places.switch, len(places.switches))
+    for counts in (measured, late):
+        np.fill_diagonal(counts, 0)
+    both, both_late = measured + measured.T, late + late.T
+    own = {
+        way: ratios.of_block(*(np.flatnonzero(places.switch == switch) for switch in way))
+        for way in _ways((measured > 0) & (both_late >= FEWEST) & (both_late >= SHARE * both))
+    }
+    slow = {way for way in own if _late_pairs(own, way, places) >= settings.min_partners}
+    if not slow:
+        return []
+    cells = joined([own[way] for way in sorted(slow)])
+    every, all_late = (int(counts.sum()) // 2 for counts in ratios.per_rank())
+    own_late = np.count_nonzero(cells.late)
+    if not _stand_out(own_late, cells.late.size, all_late - own_late, every - cells.late.size):
+        return []
+    fine = set(_ways((measured > 0) & (both_late <= CLEAN * both)))
+    return _cables(slow, fine, cells, places, routes)
+
+
+def _ways(chosen: Mask) -> list[Way]:
+    return [(int(a), int(b)) for a, b in zip(*np.nonzero(chosen), strict=True)]
+
+
+def _late_pairs(own: dict[Way, Cells], way: Way, places: Places) -> int:
+    """Distinct pairs of hosts that are late on a way or on the way back."""
+    pairs = set[tuple[int, int]]()
+    for cells in (own.get(one) for one in (way, way[::-1])):
+        if cells is not None:
+            ends = (places.host[end[cells.late]].tolist() for end in (cells.src, cells.dst))
+            pairs |= {(min(pair), max(pair)) for pair in zip(*ends, strict=True)}
+    return len(pairs)
+
+
+def _cables(slow: set[Way], fine: set[Way], cells: Cells, places: Places, routes: Routes) -> list[Finding]:
+    """The cables that explain the slow ways."""
     cables: dict[str, list[str]] = {}
     for one in links_of(slow, fine, places, routes):
         others = [routes.cable(link) for link in one.others]
         cables.setdefault(routes.cable(one.link), []).extend(others)
-    evidence = _evidence(cells.only(~apart))
     return [
         Finding(
             state=State.FAULT,
             component="cable",
             name=name,
             quantity="latency",
-            effect=_effect(cells.only(~apart)),
-            evidence=evidence,
+            effect=_effect(cells),
+            evidence=_evidence(cells),
             alternatives=tuple(other for other in dict.fromkeys(others) if other != name),
             next_step=NEXT_STEP["cable"].format(name=name),
         )
@@ -143,7 +155,7 @@ def _about_links(cells: _Cells, places: Places, routes: Routes | None) -> list[F
     ]
 
 
-def _about_host(host: int, cells: _Cells, places: Places) -> Finding:
+def _about_host(host: int, cells: Cells, places: Places) -> Finding:
     name = places.hosts[host]
     return Finding(
         state=State.FAULT,
@@ -157,12 +169,12 @@ def _about_host(host: int, cells: _Cells, places: Places) -> Finding:
     )
 
 
-def _effect(cells: _Cells) -> float:
+def _effect(cells: Cells) -> float:
     """Of the mean latency."""
     return float(cells.ratio.mean()) - 1.0
 
 
-def _evidence(cells: _Cells) -> str:
+def _evidence(cells: Cells) -> str:
     late = int(cells.late.sum())
     worst = float(np.median(cells.ratio[cells.late]))
     return (

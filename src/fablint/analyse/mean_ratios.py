@@ -130,6 +130,7 @@ class MatrixRatios:
     """Every ordered pair of a block of ranks, in each repeat."""
 
     ratio: npt.NDArray[np.float16]  # (repeat, src, dst), NaN: not measured, or removed
+    usual: float  # of all cells
 
     def per_rank(self) -> tuple[Counts, Counts]:
         """See Ratios."""
@@ -137,7 +138,7 @@ class MatrixRatios:
         measured, late = np.zeros(ranks, np.int64), np.zeros(ranks, np.int64)
         for repeat, rows in self._blocks():
             block = self.ratio[repeat, rows]
-            for total, mask in ((measured, ~np.isnan(block)), (late, block > np.float16(LATE))):
+            for total, mask in ((measured, ~np.isnan(block)), (late, block > np.float16(LATE * self.usual))):
                 total[rows] += np.count_nonzero(mask, axis=1)
                 total += np.count_nonzero(mask, axis=0)
         return measured, late
@@ -148,7 +149,7 @@ class MatrixRatios:
         to = code >= 0
         for one in np.unique(code[to]):
             block = self.ratio[:, code == one]
-            for total, mask in ((measured, ~np.isnan(block)), (late, block > np.float16(LATE))):
+            for total, mask in ((measured, ~np.isnan(block)), (late, block > np.float16(LATE * self.usual))):
                 total[one] = np.bincount(code[to], weights=np.count_nonzero(mask, axis=(0, 1))[to], minlength=count)
         return measured, late
 
@@ -162,7 +163,7 @@ class MatrixRatios:
         block = self.ratio[:, src[:, None], dst[None, :]]
         known = ~np.isnan(block)
         _, a, b = np.nonzero(known)
-        return Cells(src[a], dst[b], block[known].astype(np.float32))
+        return Cells(src[a], dst[b], block[known].astype(np.float32) / np.float32(self.usual))
 
     def remove(self, ranks: Codes) -> None:
         """See Ratios."""
@@ -181,20 +182,15 @@ def _matrix_ratios(row: Row, places: Places) -> MatrixRatios | None:
     ratio = np.empty((repeats, ranks, ranks), dtype=np.float16)
     for repeat in range(repeats):
         for rows in _rows(ranks):
-            mean, median = (np.asarray(one[repeat, rows, :, index], np.float32) for one in (means, medians))
+            mean, median = (np.array(one[repeat, rows, :, index], np.float32) for one in (means, medians))
+            within = places.host[rows, None] == places.host[None, :]
+            mean[within | ~((mean > 0) & (median > 0))] = np.nan
             with np.errstate(divide="ignore", invalid="ignore"):
-                block = np.where((mean > 0) & (median > 0), np.minimum(mean / median, LARGEST), np.nan)
-            ratio[repeat, rows] = np.where(places.host[rows, None] == places.host[None, :], np.nan, block)
+                ratio[repeat, rows] = np.minimum(mean / median, LARGEST)
     flat = ratio.reshape(-1)
     sample = flat[:: max(1, flat.size // SAMPLE_CELLS) | 1]  # an odd step, so that every column is in the sample
     sample = sample[~np.isnan(sample)]
-    if not sample.size:
-        return None
-    usual = np.float16(np.median(sample.astype(np.float32)))
-    for repeat in range(repeats):
-        for rows in _rows(ranks):
-            ratio[repeat, rows] /= usual
-    return MatrixRatios(ratio)
+    return MatrixRatios(ratio, float(np.median(sample.astype(np.float32)))) if sample.size else None
 
 
 def _rows(ranks: int) -> Iterator[slice]:

@@ -75,6 +75,7 @@ class Bar:
     fewest: int = FEWEST_VALUES
     surely: bool = True
     most: int = 1000  # culprits
+    partners: int = 1  # that the part was measured with; of a link, pairs of hosts across it
 
 
 def convict(
@@ -167,7 +168,7 @@ def _examine(
         if not _own(family, side, _telling(family, part, (side,), evidence), evidence):
             return None
     cells = _telling(family, part, sides, evidence)
-    if cells[0].size < bar.fewest:
+    if cells[0].size < bar.fewest or _partners(family, part, cells, evidence) < bar.partners:
         return None
     loss = np.sort(_loss(family, part, sides, cells, effects))
     lower, upper = (int(rank) for rank in interval_ranks(loss.size))
@@ -188,6 +189,19 @@ def _examine(
         rivals_of(family, part, sides, cells, evidence, parts),
         own=tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
     )
+
+
+def _partners(family: Family, part: int, cells: Cells, evidence: Evidence) -> int:
+    """Distinct other hosts among the ends of these cells; of a link, distinct pairs of hosts.
+
+    With fewer than a few, a part is not to be separated from them. In a run on one host, ranks are partners.
+    """
+    places, to = evidence.places, evidence.pairs.destination(cells)
+    one = np.arange(evidence.pairs.ranks) if len(places.hosts) == 1 else places.host
+    a, b = one[cells[0]].astype(np.int64), one[to].astype(np.int64)
+    if isinstance(family, Endpoints):
+        return np.unique(np.where(family.code[cells[0]] == part, b, a)).size
+    return np.unique(np.minimum(a, b) * (int(one.max()) + 1) + np.maximum(a, b)).size
 
 
 def _ends(family: Family, part: int, cells: Cells, evidence: Evidence) -> Codes:

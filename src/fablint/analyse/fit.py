@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from fablint.analyse.balance import Mask, balanced
 from fablint.analyse.classes import Classes
 from fablint.analyse.pairs import Cells, Pairs, Values
 from fablint.analyse.places import Codes, Places
@@ -81,9 +82,10 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
     Messages that stay on a host tell nothing about the fabric: they get a class of their own and are then left out,
     except in a run on one host alone.
     """
-    offsets = _class_offsets(pairs, classes, None)
+    once = balanced(pairs, classes.places)
+    offsets = _class_offsets(pairs, classes, None, once)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
-    telling = classes.telling(pairs, offsets, settings.tolerance)
+    telling = balanced(pairs, classes.places, classes.telling(pairs, offsets, settings.tolerance))
     ends = _of_ends(pairs, telling)
     sent, received = _polish(ends)
     effects = Effects(
@@ -101,7 +103,7 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
         host_tolerance=settings.tolerance,
         link_tolerance=settings.tolerance,
     )
-    effects = _recentred(effects)
+    effects = _recentred(effects, once)
     effects = replace(effects, noise=_noise(effects))
     crossed, segment, upper = _segments(effects)
     effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
@@ -157,9 +159,15 @@ def leftover_of(effects: Effects, cells: Cells) -> Values:
     return np.asarray(left, dtype=np.float32)
 
 
-def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None) -> dict[int, float]:
-    """Log time of each class that occurs: the median, in a sample of a large run; without the effects of the parts."""
+def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None, once: Mask | None) -> dict[int, float]:
+    """Log time of each class that occurs: the median, in a sample of a large run; without the effects of the parts.
+
+    `once` are the cells of pairs that were measured equally often, None: all.
+    """
     cells = pairs.sample_cells()
+    if once is not None:
+        chosen = once[cells]
+        cells = (cells[0][chosen], cells[1][chosen])
     values = pairs.value[cells] if effects is None else leftover_of(effects, cells)
     known = {} if effects is None else effects.class_log_time
     codes = classes.of_cells(pairs, cells)
@@ -187,14 +195,14 @@ def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float],
         pairs.value[rows] -= known[classes.of_rows(pairs, rows)]
 
 
-def _recentred(effects: Effects) -> Effects:
+def _recentred(effects: Effects, once: Mask | None) -> Effects:
     """The same model with noise around 0 in every class.
 
     The class offsets were medians of sums of uneven effects; now that the effects are known, what is left over says
     where the class really is. Without this, few and uneven hosts make all links look slow.
     """
     pairs, before = effects.residual, effects.class_log_time
-    after = _class_offsets(pairs, effects.classes, effects)
+    after = _class_offsets(pairs, effects.classes, effects, once)
     shift = {code: after[code] - offset for code, offset in before.items() if code in after}
     _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
     return replace(effects, class_log_time={**before, **after})

@@ -159,7 +159,8 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     """Convict, suspect and ask. `evidence` is used up on the way."""
     flows, places, settings = court.flows, court.places, court.settings
     crossed = _crossed(evidence, effects.ways)
-    found = convict(evidence, effects, court.parts, Bar(threshold_of(court.tests, settings)), sides=court.sides)
+    bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
+    found = convict(evidence, effects, court.parts, bar, sides=court.sides)
     convictions = [_described(case, flows, effects) for case in found]
     if convictions:
         effects = without(effects, evidence.gain == 0)
@@ -179,7 +180,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
         if guilty:
             effects = without(effects, evidence.gain == 0)
     pairs = slow_pairs(evidence, effects, settings, views=court.views)
-    suspicions = _suspicions(evidence, effects, court.parts, court.sides, court.tests)
+    suspicions = _suspicions(evidence, effects, court)
     return _Found(
         effects,
         crossed,
@@ -288,12 +289,11 @@ def _loads(flows: Flows, pairs: Pairs, ways: Ways) -> npt.NDArray[np.uint8] | No
     return loads(pairs, ways, flows.concurrent, flows.rounds)
 
 
-def _suspicions(
-    evidence: Evidence, effects: Effects, parts: Sequence[Family], sides: Sides, tests: int
-) -> list[Conviction]:
+def _suspicions(evidence: Evidence, effects: Effects, court: _Court) -> list[Conviction]:
     """Parts that would be convicted if one false name per run were allowed: to be measured again."""
-    bar = Bar(float(np.log(max(tests, 1))), surely=False, most=MOST_SUSPICIONS)
-    return convict(evidence, effects, parts, bar, sides=sides)
+    log_e, partners = float(np.log(max(court.tests, 1))), court.settings.min_partners
+    bar = Bar(log_e, surely=False, most=MOST_SUSPICIONS, partners=partners)
+    return convict(evidence, effects, court.parts, bar, sides=court.sides)
 
 
 def _crossed(evidence: Evidence | None, ways: Ways) -> Codes:
@@ -336,6 +336,8 @@ def _host_partners(pairs: Pairs, places: Places, settings: Settings, *, scarcer:
             dtype=np.int64,
         )
     hosts = len(places.hosts)
+    if pairs.partner is not None:  # a list may hold a pair many times
+        return _partners_in_list(pairs, places)
     most_ranks = int(np.bincount(places.host, minlength=hosts).max())
     counts = np.full(hosts, np.iinfo(np.int64).max)
     for sent in (True, False):
@@ -347,6 +349,16 @@ def _host_partners(pairs: Pairs, places: Places, settings: Settings, *, scarcer:
             count[host] = _distinct_partners(pairs, places, int(host), sides=(sent,))
         counts = np.minimum(counts, count)
     return counts
+
+
+def _partners_in_list(pairs: Pairs, places: Places) -> Codes:
+    """(hosts,) distinct other hosts that each sent to or received from, whichever are fewer."""
+    row, column = np.nonzero(~np.isnan(pairs.value))
+    a, b = (places.host[end].astype(np.int64) for end in (row, pairs.destination((row, column))))
+    hosts = len(places.hosts)
+    between = np.unique((a * hosts + b)[a != b])
+    sent, received = (np.bincount(one, minlength=hosts) for one in (between // hosts, between % hosts))
+    return np.minimum(sent, received)
 
 
 def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sides: Sequence[bool]) -> int:
@@ -367,6 +379,8 @@ def _host_bounds(effects: Effects, places: Places) -> Floats:
     met = np.zeros((2, pairs.ranks), dtype=np.int64)
     for rows in pairs.blocks():
         known = ~np.isnan(pairs.value[rows])
+        if effects.telling is not None:
+            known &= effects.telling[rows]
         met[0, rows] = np.count_nonzero(known, axis=1)
         partners = np.broadcast_to(pairs.partners(rows), known.shape)[known]
         met[1] += np.bincount(partners, minlength=pairs.ranks)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fablint import flow
 from fablint.checks import Checked, with_undecided
 from fablint.errors import UsageError
-from fablint.model import OF_HOSTS, Diagnosis, Finding, Run, State, host_of
+from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State, host_of
 from fablint.relaunch import Launches
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Elimination:
     failed: dict[str, str] = field(default_factory=dict)
     inside: list[Finding] = field(default_factory=list)  # found between ranks of one host
     skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
+    planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in their order
     measuring_s: float = 0.0
     asking_s: float = 0.0  # spent before: hosts were asked what they are
 
@@ -49,6 +50,7 @@ class Elimination:
 
         clock = self.around.system.monotonic
         begun = clock()
+        self.planned = [PlannedLevel(level.name) for level in self.suite.levels]
         run: Run | None = None
         for level in self.suite.levels:
             if self.launches.error:
@@ -85,6 +87,7 @@ class Elimination:
         run = inner.begin(lambda now: self._stage(level, now, None))
         self.launches.asked = same_hosts(self.launches.asked, inner.asked)
         self.launches.launches = inner.launches
+        self._plan(level, rows=())
         self.measuring_s += _measuring_s(run)
         found = flow.diagnose(run, None).verdict.findings
         self.inside = [_inside(one) for one in found if one.state is State.FAULT and one.component in OF_HOSTS]
@@ -99,13 +102,14 @@ class Elimination:
 
     def _between_hosts(self, level: Level, run: Run | None) -> Run:
         if run is None:
-            run = self.launches.begin(lambda now: self._stage(level, now, None))
+            run = self.launches.begin(lambda now: self._first_stage(level, now))
             flow.keep_topology(self.launches.asked.topology, self.launches.output)
             flow.keep_thresholds(self.thresholds, self.launches.output)
         else:
             stage = self._possible_stage(level, run)
             if stage is None:
                 return run
+            self._keep(level, stage)
             run, _ = self.launches.add(stage, run)
         besides = self._besides()
         found = [one for one in self.judge(run).verdict.findings if one not in besides]
@@ -115,10 +119,32 @@ class Elimination:
     def _possible_stage(self, level: Level, run: Run) -> Stage | None:
         """The rows of a level; none, and a note, where those who are left cannot do it: halves of unequal size."""
         try:
-            return self._stage(level, self.launches.asked, run)
+            stage, why = self._stage(level, self.launches.asked, run), "no two of the hosts that are left make a pair"
         except UsageError as error:
+            stage, why = None, str(error)
             self.skipped.append(f"{level.name} was not measured: {error}")
-            return None
+        if stage is None:
+            self._plan(level, skipped=why)
+            flow.keep_levels(self.planned, self.launches.output)
+        return stage
+
+    def _first_stage(self, level: Level, asked: Asked) -> Stage | None:
+        stage = self._stage(level, asked, None)
+        if stage is not None:
+            self._keep(level, stage)
+        return stage
+
+    def _keep(self, level: Level, stage: Stage) -> None:
+        """Write into the run what is planned, before it is measured: a check that is killed leaves it behind."""
+        from fablint.plan.grammar import split_row
+
+        names = [str(split_row(row.options.split())[1]["name"]) for row in stage.plan.rows]
+        self._plan(level, rows=tuple(names))
+        flow.keep_levels(self.planned, self.launches.output)
+
+    def _plan(self, level: Level, rows: tuple[str, ...] | None = None, skipped: str | None = None) -> None:
+        place = self.suite.levels.index(level)
+        self.planned[place] = PlannedLevel(level.name, rows, skipped)
 
     def _stage(self, level: Level, asked: Asked, run: Run | None) -> Stage | None:
         """The rows of a level, without the ranks of hosts that failed."""

@@ -17,14 +17,18 @@ from fablint.kept import (
     FINDINGS as FINDINGS,
     INTRA_NODE as INTRA_NODE,
     LAUNCHES as LAUNCHES,
+    LEVELS as LEVELS,
     THRESHOLDS as THRESHOLDS,
     TOPOLOGY as TOPOLOGY,
     keep_findings as keep_findings,
+    keep_levels as keep_levels,
     keep_thresholds as keep_thresholds,
     keep_topology as keep_topology,
     load_findings as load_findings,
+    load_levels as load_levels,
     load_thresholds as load_thresholds,
     load_topology as load_topology,
+    missing_levels as missing_levels,
     own_file,
 )
 from fablint.model import Plan, Run, Scope, Slots, Topology
@@ -269,7 +273,7 @@ def diagnose(
     `others` are findings of other stages, which tell the parts in series apart; `thresholds` a site file, where it is
     not the run's own that counts.
     """
-    from fablint.analyse import diagnose as judge, with_besides
+    from fablint.analyse import diagnose as judge, with_besides, with_missing_levels
 
     if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
         raise UsageError(
@@ -278,6 +282,7 @@ def diagnose(
             "give the topology of this fabric, with the names that fablint show prints",
         )
     judged = with_besides(judge(run, topology, others=others), load_findings(own_file(run, FINDINGS)))
+    judged = with_missing_levels(judged, missing_levels(run))
     site = thresholds or own_file(run, THRESHOLDS)
     return judged if site is None else _compared(judged, run, load_thresholds(site))
 

@@ -1,22 +1,23 @@
-"""What a run directory keeps besides its rows, for every diagnosis of it: topology, findings, thresholds."""
+"""What a run directory keeps besides its rows, for every diagnosis of it: topology, findings, thresholds, levels."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import UsageError
-from fablint.model import Run, Scope, Topology
+from fablint.errors import BrokenRunError, IncompleteError, UsageError
+from fablint.model import Finding, PlannedLevel, Run, Scope, Topology
 
 if TYPE_CHECKING:
-    from fablint.model import Finding
     from fablint.thresholds import Threshold
 
 TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
 THRESHOLDS = "thresholds.toml"  # of a run directory: what its site promises
 INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
 LAUNCHES = "launches"  # of a run directory: launches of other ranks than its own, numbered or named by their level
+LEVELS = "rounds/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
 FINDINGS = "findings.json"  # of a run directory: what is known of its hosts besides the measurement
 
 
@@ -89,3 +90,36 @@ def load_findings(path: Path | None) -> Sequence[Finding]:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where + ': ' if where else ''}{first['msg']}", "give a verdict.json") from error
+
+
+def keep_levels(levels: Sequence[PlannedLevel], run: Path) -> None:
+    """Write the levels of a check into a run directory, in one step, so that a killed check leaves what it planned."""
+    entries = [{"name": one.name, "rows": one.rows, "skipped": one.skipped} for one in levels]
+    path = run / LEVELS
+    written = path.with_name(f".{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(json.dumps({"format": 1, "levels": entries}, indent=1), encoding="utf-8")
+        written.replace(path)
+    except OSError as error:
+        raise IncompleteError(f"cannot write {path}: {error.strerror}", "give another place with -o") from None
+
+
+def load_levels(run: Run) -> Sequence[PlannedLevel]:
+    """The levels that the check of a run planned; none where the run is of no check by levels."""
+    path = own_file(run, LEVELS)
+    if path is None:
+        return ()
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))["levels"]
+        rows = [None if one["rows"] is None else tuple(map(str, one["rows"])) for one in entries]
+        return [PlannedLevel(str(one["name"]), of, one["skipped"]) for one, of in zip(entries, rows, strict=True)]
+    except OSError as error:
+        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
+    except (ValueError, KeyError, TypeError):
+        raise BrokenRunError(f"{path}: is no list of planned levels", "restore it, or measure again") from None
+
+
+def missing_levels(run: Run) -> list[str]:
+    """Names of the levels that the check of a run planned and never began, in their order."""
+    return [level.name for level in load_levels(run) if level.is_missing(run.attributes["rows"])]

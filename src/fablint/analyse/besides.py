@@ -1,4 +1,4 @@
-"""What is known of the hosts besides the measurement: findings of discovery and of the launches."""
+"""What is known besides the measurement: findings of discovery and of the launches, levels that were never begun."""
 
 from __future__ import annotations
 
@@ -33,4 +33,16 @@ def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Diagnosis
     elif code == 0 and any(one.state is not State.OK for one in findings):
         word, code = "incomplete", 3
     update = {"findings": tuple(found), "verdict": word, "exit_code": code}
+    return replace(diagnosis, verdict=verdict.model_copy(update=update))
+
+
+def with_missing_levels(diagnosis: Diagnosis, names: Sequence[str]) -> Diagnosis:
+    """The diagnosis of a check whose levels of these names were planned and never begun: no pass."""
+    if not names:
+        return diagnosis
+    verdict = diagnosis.verdict
+    note = f"levels planned and never begun: {', '.join(names)}: what they measure is not judged (run the check again)"
+    update: dict[str, object] = {"notes": (note, *verdict.notes)}
+    if verdict.exit_code == 0:
+        update |= {"verdict": "incomplete", "exit_code": 3}
     return replace(diagnosis, verdict=verdict.model_copy(update=update))

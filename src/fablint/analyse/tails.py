@@ -90,6 +90,8 @@ def _stand_out(late: Count, measured: Count, others_late: Count, others: Count) 
     """Is a good share of a part's own cells late, and hardly any of the others?"""
     elsewhere = (others_late + 1.0) / (others + 2.0)
     enough = (late >= FEWEST) & (late >= SHARE * measured) & (late >= TIMES * elsewhere * measured)
+    if not np.any(enough):
+        return np.asarray(enough)
     from scipy.stats import binom
 
     chance = binom.logsf(late - 1, measured, np.minimum(elsewhere, 1.0)) / np.log(10)

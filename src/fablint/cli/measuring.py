@@ -16,7 +16,7 @@ from fablint.cli.common import (
     run_argument,
     verb,
 )
-from fablint.errors import UsageError
+from fablint.errors import IncompleteError, UsageError
 
 if TYPE_CHECKING:
     from fablint.flow import Measured
@@ -73,19 +73,24 @@ def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int) -> Plan:
 
 
 def _measured(session: Session, measured: Measured) -> int:
+    from fablint import flow
+
     run = measured.run
+    levels = flow.missing_levels(run)
+    code = _code(session, run.path, measured.exit_code, levels)
     facts = {
         "format": 1,
         "run": str(run.path),
         "state": run.state,
-        "exit_code": measured.exit_code,
+        "exit_code": code,
+        "missing_levels": levels,
         "lost": run.attributes.get("lost", []),
         "error": measured.error or None,
     }
     session.result(f"{run.path}: {run.state}", facts)
     if measured.error:
         session.warn(f"{measured.error}: what was measured is kept: fablint resume {run.path}")
-    return measured.exit_code
+    return code
 
 
 @verb(short_help="Measure the rounds that a run lacks.")
@@ -103,6 +108,18 @@ def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
     with session.surroundings(mpicxx) as around:
         measured = flow.resume(around, run)
     if measured is None:
-        session.result(f"{run}: nothing is missing", {"format": 1, "run": str(run), "missing": 0, "exit_code": 0})
-        return 0
+        levels = flow.missing_levels(flow.read(run))
+        code = _code(session, run, 0, levels)
+        said = f"{run}: {'no round of a level that was begun' if levels else 'nothing'} is missing"
+        facts = {"format": 1, "run": str(run), "missing": 0, "missing_levels": levels, "exit_code": code}
+        session.result(said, facts)
+        return code
     return _measured(session, measured)
+
+
+def _code(session: Session, run: Path | None, code: int, levels: list[str]) -> int:
+    """The exit code; 3 in the place of 0, and a warning, where levels that the check planned were never begun."""
+    if not levels:
+        return code
+    session.warn(f"{run}: {', '.join(levels)}: levels planned and never begun; measure them with a new fablint check")
+    return code or IncompleteError.exit_code

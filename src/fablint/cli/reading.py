@@ -165,18 +165,21 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
     Example:
       fablint show night.run
     """
+    from fablint import flow
     from fablint.report import run_summary
 
     read = _read(session, runs)
     rows = {row.name: dict(row.attributes) for row in read.rows}
+    missing = flow.missing_levels(read)
     facts = {
         "format": 1,
         "run": " ".join(map(str, runs)),
         "attributes": dict(read.attributes),
         "rows": rows,
         "notes": list(read.notes),
+        "missing_levels": missing,
     }
-    session.result(run_summary(read), facts)
+    session.result(run_summary(read, missing), facts)
 
 
 @verb(short_help="Write a run in another format.")

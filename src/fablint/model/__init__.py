@@ -13,7 +13,7 @@ from fablint.lazy import lazy_names
 from fablint.model.cluster import Allocation, Answer, HostState
 from fablint.model.fabric import Cable, Routing, Scope, Switch, Topology
 from fablint.model.placement import SCOPES, Placement
-from fablint.model.plan import Plan, PlanRow, Slots
+from fablint.model.plan import Plan, PlannedLevel, PlanRow, Slots
 from fablint.model.run import Observations, Row, Run
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ __all__ = [
     "Placement",
     "Plan",
     "PlanRow",
+    "PlannedLevel",
     "Question",
     "Routing",
     "Row",

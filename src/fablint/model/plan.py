@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -21,6 +22,19 @@ class Slots:
 
     host: str
     ranks: int
+
+
+@dataclass(frozen=True)
+class PlannedLevel:
+    """A level of a check: which rows of the run it is to have."""
+
+    name: str
+    rows: tuple[str, ...] | None = None  # None until its rounds are made; none in a level with a run of its own
+    skipped: str | None = None  # why it cannot be measured
+
+    def is_missing(self, started: Collection[str]) -> bool:
+        """Was it to be measured, and is one of its rows not among the `started` ones?"""
+        return self.skipped is None and (self.rows is None or not set(self.rows) <= set(started))
 
 
 @dataclass(frozen=True)

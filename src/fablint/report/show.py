@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,9 +43,15 @@ class RowFacts:
         return ", ".join(words)
 
 
-def run_summary(run: Run) -> str:
-    """Text of `fablint show`: state, launch, rows with cells measured of planned, start skew, overhead, instrument."""
-    lines = [f"{label:<12}{text.printable(words)}" for label, words in launch_facts(run).items()]
+def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
+    """Text of `fablint show`: state, launch, rows with cells measured of planned, start skew, overhead, instrument.
+
+    `missing_levels` are those that the check of the run planned and never began.
+    """
+    launch = launch_facts(run)
+    if missing_levels:
+        launch |= {"missing": f"levels planned and never begun: {', '.join(missing_levels)}"}
+    lines = [f"{label:<12}{text.printable(words)}" for label, words in launch.items()]
     table = [("row", "sizes", "cells measured", "state")]
     rows = [row_facts(row) for row in run.rows]
     table += [(row.name, row.sizes, row.cells, row.state) for row in rows]

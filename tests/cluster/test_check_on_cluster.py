@@ -98,6 +98,37 @@ def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path
     assert verdict_of(output)["coverage"]["hosts_judged"] >= 15
 
 
+def test_a_check_killed_in_an_early_level_and_resumed_is_no_pass(bed: Cluster, tmp_path: Path) -> None:
+    output = tmp_path / "a.run"
+    argv = bed.command(["salloc", "--quiet", "-N16", *CHECK, "-o", output])
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
+        wait_for(output / "edge-latency" / "zarr.json", process)
+        for front_end in front_ends_of(output):
+            os.kill(front_end, signal.SIGKILL)
+        process.communicate(timeout=LIMIT_S)
+    assert not (output / "local-latency").exists()
+    verb = [sys.executable, "-m", "fablint.cli"]
+    resumed = bed.run(["salloc", "--quiet", "-N16", *verb, "resume", output], timeout=LIMIT_S, cwd=tmp_path)
+    analysed = bed.run([*verb, "analyse", output, "--json"], timeout=LIMIT_S, cwd=tmp_path)
+    assert (resumed.returncode, analysed.returncode) == (3, 3), resumed.stdout + resumed.stderr + analysed.stdout
+    assert "local, global: levels planned and never begun" in resumed.stderr
+    assert json.loads((output / "zarr.json").read_text())["attributes"]["state"] == "complete"
+    assert "levels planned and never begun: local, global:" in json.loads(analysed.stdout)["notes"][0]
+
+
+def front_ends_of(output: Path) -> list[int]:
+    """Process ids of the check that writes to `output`, without the `salloc` around it."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended by itself
+            continue
+        if words[0] == sys.executable.encode() and b"check" in words and str(output).encode() in words:
+            found.append(int(process.name))
+    return found
+
+
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + LIMIT_S
     while not path.exists():

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fabrics import dragonfly, fat_tree, two_level
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from test_stages import QUESTION
 
 from fablint.errors import UsageError
 from fablint.model import Run, Scope, Slots, Switch, Topology
 from fablint.plan.colouring import coloured
 from fablint.plan.grammar import parse_row
-from fablint.plan.levels import REACH_LEVEL, level_stage, several_each
+from fablint.plan.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
 from fablint.plan.parse import parse_plan
 from fablint.plan.seats import seats_of
 from fablint.plan.stages import Asked, Stage, next_stage
@@ -77,6 +77,8 @@ FABRICS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), min_size
 @given(FABRICS, st.integers(1, 3), st.sampled_from(SCOPES), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_every_pair_of_a_scope_is_measured_equally_often(groups, each, scope, random):
+    # The busiest host has its partners in the other groups; with more of them matchings are measured, not every pair.
+    assume(sum(map(sum, groups)) - min(map(sum, groups)) <= MOST_ROUNDS)
     request = asked(topology(*groups), each)
     seats = request.seats()
     left_out = random.sample(range(request.ranks), random.randrange(request.ranks // 2 + 1))

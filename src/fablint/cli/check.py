@@ -212,7 +212,9 @@ def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[s
         raise UsageError("--submit: for which hosts?", "name them with -w or --hostfile")
     allocation, _ = discovery.usable_hosts(session.machine(), fabric)
     fields = wishes(values)
-    command = (sys.executable, "-m", "fablint.cli", "check", *_passed_on(allocation.hosts, values))
+    # -P: the job begins in the user's folder, and -m would import modules from there. -I would hide an installation
+    # that PYTHONPATH or the user's own site-packages provide.
+    command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(allocation.hosts, values))
     command += ("-o", str(output), *(("--mpicxx", _elsewhere(mpicxx)) if mpicxx else ()))
     cluster.find_scheduler(session.machine())
     return JobRequest(

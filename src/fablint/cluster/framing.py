@@ -21,8 +21,10 @@ _BEGIN, _END = "fablint-host", "fablint-end"
 _LATE = 124  # exit status of timeout(1)
 _KILLED = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
-# One line without an exclamation mark: a login shell that is a csh must pass it on to sh unharmed.
+# One line without an exclamation mark: a login shell that is a csh must pass it on to sh unharmed. It begins in /, as
+# nothing of the folder that a launcher happens to start it in may be executed, imported or taken for a setting.
 _SCRIPT = (
+    "cd /; "
     'limit=$1; shift; if command -v timeout >/dev/null; then set -- timeout -k 1 "$limit" "$@"; fi; exec 3>&1; '
     f'printf "{_BEGIN} %s\\n" "${{SLURMD_NODENAME:-$(uname -n)}}"; '
     'errors=$("$@" 2>&1 >&3 3>&-); status=$?; '
@@ -48,7 +50,7 @@ class Replies:
 
 def framed(argv: Sequence[str], limit_s: float) -> list[str]:
     """The command that runs `argv` in its frame and ends it after `limit_s` seconds; it takes stdin as `argv` does."""
-    return ["sh", "-c", _SCRIPT, "sh", f"{limit_s:g}", *argv]
+    return ["/bin/sh", "-c", _SCRIPT, "sh", f"{limit_s:g}", *argv]
 
 
 def named_host(lines: Sequence[str]) -> str:

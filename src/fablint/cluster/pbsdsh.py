@@ -23,7 +23,7 @@ def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text:
     """Answers of those of `hosts` that pbsdsh reaches; takes at most `timeout_s` and a little."""
     with system.temporary_folder(system.home_folder("asking")) as folder:
         (folder / "stdin").write_text(text)
-        command = ["sh", "-c", _TASK, "sh", str(folder), *framing.framed(argv, timeout_s)]
+        command = ["/bin/sh", "-c", _TASK, "sh", str(folder), *framing.framed(argv, timeout_s)]
         process = system.spawn(["pbsdsh", "--", *command])
         lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
         answers = _answers(folder, hosts, timeout_s)

@@ -21,6 +21,10 @@ from fablint.snapshot.snapshot import Output, Snapshot
 LIMITS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level
 WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
 
+# Isolated: without -I, `python3 -` imports modules from the current folder and from PYTHONPATH before its own, so that
+# root would execute the base64.py of the user in whose folder it stands.
+PYTHON = ("python3", "-I", "-")  # a program on its stdin
+
 _OWN_IMPORTS = re.compile(r"^from fablint\..*\n", re.MULTILINE)
 _HINT = "give a file that fablint preflight --save wrote"
 _LONGEST = 100  # letters of what a host said instead
@@ -64,7 +68,7 @@ def command_to_collect(level: str, sysroot: Path | None = None, nids: str = "") 
     At level `fabric` the Slingshot fabric manager is asked about the NIDs, as in `1001-1016`.
     """
     where = [str(sysroot or "/"), *filter(None, [nids])] if sysroot or nids else []
-    return ["python3", "-", level, f"{WINDOWS_S[level]:g}", f"{LIMITS_S[level]:g}", *where], program("collector")
+    return [*PYTHON, level, f"{WINDOWS_S[level]:g}", f"{LIMITS_S[level]:g}", *where], program("collector")
 
 
 def program(name: str) -> str:

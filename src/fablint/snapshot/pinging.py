@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fablint.model import Answer
-from fablint.snapshot.collecting import Heard, program, snapshot_of, unpacked
+from fablint.snapshot.collecting import PYTHON, Heard, program, snapshot_of, unpacked
 from fablint.snapshot.documents import dicts
 from fablint.snapshot.nics import ip_documents
 
@@ -23,7 +23,7 @@ def pinger(table: Sequence[dict[str, Any]], offsets: Sequence[int], level: str) 
     address and its MTU.
     """
     asked = {"hosts": table, "offsets": offsets, "limit_s": LIMITS_S[level]}
-    return ["python3", "-"], f"{program('pinger')}\n\nmain({asked!a})\n"
+    return [*PYTHON], f"{program('pinger')}\n\nmain({asked!a})\n"
 
 
 def with_reach(heard: Heard, answers: Iterable[Answer]) -> Heard:

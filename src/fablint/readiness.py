@@ -14,7 +14,7 @@ from fablint.errors import UsageError
 from fablint.fitness import Fitness
 from fablint.model import Allocation, Topology
 from fablint.names import plain
-from fablint.system import System
+from fablint.system import PRIVATE_FOLDER, System
 
 if TYPE_CHECKING:
     from fablint.snapshot import Heard
@@ -121,7 +121,7 @@ def judged(system: System, heard: Heard, topology: Topology | None = None, *, ke
     from fablint.readings import Readings
     from fablint.snapshot import snapshot_of
 
-    readings = Readings(system.home_folder("preflight") if keep else None)
+    readings = Readings(system.home_folder("preflight", PRIVATE_FOLDER) if keep else None)
     hosts = [Host(one, readings.before(one)) for one in heard.snapshots.values()]
     fabric = heard.documents.get(FABRIC)
     earlier = readings.document(FABRIC) if fabric else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fablint.preflight import counters_of
+from fablint.system import write_private
 
 if TYPE_CHECKING:
     from fablint.snapshot import Snapshot
@@ -52,14 +52,11 @@ class Readings:
         return found if isinstance(found, dict) else None
 
     def keep_document(self, name: str, document: Mapping[str, Any]) -> None:
-        """A full disk costs the comparison of the next time, not the result."""
+        """For the same user only. A full disk costs the comparison of the next time, not the result."""
         if self._folder is None:
             return
         with suppress(OSError):
-            path = _file(self._folder, name)
-            part = path.with_suffix(f".{os.getpid()}")
-            part.write_bytes(gzip.compress(json.dumps(document).encode(), 1))
-            part.replace(path)
+            write_private(_file(self._folder, name), gzip.compress(json.dumps(document).encode(), 1))
 
 
 def _identity(snapshot: Snapshot) -> str:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from fablint.errors import UsageError
 
+PRIVATE_FOLDER = 0o700
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _KILL_S = 5.0  # a process in the middle of a system call may take its time to die
 
@@ -143,6 +144,21 @@ class Process:
         self._popen.wait()
 
 
+def write_private(path: Path, octets: bytes) -> None:
+    """Replace a file in one step by one that only its owner can read, from its first byte on.
+
+    A link is replaced and not followed.
+    """
+    descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # exclusive, mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(octets)
+        Path(part).replace(path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
 def _lives(pid: int) -> bool:
     """Is there such a process, and is it more than an entry that waits for its parent?"""
     try:
@@ -167,11 +183,11 @@ class System:
         cache = self.environ.get("XDG_CACHE_HOME")
         return (Path(cache) if cache else Path.home() / ".cache") / "fablint"
 
-    def home_folder(self, name: str) -> Path:
-        """A folder below `home`, made if need be. Raises UsageError where it cannot be."""
+    def home_folder(self, name: str, mode: int = 0o777) -> Path:
+        """A folder below `home`, made if need be, then with this mode. Raises UsageError where it cannot be."""
         folder = self.home / name
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode, parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(
                 f"cannot write {folder}: {error.strerror}", "set FABLINT_HOME to a directory you can write"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import stat
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -158,3 +159,19 @@ def test_a_drained_host_is_looked_at(fablint, tmp_path):
     done = fablint("preflight", "-w", "localhost", "--json", **environ)
     assert json.loads(done.stdout)["hosts"] == ["localhost"]
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_root_collects_is_for_root_only(fablint, tmp_path):
+    """What was saved for a bug report, and the counters that the next preflight compares with."""
+    if os.geteuid() != 0:
+        pytest.skip("only root sees what others must not")
+    before = os.umask(0)
+    try:
+        done = fablint("preflight", "--save", "x.json.gz", FABLINT_HOME=str(tmp_path / "home"))
+    finally:
+        os.umask(before)
+    assert done.returncode in (0, 1, 3), done.stderr
+    kept = tmp_path / "home" / "preflight"
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "x.json.gz", kept, *kept.iterdir())}
+    assert len(modes) == 3
+    assert {name for name, mode in modes.items() if mode & 0o077} == set()

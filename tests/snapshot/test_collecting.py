@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
+import stat
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -147,3 +150,86 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(UsageError, match="cannot be read"):
             load_snapshots(path)
+
+
+# ------------------------------------------------------------------------------------------------ who may read them
+
+
+@pytest.fixture
+def generous() -> Iterator[None]:
+    """A umask that lets all users read."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+OF_ROOT = {**DOCUMENT, "root": True}
+
+
+@pytest.mark.parametrize("name", ["all.json", "all.json.gz"])
+@pytest.mark.parametrize(
+    ("documents", "private", "wanted"),
+    [([DOCUMENT], True, 0o600), ([DOCUMENT, OF_ROOT], False, 0o600), ([DOCUMENT], False, 0o644)],
+)
+def test_what_root_saw_or_saved_is_for_its_owner_only(
+    generous: None, tmp_path: Path, name: str, documents: list[dict[str, object]], private: bool, wanted: int
+) -> None:
+    path = tmp_path / name
+    for _ in range(2):  # new, and in place of what all could read
+        save_snapshots(documents, path, private=private)
+        assert mode(path) == wanted
+        path.chmod(0o644)
+    assert load_snapshots(path) == documents
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_at_no_instant_can_others_read_it(generous: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file that is opened for it is created with mode 0600: os.open is watched, and chmod is not called."""
+    modes = []
+    real = os.open
+
+    def watched(path: str, flags: int, mode: int = 0o777, **more: int) -> int:
+        if flags & os.O_CREAT:
+            modes.append(mode)
+        return real(path, flags, mode, **more)
+
+    monkeypatch.setattr(os, "open", watched)
+    save_snapshots([OF_ROOT], tmp_path / "all.json")
+    assert modes == [0o600]
+    assert mode(tmp_path / "all.json") == 0o600
+
+
+def test_it_is_not_written_through_a_link_or_pipe_of_another_user(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a link in the name of another user")
+    readable = tmp_path / "readable"
+    readable.write_text("theirs")
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(readable)
+    os.mkfifo(pipe)
+    for path in (link, pipe):
+        os.lchown(path, 65534, 65534)
+        save_snapshots([OF_ROOT], path)
+        assert stat.S_ISREG(path.lstat().st_mode) and mode(path) == 0o600
+        assert load_snapshots(path) == [OF_ROOT]
+    assert readable.read_text() == "theirs"
+
+
+def test_it_is_written_into_a_link_of_ones_own(generous: None, tmp_path: Path) -> None:
+    """As /dev/stdout is one: the file of a redirection must not be replaced."""
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    save_snapshots([OF_ROOT], link)
+    assert link.is_symlink() and load_snapshots(target) == [OF_ROOT]
+    assert mode(target) == 0o600
+
+
+def test_where_it_cannot_be_written_nothing_is_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError):
+        save_snapshots([OF_ROOT], tmp_path / "folder", private=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]

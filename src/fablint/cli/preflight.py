@@ -76,7 +76,7 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     looked = _looked(session, values)
     code = session.fitness(values["level"], looked.fitness)
     if save:
-        save_snapshots(looked.heard.documents.values(), save)
+        save_snapshots(looked.heard.documents.values(), save, private=session.machine().is_root())
     if junit:
         _write(junit, junit_text(looked.fitness))
     if prometheus:

@@ -6,7 +6,9 @@ import base64
 import binascii
 import gzip
 import json
+import os
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ from fablint.errors import UsageError
 from fablint.model import Answer
 from fablint.names import plain
 from fablint.snapshot.snapshot import Output, Snapshot
+from fablint.system import write_private
 
 LIMITS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level
 WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
@@ -30,6 +33,7 @@ _HINT = "give a file that fablint preflight --save wrote"
 _LONGEST = 100  # letters of what a host said instead
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")
 _LARGEST = 1 << 26  # bytes of one snapshot
+_REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MOST_SECONDS = 1e12
 _MOST_BYTES = 1 << 30  # of a file of snapshots
 
@@ -125,10 +129,30 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
     )
 
 
-def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """One document a line; packed where the name ends with `.gz`."""
+def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path, *, private: bool = False) -> None:
+    """One document a line; packed where the name ends with `.gz`.
+
+    With `private`, or where one of them was taken by root, only the owner can read the file: it holds what a host shows
+    to root alone, such as the log of its kernel. Otherwise the umask decides.
+    """
+    documents = list(documents)
     text = "".join(json.dumps(document, sort_keys=True, separators=(",", ":")) + "\n" for document in documents)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    octets = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
+    private = private or any(document.get("root") is True for document in documents)
+    if private and not _is_passage(path):
+        write_private(path, octets)
+        return
+    with os.fdopen(os.open(path, _REPLACE, 0o600 if private else 0o666), "wb") as stream:
+        stream.write(octets)
+
+
+def _is_passage(path: Path) -> bool:
+    """Is it to be written into and not to be replaced: a pipe, /dev/stdout? Not where another user has put it there."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return not stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid())
 
 
 def load_snapshots(path: Path) -> list[Mapping[str, Any]]:

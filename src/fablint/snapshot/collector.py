@@ -2,9 +2,9 @@
 """Takes a snapshot of a host: files of /proc, /sys and /run, and what programs print. Nothing is judged here.
 
 Runs by itself on every host, behind machine.py, as `python3 -I - LEVEL WINDOW LIMIT [SYSROOT [NIDS]]`: standard
-library only, Python 3.6, no root needed, nothing is written. It prints JSON, packed, on lines that begin with `fablint:`.
-Counters are read twice, WINDOW seconds apart. Below another SYSROOT, for tests, the outputs of programs are files of
-its folder `commands`. After LIMIT seconds it prints what it has, and what it was waiting for.
+library only, Python 3.6, no root needed, nothing is written. It prints JSON, packed, on lines that begin with
+`fablint:`. Counters are read twice, WINDOW seconds apart. Below another SYSROOT, for tests, the outputs of programs are
+files of its folder `commands`. After LIMIT seconds it prints what it has, and what it was waiting for.
 """
 
 import os

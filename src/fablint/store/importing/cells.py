@@ -55,14 +55,27 @@ EXCHANGE = Kernel("exchange", "latency", "both")
 
 @dataclass(frozen=True)
 class Cells:
-    """Columns of equal length, an entry for each cell: seconds per message from `src` to `dst`."""
+    """Columns of equal length, an entry for each cell: seconds per message from `src` to `dst`.
+
+    A cell whose seconds are all NaN stands for a pair that was to be measured and has no figure.
+    """
 
     src: Ints
     dst: Ints  # EVERYBODY where the figure belongs to no pair
     size: Ints
     round: Ints  # counted from 0; all 0 where the order is not known
-    count: Ints  # samples behind the figure; 1 where the program does not say
+    count: Ints  # samples behind the figure; 1 where the program does not say, 0 where there is no figure
     seconds: Mapping[str, Floats]  # by statistic: min, median, mean, p99, max
+
+    @property
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """(K,) has the cell a figure?"""
+        return np.asarray(np.logical_or.reduce([np.isfinite(one) for one in self.seconds.values()]), np.bool_)
+
+    def chosen(self, mask: npt.NDArray[np.bool_]) -> Cells:
+        """Some of them."""
+        seconds = {name: one[mask] for name, one in self.seconds.items()}
+        return Cells(self.src[mask], self.dst[mask], self.size[mask], self.round[mask], self.count[mask], seconds)
 
     def __len__(self) -> int:
         return int(self.src.size)
@@ -130,6 +143,31 @@ def matrix_cells(seconds: Floats, size: int, rounds: Ints | None = None, count: 
     counts = np.broadcast_to(np.array(count, np.int64), (n, n))
     sizes = np.full(src.size, size, np.int64)
     return Cells(src, dst, sizes, number[known], counts[known], {"mean": seconds[known]})
+
+
+def with_unmeasured(cells: Cells, pairs: Iterable[tuple[int, int]]) -> Cells:
+    """The same, and a cell without a figure for each of `pairs` that has none; nothing where no pair has any."""
+    lacking = sorted(set(pairs) - set(zip(cells.src.tolist(), cells.dst.tolist(), strict=True))) if len(cells) else []
+    if not lacking:
+        return cells
+    ends, zeros = np.array(lacking, np.int64), np.zeros(len(lacking), np.int64)
+    more = (ends[:, 0], ends[:, 1], zeros + cells.size[0], zeros, zeros)
+    columns = (cells.src, cells.dst, cells.size, cells.round, cells.count)
+    src, dst, size, number, count = (np.concatenate(both) for both in zip(columns, more, strict=True))
+    seconds = {name: np.append(one, np.full(zeros.size, np.nan)) for name, one in cells.seconds.items()}
+    return Cells(src, dst, size, number, count, seconds)
+
+
+def times_before(keys: Ints) -> Ints:
+    """(K,) how often each column of `keys` (rows, K) stood there before."""
+    order = np.lexsort(keys[::-1])  # stable: equal ones stay in their order
+    sorted_keys = keys[:, order]
+    new = np.ones(order.size, bool)
+    new[1:] = (sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)
+    start = np.maximum.accumulate(np.where(new, np.arange(order.size), 0))
+    before = np.empty(order.size, np.int64)
+    before[order] = np.arange(order.size) - start
+    return before
 
 
 def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Mapping[str, float]]], **facts: Any) -> Body:

@@ -37,7 +37,8 @@ MOST_NESTED = 40
 
 _ROW = re.compile(r" *(\d{1,9}) \((\S+)\):(.*)$")
 _SUMMARY = re.compile(r"(Minimum|Maximum|Average) (bandwidth|latency): ")
-_CELL = re.compile(r"-?\d+\.\d|-?\d+(?= |$)|nan")  # one digit behind the point: wide figures run into each other
+# One digit behind the point: wide figures run into each other.
+_CELL = re.compile(r"-?\d+\.\d|-?\d+(?= |$)|-?(?:nan|inf)")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from fablint.store.importing.cells import (
     measurable,
     ranks_named,
     sharpest,
+    with_unmeasured,
     world_body,
 )
 from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, text_of
@@ -189,13 +190,14 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
     """Lines of a group or of the only two ranks are those of a pair; the others are one figure for all ranks."""
     entries, fabric = [], []
     counts: list[int] = []
+    figureless: list[tuple[int, int]] = []
     for row in table.rows:
         size, repetitions = table.value(row, "#bytes"), table.value(row, "#repetitions")
-        times = _times(table, benchmark, row)
+        times, pair = _times(table, benchmark, row), _pair(table, row)
         if size is None or not 0 <= size < 1 << 62 or "mean" not in times:
             left.append(LeftOut(row.line, " ".join(f"{value:g}" for value in row.values), "no figure of a message"))
+            figureless += [pair] if pair else []
             continue
-        pair = _pair(table, row)
         if pair is None:
             fabric.append((int(size), times))
         else:
@@ -204,8 +206,8 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
     facts: dict[str, Any] = {"variant": " ".join(filter(None, [table.name, table.mode]))}
     bodies = []
     if entries:
-        cells = cells_of(entries, count=counts)
-        ends = len({entry[:2] for entry in entries})
+        cells = with_unmeasured(cells_of(entries, count=counts), figureless)
+        ends = len({*figureless, *(entry[:2] for entry in entries)})
         pattern = "pair" if ends == 1 else "pairs"
         bodies.append(Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], pattern=pattern, facts=facts))
     if fabric:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from array import array
 from collections.abc import Sequence
@@ -22,6 +21,8 @@ from fablint.store.importing.cells import (
     Seat,
     measurable,
     no_hosts_wanted,
+    times_before,
+    with_unmeasured,
 )
 from fablint.store.importing.lines import INTEGER, figure, text_of
 
@@ -40,7 +41,7 @@ _SHOWN = 80  # characters of a line in a message
 
 @dataclass
 class CsvPairs:
-    """In columns, an entry for each line: index into `names`, bytes, seconds."""
+    """In columns, an entry for each line that has a figure: index into `names`, bytes, seconds."""
 
     column: str
     names: dict[str, int] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class CsvPairs:
     dst: array[int] = field(default_factory=lambda: array("q"))
     size: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
+    figureless: set[tuple[int, int]] = field(default_factory=set)  # pairs of lines that say nothing of them
     left_out: list[LeftOut] = field(default_factory=list)
 
 
@@ -57,28 +59,31 @@ def parse_csv(text: str) -> CsvPairs:
     Raises:
         UsageError: the first line does not name the columns.
     """
-    reader = csv.reader(io.StringIO(text), skipinitialspace=True)
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     found: CsvPairs | None = None
     places: list[int] = []
-    while True:
-        try:
-            words = next(reader)
-        except StopIteration:
-            break
-        except csv.Error:
-            words = ["?"]
+    for number, line in enumerate(text.split("\n"), 1):
+        words = _words(line)
         if not any(words) or words[0].startswith("#"):
             continue
-        if cut and reader.line_num >= last and found is not None:  # a figure without its last digits is another one
-            found.left_out.append(LeftOut(reader.line_num, ",".join(words)[:_SHOWN], CUT))
+        if cut and number == last and found is not None:  # a figure without its last digits is another one
+            found.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], CUT))
+            _take(found, [*words[:-1], ""], places)  # its hosts, where these are whole
         elif found is None:
             found, places = _header(words)
         elif why := _take(found, words, places):
-            found.left_out.append(LeftOut(reader.line_num, ",".join(words)[:_SHOWN], why))
+            found.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], why))
     if found is None:
         raise UsageError("no line of CSV in this text", f"begin it with {','.join(_WHERE)},bandwidth")
     return found
+
+
+def _words(line: str) -> list[str]:
+    """The columns of a line by itself: a quotation mark that is never closed must not swallow the lines behind it."""
+    try:
+        return next(csv.reader([line.removesuffix("\r")], skipinitialspace=True), [])
+    except csv.Error:
+        return ["?"]
 
 
 def _header(words: Sequence[str]) -> tuple[CsvPairs, list[int]]:
@@ -101,13 +106,14 @@ def _take(found: CsvPairs, words: Sequence[str], places: Sequence[int]) -> str:
     src, dst, size, value = (words[place].strip() for place in places)
     if not (_end(src) and _end(dst)) or src == dst:
         return "src and dst are not two hosts"
-    if not re.fullmatch(INTEGER, size):
-        return "size is no number of bytes"
-    seconds = _seconds(found.column, figure(value), int(size))
+    ends = tuple(found.names.setdefault(name, len(found.names)) for name in (src, dst))
+    seconds = _seconds(found.column, figure(value), int(size)) if re.fullmatch(INTEGER, size) else None
     if seconds is None or not measurable(seconds):
-        return f"{found.column} is no figure above 0"
-    for name, column in ((src, found.src), (dst, found.dst)):
-        column.append(found.names.setdefault(name, len(found.names)))
+        found.figureless.add((ends[0], ends[1]))  # its hosts took part: what is missing of them is not judged
+        sized = re.fullmatch(INTEGER, size)
+        return f"{found.column} is no figure above 0" if sized else "size is no number of bytes"
+    for end, column in zip(ends, (found.src, found.dst), strict=True):
+        column.append(end)
     found.size.append(int(size))
     found.seconds.append(seconds)
     return ""
@@ -135,8 +141,10 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     kernel = BANDWIDTH if found.column == "bandwidth" else LATENCY
     src, dst, size = (np.array(column, np.int64) for column in (found.src, found.dst, found.size))
     zeros = np.zeros(src.size, np.int64)
-    cells = Cells(src, dst, size, zeros, zeros + 1, {"mean": np.array(found.seconds, float)})
-    planned = int(np.unique(src * len(found.names) + dst).size)
+    measured = Cells(src, dst, size, zeros, zeros + 1, {"mean": np.array(found.seconds, float)})
+    cells = with_unmeasured(measured, found.figureless)
+    repeat = times_before(np.stack([cells.src, cells.dst, cells.size]))
+    planned = int(np.unique(np.stack([cells.src, cells.dst, repeat]), axis=1).shape[1])
     return Imported(
         tool="csv",
         seats=tuple(_seat(name) for name in found.names),

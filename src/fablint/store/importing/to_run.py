@@ -15,7 +15,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is made whatever it lacks: 16 MiB a statistic
@@ -36,7 +36,7 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
     for one in files:
         place = np.array([index[seat] for seat in one.seats], np.int64)
         for body in one.bodies:
-            if len(body.cells):
+            if len(body.cells) and body.cells.measured.any():
                 groups.setdefault(body.alike, []).append(_seated(body, place))
     if not groups:
         raise UsageError(f"{names[0]}: no figure of it can be used", _first_reason(files[0]))
@@ -120,13 +120,14 @@ def _seated(body: Body, place: Ints) -> Body:
 def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
     """One row of bodies that are alike. A repeat is the second, third, ... time that a pair was measured."""
     cells, planned = _joined(bodies)
+    announced, cells = sum(planned), _needed(cells)
     sizes, at = np.unique(cells.size, return_inverse=True)
-    repeat = _times_before(np.stack([cells.src, cells.dst, at]))
+    repeat = times_before(np.stack([cells.src, cells.dst, at]))
     repeats = int(repeat.max()) + 1
     body = bodies[0]
     if body.pattern == "world":
         arrays, layout, planned = _world(cells, at, repeat, sizes, ranks), "list", [1] * repeats
-        repeats = 1
+        announced, repeats = repeats, 1
     elif body.pattern != "all-pairs" and _worth(ranks * len(planned) * sizes.size, cells):
         arrays, layout, repeats = _listed(cells, cells.round, at, sizes, ranks), "list", 1
     elif body.pattern == "all-pairs" and _worth(ranks * ranks * sizes.size * repeats, cells):
@@ -134,18 +135,19 @@ def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
     else:
         arrays, layout, repeats = _listed(cells, _matchings(cells, repeat, ranks), at, sizes, ranks), "list", 1
         planned = [int(count) for count in (arrays["dst"] >= 0).sum(axis=0)]
-    measured = int(np.unique(np.stack([cells.src, cells.dst, repeat]), axis=1).shape[1])
+    measured = int(np.unique(np.stack([cells.src, cells.dst, repeat])[:, cells.measured], axis=1).shape[1])
+    wanted = max(announced, sum(planned))
     attributes = _row_attributes(body, cells, sizes) | {
         "layout": layout,
         "repeats": repeats,
         "rounds": len(planned),
         "cells_per_round": planned[0] if len(set(planned)) == 1 else planned,
-        "state": "complete" if measured == sum(planned) else "interrupted",
+        "state": "complete" if measured == wanted else "interrupted",
     }
     if layout == "list" and body.pattern == "all-pairs":
         attributes["pattern"] = "rounds"
     if attributes["state"] != "complete":
-        attributes["reason"] = f"{measured} of {sum(planned)} cells are in the files"
+        attributes["reason"] = f"{measured} of {wanted} cells are in the files"
     return Row(name, attributes, {"size": sizes, **arrays})
 
 
@@ -168,16 +170,16 @@ def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
     return Cells(src, dst, size, np.concatenate(rounds), count, seconds), planned
 
 
-def _times_before(keys: Ints) -> Ints:
-    """(K,) how often each column of `keys` (rows, K) stood there before."""
-    order = np.lexsort(keys[::-1])  # stable: equal ones stay in their order
-    sorted_keys = keys[:, order]
-    new = np.ones(order.size, bool)
-    new[1:] = (sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)
-    start = np.maximum.accumulate(np.where(new, np.arange(order.size), 0))
-    before = np.empty(order.size, np.int64)
-    before[order] = np.arange(order.size) - start
-    return before
+def _needed(cells: Cells) -> Cells:
+    """Cells without a figure only of pairs that have none in any file, one each."""
+    measured = cells.measured
+    if measured.all():
+        return cells
+    pairs = np.unique(np.stack([cells.src, cells.dst]), axis=1, return_inverse=True)[1].reshape(-1)
+    lacking = ~measured & ~np.isin(pairs, pairs[measured])
+    first = np.zeros(lacking.size, bool)
+    first[np.flatnonzero(lacking)[np.unique(pairs[lacking], return_index=True)[1]]] = True
+    return cells.chosen(measured | first)
 
 
 def _worth(room: int, cells: Cells) -> bool:
@@ -192,7 +194,7 @@ def _filled(cells: Cells, place: tuple[Ints, ...], shape: tuple[int, ...]) -> di
         arrays[f"time_{name}"] = np.full(shape, np.nan, np.float32)
         arrays[f"time_{name}"][place] = seconds
     arrays["count"] = np.zeros(shape, np.uint32)
-    arrays["count"][place] = np.clip(cells.count, 1, np.iinfo(np.uint32).max)
+    arrays["count"][place] = np.where(cells.measured, np.clip(cells.count, 1, np.iinfo(np.uint32).max), 0)
     return arrays
 
 
@@ -200,7 +202,7 @@ def _matrix(cells: Cells, at: Ints, repeat: Ints, sizes: Ints, ranks: int) -> di
     repeats = int(repeat.max()) + 1
     arrays = _filled(cells, (repeat, cells.src, cells.dst, at), (repeats, ranks, ranks, sizes.size))
     arrays["round"] = np.full((repeats, ranks, ranks), -1, np.int32)
-    arrays["round"][repeat, cells.src, cells.dst] = cells.round
+    arrays["round"][repeat, cells.src, cells.dst] = np.where(cells.measured, cells.round, -1)
     return arrays
 
 

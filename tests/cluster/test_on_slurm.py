@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from pbs_stand_in import install
 
+from fablint.snapshot import command_to_collect
+from fablint.snapshot.collecting import unpacked
 from vcluster import Cluster, cluster
 
 ASK = """
@@ -71,6 +73,27 @@ def submitted(made: Cluster, tmp_path: Path, *command, **wishes):
 
 
 HOSTS = ["nid001000", "nid001001", "nid001002", "nid001003"]
+
+
+def test_srun_keeps_the_folder_and_the_environment_and_hosts_import_nothing_of_them(slurm, tmp_path):
+    """See test_planted_files.py: the same with the real srun."""
+    trace, current, path = (tmp_path / name for name in ("executed", "current", "path"))
+    for folder in (current, path):
+        folder.mkdir()
+        (folder / "base64.py").write_text(f"open({str(trace)!r}, 'a').write('{folder.name} ')\n")
+    argv, text = command_to_collect("quick")
+    ask = ASK.replace('"hi\\n"', repr(text))
+    for isolated in (False, True):
+        words = argv if isolated else [word for word in argv if word != "-I"]
+        command = ["salloc", "-Q", "-N4", "--no-kill", sys.executable, "-I", "-c", ask, "null", json.dumps(words), "20"]
+        done = slurm.run(command, timeout=150, cwd=current, PYTHONPATH=str(path))
+        assert done.returncode == 0, done.stderr
+        answers = json.loads(done.stdout)["answers"]
+        assert len(answers) == 4
+        assert trace.exists() is not isolated
+        trace.unlink(missing_ok=True)
+        if isolated:
+            assert all(unpacked(one["output"]) for one in answers), answers
 
 
 def test_inside_a_job_srun_asks_every_host(slurm):

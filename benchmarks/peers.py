@@ -1,8 +1,8 @@
-"""Benchmarks of fablint beside the original programs: each prints its own figure, started by turns with the same launcher line.
+"""Benchmarks of fablint beside the original programs, started by turns with the same launcher line.
 
-Measured are the programs that are installed: those of OSU below `$OSU_HOME` or on the PATH, IMB-MPI1, mpiGraph, NPmpi of
-NetPIPE. They must be built for the MPI in use. A ratio above 1 is a longer latency or a higher bandwidth of fablint's.
-`step` is the resolution of what the program prints: OSU's two decimals of a latency of 0.36 us are 3 %.
+Measured are the programs that are installed: those of OSU below `$OSU_HOME` or on the PATH, IMB-MPI1, mpiGraph, and
+NPmpi of NetPIPE. They must be built for the MPI in use. A ratio above 1 is a longer latency or a higher bandwidth of
+fablint's. `step` is the resolution of what the program prints: OSU's two decimals of a latency of 0.36 us are 3 %.
 
     OSU_HOME=... python benchmarks/peers.py [--mpicxx mpicxx.mpich] [--prefix 'chrt -f 10'] [--only osu_bw]
 """
@@ -82,9 +82,10 @@ def read_netpipe(text: str, size: int) -> Printed:
 
 
 def read_mpigraph(text: str, size: int) -> Printed:
-    """The mean of the send figures, MB/s of 10^6 bytes, from the line `Send avg`."""
+    """The mean of the send figures, which are in MiB/s, from the line `Send avg`."""
     value = re.findall(r"^Send avg\s+([\d.]+)", text, re.MULTILINE)[-1]
-    return Printed(float(value), decimals(value))
+    unit = 2**20 / 1e6
+    return Printed(unit * float(value), unit * decimals(value))
 
 
 _OSU_RATES = (
@@ -146,6 +147,7 @@ COMPARISONS: Sequence[Comparison] = (
         "NetPIPE",
         "-l {bytes} -u {bytes} -n {count} -p 0 -o /dev/null",
         read_netpipe,
+        sizes=(8, 1 << 10),  # it sends what it received, out of the same buffer, which large messages show
     ),
     Comparison(
         "mpiGraph",
@@ -179,7 +181,7 @@ def compare(bench: Bench, one: Comparison, program: Path, size: int, repetitions
     steps: list[float] = []
 
     def original() -> float:
-        printed = one.read(bench.run(one.ranks, [str(program), *one.words.format(**values).split()]), size)
+        printed = one.read(bench.run(one.ranks, [str(program), *one.words.format(**values).split()], both=True), size)
         steps.append(printed.step)
         return printed.value
 

@@ -28,13 +28,14 @@ class Bench:
     engine: Path
     prefix: tuple[str, ...] = ()
 
-    def run(self, ranks: int, argv: Sequence[str]) -> str:
-        """What the program prints. Raises CalledProcessError when it fails."""
+    def run(self, ranks: int, argv: Sequence[str], *, both: bool = False) -> str:
+        """What the program prints on stdout, or on stdout and stderr. Raises CalledProcessError when it fails."""
         kind = self.mpiexec.kind
         environ = {**os.environ, **kind.environ(oversubscribed=ranks > len(self.system.affinity()), unbound=False)}
         launcher = [str(self.mpiexec.path), *kind.arguments(ranks, root=self.system.is_root())]
-        done = subprocess.run([*launcher, *self.prefix, *argv], env=environ, check=True, capture_output=True, text=True)
-        return done.stdout
+        errors = subprocess.STDOUT if both else subprocess.PIPE
+        words = [*launcher, *self.prefix, *argv]
+        return subprocess.run(words, env=environ, check=True, stdout=subprocess.PIPE, stderr=errors, text=True).stdout
 
     def engine_seconds(self, folder: Path, row: Sequence[str], ranks: int = 2) -> float:
         """Mean seconds per message of the senders of a row of pattern pair or pairs, at its only size, unrounded."""

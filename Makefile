@@ -1,9 +1,14 @@
-# make demo   the whole flow, on this machine and on a simulated fabric
-# make test   everything that CI runs
-# make dev    set up for development: afterwards .venv/bin/fablint works
-# make bench  the figures, side by side
-# make lint   the linters alone
-# make clean  remove what was built, the set-up included
+# make demo       the whole flow, on this machine and on a simulated fabric
+# make test       linters and tests with the MPI library on the PATH: under 10 minutes on 2 cores
+# make test-long  all other tests: sanitizers, further MPI libraries, test beds; CI runs both
+# make dev        set up for development: afterwards .venv/bin/fablint works
+# make bench      the figures, side by side
+# make lint       the linters alone
+# make clean      remove what was built, the set-up included
+#
+# Every test is in exactly one of test and test-long (tests/test_selections.py). FABLINT_TEST_MPI="openmpi mpich" names the
+# MPI libraries by the suffixes of Debian's wrappers: test uses the first one, test-long the others. By default they are
+# those that are installed (tests/tested_mpis.py).
 #
 # Needs Python 3.11 with its venv module, g++, make and git. Without an mpicxx on the PATH, MPI comes from the `mpich` wheel.
 # Set-up steps leave a stamp in .venv, so that they are done once.
@@ -21,7 +26,7 @@ BENCHMARKS     := $(wildcard benchmarks/*.py)
 # The wheel's mpicxx and mpiexec come after the site's.
 export PATH := $(PATH):$(abspath $(BIN))
 
-.PHONY: demo test test-engine test-python dev bench lint lint-python lint-engine format-engine clean
+.PHONY: demo test test-engine test-python test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -32,14 +37,26 @@ dev: $(VENV)/.dev $(VENV)/.engine
 # The engine's tests are compiled with -Werror: the linter need not compile the engine once more.
 test: lint-python format-engine test-engine test-python
 
+test-long: test-engine-long test-python-long
+
 # Most tests wait for launchers: as many at once as there are CPUs, each file on one of them, since files share fixtures.
-# Those that measure a virtual cluster need the CPUs for themselves.
+PYTEST_SIDE_BY_SIDE = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
 test-python: dev
-	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not alone"
+	$(PYTEST_SIDE_BY_SIDE) -m "not long"
+
+# Tests that measure a virtual cluster need the CPUs for themselves.
+test-python-long: dev
+	$(PYTEST_SIDE_BY_SIDE) -m "long and not alone"
 	$(BIN)/pytest -m alone
 
+TESTED_MPIS = $(shell $(BIN)/python tests/tested_mpis.py)
+
 test-engine: dev
-	engine/tests/run.sh
+	FABLINT_TEST_MPI="$(TESTED_MPIS)" engine/tests/run.sh quick
+
+test-engine-long: dev
+	FABLINT_TEST_MPI="$(TESTED_MPIS)" engine/tests/run.sh long
 
 bench: dev
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done

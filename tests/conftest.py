@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from fablint.measure import Silent, build_engine
 from fablint.system import System
+from tested_mpis import built_engine, tested_mpis
+from vcluster import StartCluster, cluster
+
+_MPIS = tested_mpis()
 
 
 @dataclass
@@ -46,27 +48,52 @@ def staged(tmp_path: Path) -> StagedSystem:
     return system
 
 
+# All tests that were collected, by their ids, with the names of their marks.
+_COLLECTED = pytest.StashKey[dict[str, set[str]]]()
+
 # Folders and files that wait for virtual machines, clusters, compilers and launchers.
 _LONGEST_FIRST = ("test_rdma_loopback", "cluster", "engine", "cli")
 
+# Fixtures of the test beds: what uses one of them is part of `make test-long`.
+_BEDS = {"virtual_cluster", "smpi_engine", "rdmavm"}
+_MPI_FIXTURES = ("mpi", "mpicxx")  # their parameter is the name of a library
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first: at the end a worker would have one of them to itself, and the others nothing."""
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the long tests, and put the longest files first.
+
+    A worker would have one of the longest files to itself at the end, while the others have nothing to do.
+    """
+    for item in items:
+        if _is_long(item):
+            item.add_marker(pytest.mark.long)
+    config.stash[_COLLECTED] = {item.nodeid: {mark.name for mark in item.iter_markers()} for item in items}
     order = {folder: place for place, folder in enumerate(_LONGEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.stem, order.get(item.path.parent.name, len(order))))
 
 
-def _wrappers() -> list[str]:
-    """The MPI compilers to test with: those that FABLINT_TEST_MPI names, else the one that fablint finds."""
-    named = [f"mpicxx.{suffix}" for suffix in os.environ.get("FABLINT_TEST_MPI", "").split()]
-    return named or ["default"]
+def _is_long(item: pytest.Item) -> bool:
+    """Does a test need the CPUs for itself, a test bed, or another MPI library than the first?"""
+    if item.get_closest_marker("alone") or _BEDS & set(getattr(item, "fixturenames", ())):
+        return True
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return any(parameters.get(name, _MPIS[0]) != _MPIS[0] for name in _MPI_FIXTURES)
 
 
-@pytest.fixture(scope="session", params=_wrappers())
+@pytest.fixture(scope="session")
+def collected(request: pytest.FixtureRequest) -> dict[str, set[str]]:
+    """Ids of all tests that were collected, selected or not, with the names of their marks."""
+    return request.config.stash[_COLLECTED]
+
+
+@pytest.fixture(scope="session")
+def virtual_cluster() -> StartCluster:
+    """What starts a cluster on the vcluster test bed."""
+    return cluster
+
+
+@pytest.fixture(scope="session", params=_MPIS)
 def mpicxx(request: pytest.FixtureRequest) -> Path | None:
-    """Each MPI in turn; its engine is built, so that no test waits for it."""
-    wrapper = None if request.param == "default" else shutil.which(request.param)
-    assert wrapper or request.param == "default", f"FABLINT_TEST_MPI: no {request.param} here"
-    path = Path(wrapper) if wrapper else None
-    build_engine(System(), Silent(), mpicxx=path)
-    return path
+    """The compiler wrapper of each MPI in turn; its engine is built, so that no test waits for it."""
+    return built_engine(request.param).mpicxx

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -103,6 +103,9 @@ def cluster(
         yield made
     finally:
         _call("down", made.name)
+
+
+StartCluster = Callable[..., AbstractContextManager[Cluster]]  # `cluster`, which tests have from a fixture
 
 
 def _call(*words: object) -> str:

@@ -106,6 +106,11 @@ std::string short_line(const KernelInfo& kernel) {
     return std::string(kernel.name) + (kernel.windowed ? " --window 5" : "");
 }
 
+// The row of a kernel with its default window.
+std::string own_line(const KernelInfo& kernel) { return kernel.name; }
+
+using LineOf = std::string (*)(const KernelInfo&);
+
 void check_sizes(const Cell& cell, const RowOptions& row, std::uint32_t samples) {
     CHECK(cell.sizes.size() == row.sizes.size());
     for (const SizeResult& size : cell.sizes) {
@@ -129,32 +134,63 @@ void check_names(const Team& team, const Met& met) {
     }
 }
 
-}  // namespace
-
-TEST_CASE("every kernel measures every size, intact, in both directions") {
+void check_kernels(LineOf line_of) {
     Team team(wall_clock());
     for (const KernelInfo& kernel : kernels()) {
         if (!runs_here(kernel)) continue;
         CAPTURE(std::string(kernel.name));
         const RowOptions row =
-            row_of(short_line(kernel) + " --validate --samples 3 --warmup 2 --sizes " + sizes_of(kernel));
+            row_of(line_of(kernel) + " --validate --samples 3 --warmup 2 --sizes " + sizes_of(kernel));
         const Met met = meet(team, row);
         CHECK(met.damages.empty());
         if (!met.seat.idle()) check_sizes(met.cell, row, 3);
     }
 }
 
-TEST_CASE("a transport that damages payloads is found out, by every kernel that has a payload") {
+void check_kernels_find_damage(LineOf line_of) {
     Team team(wall_clock());
     for (const KernelInfo& kernel : kernels()) {
         if (!runs_here(kernel) || kernel.payload == Sender::none) continue;
         CAPTURE(std::string(kernel.name));
         const std::string sizes = kernel.sizes == Sizes::only_8 ? "8" : "64,5000";
         const std::string how = " --transport corrupt --validate --samples 10 --warmup 0 --sizes ";
-        const Met met = meet(team, row_of(short_line(kernel) + how + sizes));
+        const Met met = meet(team, row_of(line_of(kernel) + how + sizes));
         check_names(team, met);
         CHECK(met.damages.empty() == (met.seat.idle() || (team.rank() == 0 && kernel.name == std::string("bcast"))));
     }
+}
+
+void check_threads(const std::string& sizes) {
+    Team team(wall_clock());
+    if (!threads_allowed()) return;
+    for (const char* workers : {"1:3", "3:2"}) {
+        CAPTURE(std::string(workers));
+        const std::string line = "latency_mt --warmup 1 --sizes " + sizes + " --workers " + workers;
+        for (const char* how : {" --samples 4 --validate", " --samples 4 --batch 3"}) {
+            const RowOptions row = row_of(line + how);
+            const Met met = meet(team, row);
+            CHECK(met.damages.empty());
+            if (!met.seat.idle()) check_sizes(met.cell, row, 4);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel measures every size, intact, in both directions") { check_kernels(short_line); }
+
+TEST_CASE("a transport that damages payloads is found out, by every kernel that has a payload") {
+    check_kernels_find_damage(short_line);
+}
+
+TEST_SUITE("long") {
+    TEST_CASE("every kernel measures every size with the window of its own") { check_kernels(own_line); }
+
+    TEST_CASE("damaged payloads are found in every kernel with the window of its own") {
+        check_kernels_find_damage(own_line);
+    }
+
+    TEST_CASE("threads at both ends measure a small and a large size") { check_threads("8,20000"); }
 }
 
 TEST_CASE("a hub has all its leaves at once, and each leaf takes its own time") {
@@ -182,20 +218,7 @@ TEST_CASE("a collective is timed by every rank, call by call") {
     }
 }
 
-TEST_CASE("threads at both ends, intact, checked or not") {
-    Team team(wall_clock());
-    if (!threads_allowed()) return;
-    for (const char* workers : {"1:3", "3:2"}) {
-        CAPTURE(std::string(workers));
-        const std::string line = std::string("latency_mt --sizes 20000 --warmup 1 --workers ") + workers;
-        for (const char* how : {" --samples 4 --validate", " --samples 4 --batch 3"}) {
-            const RowOptions row = row_of(line + how);
-            const Met met = meet(team, row);
-            CHECK(met.damages.empty());
-            if (!met.seat.idle()) check_sizes(met.cell, row, 4);
-        }
-    }
-}
+TEST_CASE("threads at both ends, intact, checked or not") { check_threads("20000"); }
 
 TEST_CASE("no process that was forked is left") {
     Team team(wall_clock());

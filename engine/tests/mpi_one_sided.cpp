@@ -97,6 +97,35 @@ void with_every_window(const Rank& me, Work work) {
     }
 }
 
+// One operation of seven of each kind is damaged.
+void check_damaged_operations(int turns) {
+    const Rank me;
+    if (me.ranks == 1) return;
+    const auto transport = make_corrupt_transport();
+    const Window window(*transport, me, {lines * line, "create", "flush"});
+    const std::uint64_t zero = 0;
+    std::array<int, lines> damaged{};
+    for (int turn = 0; turn < turns; ++turn) {
+        std::uint64_t got = 0, ignored = 0;
+        const auto begin = [&](OneSided& there, std::size_t at) {
+            if (at == 0) there.put(me.peer, 0 * line, &zero, sizeof zero);
+            if (at == 1) there.get(me.peer, 1 * line, &got, sizeof got);
+            if (at == 2) there.accumulate(me.peer, 2 * line, &zero, sizeof zero);
+            if (at == 3) there.get_accumulate(me.peer, 3 * line, &zero, &ignored, sizeof zero);
+            if (at == 4) there.fetch_and_add(me.peer, 4 * line, &zero, &ignored);
+        };
+        for (std::size_t at = 0; at < 5; ++at) {
+            const std::uint64_t before = at == 0 ? 0 : read(window.here(at));
+            access(*transport, me, *window.window, [&](OneSided& there) { begin(there, at); });
+            const bool target = me.peer >= 0 && !me.leads();
+            if (target && at != 1 && read(window.here(at)) != before) ++damaged[at];
+            if (me.leads() && at == 1 && got != first_content(me.peer, 1)) ++damaged[at];
+        }
+    }
+    const bool target = me.peer >= 0 && !me.leads();
+    for (std::size_t at = 0; at < 5; ++at) CHECK(damaged[at] == ((at == 1 ? me.leads() : target) ? turns / 7 : 0));
+}
+
 }  // namespace
 
 TEST_CASE("every operation does its own thing to its own place, in every window and synchronisation") {
@@ -160,33 +189,9 @@ TEST_CASE("both ends of a pair put into each other's window at once") {
     }
 }
 
-TEST_CASE("a damaged operation is one of seven, whatever it is") {
-    const Rank me;
-    if (me.ranks == 1) return;
-    const auto transport = make_corrupt_transport();
-    const Window window(*transport, me, {lines * line, "create", "flush"});
-    const std::uint64_t zero = 0;
-    std::array<int, lines> damaged{};
-    for (int turn = 0; turn < 7; ++turn) {
-        std::uint64_t got = 0, ignored = 0;
-        const auto begin = [&](OneSided& there, std::size_t at) {
-            if (at == 0) there.put(me.peer, 0 * line, &zero, sizeof zero);
-            if (at == 1) there.get(me.peer, 1 * line, &got, sizeof got);
-            if (at == 2) there.accumulate(me.peer, 2 * line, &zero, sizeof zero);
-            if (at == 3) there.get_accumulate(me.peer, 3 * line, &zero, &ignored, sizeof zero);
-            if (at == 4) there.fetch_and_add(me.peer, 4 * line, &zero, &ignored);
-        };
-        for (std::size_t at = 0; at < 5; ++at) {
-            const std::uint64_t before = at == 0 ? 0 : read(window.here(at));
-            access(*transport, me, *window.window, [&](OneSided& there) { begin(there, at); });
-            const bool target = me.peer >= 0 && !me.leads();
-            if (target && at != 1 && read(window.here(at)) != before) ++damaged[at];
-            if (me.leads() && at == 1 && got != first_content(me.peer, 1)) ++damaged[at];
-        }
-    }
-    const bool target = me.peer >= 0 && !me.leads();
-    for (std::size_t at = 0; at < 5; ++at) CHECK(damaged[at] == ((at == 1 ? me.leads() : target) ? 1 : 0));
-}
+TEST_CASE("a damaged operation is one of seven, whatever it is") { check_damaged_operations(7); }
+
+TEST_CASE("two damaged operations are seven apart" * doctest::test_suite("long")) { check_damaged_operations(14); }
 
 TEST_CASE("requests come from anybody, each sender's in order, beside other messages") {
     const Rank me;

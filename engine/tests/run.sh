@@ -1,33 +1,55 @@
 #!/bin/sh
-# The engine's own tests: without MPI, and with it at 1, 2, 3 and 5 ranks for every library in FABLINT_TEST_MPI (suffixes
-# of Debian's wrappers, such as "openmpi mpich"; default: the mpicxx on the PATH). With the first one under the sanitizers.
+# The engine's own tests, for the MPI libraries in FABLINT_TEST_MPI (suffixes of Debian's wrappers, such as "openmpi mpich";
+# default: the mpicxx on the PATH).
+#
+#     run.sh quick   the first library without sanitizers, and no case of the suite "long"
+#     run.sh long    every library under the sanitizers, all cases
+#
+# With --list the programs are printed that would be run: library, build, program, ranks, cases.
 set -eu
 cd "$(dirname "$0")/.."
-jobs=$(nproc)
+selection=${1:-}
+list=${2:-}
+libraries=${FABLINT_TEST_MPI:-default}
+case $selection in
+    quick) libraries=${libraries%% *} kind=plain rank_counts="1 2 3 5" cases="all but long" ;;
+    long) kind=sanitized rank_counts="1 2 3 5 8" cases=all ;;
+    *) echo "run.sh quick|long [--list]" >&2 && exit 2 ;;
+esac
+case $kind in sanitized) sanitize=1 ;; *) sanitize= ;; esac
+case $cases in all) excluded= ;; *) excluded=--test-suite-exclude=long ;; esac
 failed=0
 passed=0
-sanitize=1  # with the next one the same code would be compiled and looked at again
 
 check() {
-    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; fi
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $*"; fi
 }
 
-for mpi in ${FABLINT_TEST_MPI:-default}; do
-    case $mpi in default) suffix= ;; *) suffix=.$mpi ;; esac
-    build=../build/engine-$mpi
-    echo "== engine with mpicxx$suffix"
-    make -s -j"$jobs" CXX="mpicxx$suffix" WERROR=1 SANITIZE=$sanitize BUILD="$build" tests
+list_programs() {
+    echo "$1 $kind unit_tests 1 $cases"
+    for ranks in $rank_counts; do echo "$1 $kind mpi_tests $ranks $cases"; done
+}
+
+run_programs() {
+    case $1 in default) suffix= ;; *) suffix=.$1 ;; esac
+    build=../build/engine-$1-$kind
+    echo "== engine with mpicxx$suffix, $kind"
+    make -s -j"$(nproc)" CXX="mpicxx$suffix" WERROR=1 SANITIZE=$sanitize BUILD="$build" tests
     launch="mpiexec$suffix"
     if "$launch" --version 2>&1 | grep -q "Open MPI\|OpenRTE"; then
         launch="$launch --oversubscribe"
         if [ "$(id -u)" = 0 ]; then launch="$launch --allow-run-as-root"; fi
     fi
-    check "$build/unit_tests"
+    check "$build/unit_tests" $excluded
     # Leaks: MPI libraries keep memory until the end of the process.
-    for ranks in 1 2 3 5; do
-        check env ASAN_OPTIONS=detect_leaks=0 $launch -n $ranks "$build/mpi_tests"
+    for ranks in $rank_counts; do
+        check env ASAN_OPTIONS=detect_leaks=0 $launch -n "$ranks" "$build/mpi_tests" $excluded
     done
-    sanitize=
+}
+
+for library in $libraries; do
+    if [ "$list" = --list ]; then list_programs "$library"; else run_programs "$library"; fi
 done
+[ "$list" = --list ] && exit
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -74,7 +74,6 @@ def test_the_doctor_finds_this_machine_ready(fablint, chosen):
     assert found["mpiexec"]["ok"]
 
 
-@pytest.mark.slow
 def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):
     for _ in range(2):  # the second replaces what the first wrote
         done = fablint("demo")

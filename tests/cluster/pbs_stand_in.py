@@ -138,16 +138,18 @@ def run(server: Server, argv: list[str]) -> int:
     environ["PBS_ENVIRONMENT"] = "PBS_BATCH"
     with Path(log).open("w") as output:
         process = subprocess.Popen(
-            ["/bin/sh", script],
+            ["/bin/sh", "-c", 'read -r _; exec /bin/sh "$0" </dev/null', script],
             env=environ,
             stdout=output,
             stderr=output,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             start_new_session=True,
         )
     hosts = (server.state / f"{job}.nodes").read_text().split()
     vnodes = "+".join(f"{host}/0" for host in dict.fromkeys(hosts))
     server.change(job, job_state="R", stime=time.ctime(), exec_host=vnodes, session_id=process.pid)
+    assert process.stdin is not None
+    process.stdin.close()  # the script begins: whoever sees its output sees a running job, as in PBS
     hours, minutes, seconds = (int(part) for part in fields["Resource_List"]["walltime"].split(":"))
     try:
         process.wait(hours * 3600 + minutes * 60 + seconds)

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from vcluster import Cluster, cluster
+from vcluster import Cluster, StartCluster
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.alone
 
 HOSTS = "nid[001000-001015]"
 CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "40s")
@@ -28,8 +28,8 @@ LIMIT_S = 400
 
 
 @pytest.fixture(scope="module")
-def bed() -> Iterator[Cluster]:
-    with cluster("check", groups=2, switches=2, hosts=4) as made:
+def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
+    with virtual_cluster("check", groups=2, switches=2, hosts=4) as made:
         yield made
 
 

@@ -14,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from vcluster import Cluster, cluster
-
-pytestmark = pytest.mark.slow
+from vcluster import Cluster, StartCluster
 
 FABLINT = (sys.executable, "-m", "fablint.cli")
 HOSTS = "nid[001000-001007]"
@@ -25,9 +23,10 @@ NEIGH = "/proc/sys/net/ipv4/neigh"
 
 
 @pytest.fixture(scope="module")
-def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def bed(virtual_cluster: StartCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Readings of counters are kept apart from those of other clusters, whose hosts have the same names."""
-    with pytest.MonkeyPatch.context() as patch, cluster("pre", groups=2, switches=2, hosts=2, slurm=False) as made:
+    one = virtual_cluster("pre", groups=2, switches=2, hosts=2, slurm=False)
+    with pytest.MonkeyPatch.context() as patch, one as made:
         patch.setenv("FABLINT_HOME", str(tmp_path_factory.mktemp("home")))
         yield made
 

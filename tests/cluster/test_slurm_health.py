@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vcluster import Cluster, cluster
-
-pytestmark = pytest.mark.slow
+from vcluster import Cluster, StartCluster
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "preflight.md"
 FABLINT = Path(sys.executable).with_name("fablint")
@@ -20,8 +18,8 @@ SICK, *WELL = "nid001001", "nid001000", "nid001002"
 
 
 @pytest.fixture(scope="module")
-def bed() -> Iterator[Cluster]:
-    with cluster("health", groups=1, switches=1, hosts=3, lldp=False) as made:
+def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
+    with virtual_cluster("health", groups=1, switches=1, hosts=3, lldp=False) as made:
         yield made
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from vcluster import Cluster, cluster
+from vcluster import Cluster, StartCluster
 
 FABLINT = (sys.executable, "-m", "fablint.cli")
 HOSTS = "nid[001000-001007]"
 
 
 @pytest.fixture(scope="module")
-def bed() -> Iterator[Cluster]:
-    with cluster("discover") as made:
+def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
+    with virtual_cluster("discover") as made:
         yield made
 
 

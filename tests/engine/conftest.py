@@ -1,7 +1,4 @@
-"""The real engine under the real MPI libraries of this machine.
-
-FABLINT_TEST_MPI names them by the suffixes of Debian's wrappers (`openmpi mpich`); without it: the default `mpicxx`.
-"""
+"""The real engine under the real MPI libraries of this machine."""
 
 from __future__ import annotations
 
@@ -16,18 +13,16 @@ import pytest
 from real_mpi import Mpi, Start, ranks_of, with_signal
 from simgrid_bed import build_smpi_engine
 
-from fablint.measure import build_engine, find_mpiexec
-from fablint.measure.progress import Silent
+from fablint.measure import find_mpiexec
 from fablint.system import System
+from tested_mpis import built_engine, tested_mpis
 
 
-@pytest.fixture(scope="session", params=os.environ.get("FABLINT_TEST_MPI", "default").split())
+@pytest.fixture(scope="session", params=tested_mpis())
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    suffix = "" if request.param == "default" else f".{request.param}"
-    system = System()
-    mpicxx = system.which(f"mpicxx{suffix}")
-    engine = build_engine(system, Silent(), mpicxx=mpicxx)
-    return Mpi(request.param, engine.path, find_mpiexec(system, engine.mpicxx))
+    """Each MPI library of tests/tested_mpis.py in turn, with its engine."""
+    engine = built_engine(request.param)
+    return Mpi(request.param, engine.path, find_mpiexec(System(), engine.mpicxx))
 
 
 @pytest.fixture(scope="session")

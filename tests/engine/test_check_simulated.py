@@ -45,7 +45,6 @@ class Bed:
         return read_run(path), True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("faults", [[], ["bw:h0012.tx:0.5"]])
 def test_a_check_names_what_is_slow_and_measures_it_alone(smpi_engine: Path, tmp_path: Path, faults: list[str]) -> None:
     bed = Bed(tmp_path, smpi_engine, faults)

@@ -281,4 +281,4 @@ def test_forked_processes_end_with_their_rank(mpi: Mpi, started: Start) -> None:
     everyone = ranks_of(process)
     for rank in everyone[:2]:  # the others were forked from them
         with_signal(rank, signal.SIGKILL)
-    wait_until(lambda: not any(map(lives, everyone)), "their end", limit_s=10)
+    wait_until(lambda: not any(map(lives, everyone)), "their end")

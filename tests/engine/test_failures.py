@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +97,12 @@ def test_a_stop_signal_finishes_the_round_and_says_interrupted(started: Start, t
     assert 0 < len(missing_rounds(run.rows[0])) < run.rows[0].attributes["rounds"]
 
 
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used: how far it is, however busy the machine is."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def cells(path: Path, name: str) -> np.ndarray:
     return np.asarray(read_run(path).rows[0].arrays[name][:])
 
@@ -108,7 +113,7 @@ def test_killing_all_ranks_leaves_a_run_that_resumes_exactly(mpi: Mpi, started: 
     process = started(4, *line, "-o", path)
     chunks = [path / "latency" / "count" / f"c.0.{rank}.0.0" for rank in range(4)]
     wait_until(lambda: all(chunk.exists() for chunk in chunks), "the first flush")
-    time.sleep(0.3)
+    wait_until(lambda: len(missing_rounds(read_run(path).rows[0])) < 60, "the first complete round")
     for pid in ranks_of(process):
         with_signal(pid, signal.SIGKILL)
     process.wait(60)
@@ -184,9 +189,7 @@ def test_a_rank_that_hangs_is_named_and_the_run_ends(mpi: Mpi, started: Start, t
     wait_until(lambda: (path / "latency" / "count" / "c.0.0.0.0").exists(), "the first flush")
     pids = read_run(path).attributes["rank_pid"]
     with_signal(pids[2], signal.SIGSTOP)
-    began = time.monotonic()
     _, errors = process.communicate(timeout=60)
-    assert time.monotonic() - began < 50
     assert process.returncode != 0
     lost = [line for line in errors.splitlines() if line.startswith("fablint-engine: lost: ")]
     assert lost, errors
@@ -203,8 +206,11 @@ def test_a_rank_that_hangs_in_a_collective_is_the_one_that_does_not_say_that_it_
     path = tmp_path / "a.run"
     process = started(4, "allreduce", "--sizes", "8", "--samples", "100000000", "--watchdog", "2", "-o", path)
     wait_until(lambda: (path / "allreduce" / "zarr.json").exists(), "the row's beginning")
-    time.sleep(3)  # the meeting of the round is over, and the collectives go on
-    with_signal(read_run(path).attributes["rank_pid"][2], signal.SIGSTOP)
+    pids = read_run(path).attributes["rank_pid"]
+    begun = {pid: cpu_seconds(pid) for pid in pids}
+    # By then the ranks have met for the round, and the collectives go on.
+    wait_until(lambda: all(cpu_seconds(pid) > begun[pid] + 0.7 for pid in pids), "a while of collectives")
+    with_signal(pids[2], signal.SIGSTOP)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
     stuck = {int(rank) for rank in re.findall(r"fablint-engine: stuck: rank (\d+) ", errors)}

@@ -44,3 +44,18 @@ def test_where_chunks_would_be_too_many_ranks_share_them_through_their_owner(smp
     counts = row.arrays["count"][:]
     assert counts.shape == (32, 32, 32, 1)
     assert (counts[..., 0] == 3 * ~np.eye(32, dtype=bool)).all()
+
+
+def test_ranks_beyond_a_thousand_share_the_chunks_of_a_list(smpi_engine: Path, tmp_path: Path) -> None:
+    """1,100 ranks: two rows per chunk, which one of the two ranks writes for both."""
+    make_fabric(tmp_path, ["--topology", "singleswitch", "--hosts", "1100"])
+    line = ["latency", "--pattern", "random", "--matchings", "3", "--sizes", "8", "--samples", "3", "--warmup", "0"]
+    run_engine(tmp_path, smpi_engine, [*line, "-q", "-o", "a.run"])
+    row = read_run(tmp_path / "a.run").rows[0]
+    assert len(list((tmp_path / "a.run" / "latency" / "count").glob("c.*"))) == 550
+    assert missing_rounds(row) == []
+    assert (row.arrays["count"][:] == 3).all()
+    partners = row.arrays["dst"][:]
+    ranks = np.arange(1100)
+    for column in range(3):
+        assert (partners[partners[:, column], column] == ranks).all()

@@ -20,7 +20,7 @@ from real_mpi import wait_until, with_signal
 from fablint.measure import Silent, build_engine
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
-from vcluster import Cluster, cluster
+from vcluster import Cluster, StartCluster
 
 DRIVER = Path(__file__).with_name("launch_on_cluster.py")
 FABLINT = (sys.executable, "-m", "fablint.cli")
@@ -67,14 +67,14 @@ class Bed:
 
 
 @pytest.fixture(scope="module")
-def bed() -> Iterator[Bed]:
+def bed(virtual_cluster: StartCluster) -> Iterator[Bed]:
     if shutil.which("mpirun.openmpi") is None:
         pytest.skip("Slurm's PMIx goes with Open MPI, which is not installed")
     build_engine(System(), Silent(), mpicxx=System().which("mpicxx.openmpi"))
     before = os.environ.get("FABLINT_MPICXX")
     os.environ["FABLINT_MPICXX"] = "mpicxx.openmpi"
     try:
-        with cluster("launch", switches=1, lldp=False) as made:
+        with virtual_cluster("launch", switches=1, lldp=False) as made:
             yield Bed(made)
     finally:
         os.environ.pop("FABLINT_MPICXX")

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from fablint.measure.launchers.hydra import Hydra
 from fablint.model import Plan, PlanRow
 
 FAKE = Path(__file__).with_name("fake_engine.py")
+ON_A_BUSY_MACHINE_S = 3.0  # an interpreter starts within
 PLAN = Plan(2, (PlanRow("latency", 3, 1.0), PlanRow("bandwidth", 1, 1.0)))
 
 
@@ -44,13 +45,18 @@ class Recorded:
 
 
 @pytest.fixture
-def play(staged, tmp_path):
+def recorded() -> Recorded:
+    """The progress that `play` shows, for tests that look at it before the end."""
+    return Recorded()
+
+
+@pytest.fixture
+def play(staged, tmp_path, recorded):
     """Run the fake engine through a script; returns the outcome and what progress was shown."""
 
     def run(*script: str) -> tuple[Outcome, Recorded]:
         staged.variables["FAKE_ENGINE_SCRIPT"] = "\n".join(script)
         engine = Engine("key", FAKE, Path("mpicxx"), "", (), "", "")
-        recorded = Recorded()
         mpiexec = Mpiexec(Path(sys.executable), FakeLauncher(), "fake")
         return run_engine(staged, recorded, mpiexec, engine, PLAN, tmp_path / "x.run"), recorded
 
@@ -193,15 +199,15 @@ def test_deaths_are_named_by_rank_and_host():
 
 
 def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monkeypatch):
-    monkeypatch.setattr(session, "START_S", 0.5)
+    monkeypatch.setattr(session, "START_S", ON_A_BUSY_MACHINE_S)
     outcome, _ = play("launcher-says ssh: Could not resolve hostname n7", "leave-a-child-that-hangs", "hang")
-    assert outcome == Outcome(3, "the ranks did not start within 1 s: ssh: Could not resolve hostname n7")
+    assert outcome == Outcome(3, "the ranks did not start within 3 s: ssh: Could not resolve hostname n7")
     assert _running(FAKE) == []
 
 
 def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):
-    monkeypatch.setattr(session, "START_S", 0.2)
-    outcome, _ = play("say started: 2 ranks", "nap 1", "exit 0")
+    monkeypatch.setattr(session, "START_S", ON_A_BUSY_MACHINE_S)
+    outcome, _ = play("say started: 2 ranks", f"nap {ON_A_BUSY_MACHINE_S + 1}", "exit 0")
     assert outcome == Outcome(0)
 
 
@@ -214,11 +220,12 @@ def test_survivors_that_hang_are_ended(play, monkeypatch):
     assert _running(FAKE) == []
 
 
-def test_a_second_signal_ends_an_engine_that_does_not_stop(play):
+def test_a_second_signal_ends_an_engine_that_does_not_stop(play, recorded):
     def twice() -> None:
-        for _ in range(2):
-            time.sleep(1.0)
-            os.kill(os.getpid(), signal.SIGINT)
+        wait_until(lambda: len(_running(FAKE)) == 2, "the start of the engine and its child")
+        os.kill(os.getpid(), signal.SIGINT)
+        wait_until(lambda: bool(recorded.notes), "the answer to the first signal")
+        os.kill(os.getpid(), signal.SIGINT)
 
     sender = threading.Thread(target=twice)
     sender.start()
@@ -227,6 +234,13 @@ def test_a_second_signal_ends_an_engine_that_does_not_stop(play):
     assert (outcome.status, outcome.stopped_by) == (3, signal.SIGINT)
     assert shown.notes == ["fablint: stopping after the round under way; once more to stop now"]
     assert _running(FAKE) == []
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen"
+        time.sleep(0.05)
 
 
 def _running(program: Path) -> Sequence[str]:

@@ -36,7 +36,6 @@ def rdmavm() -> Path:
     return RDMAVM
 
 
-@pytest.mark.slow
 def test_a_soft_roce_device_writes_to_itself(rdmavm: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(command_to_collect("full")[1])
     words = ["bash", "-c", f"cd {tmp_path} && python3 program.py full 0.1 60 && ps ax -o comm >after"]

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vcluster import Cluster, cluster
-
-pytestmark = pytest.mark.slow
+from vcluster import Cluster, StartCluster
 
 FABLINT = (sys.executable, "-m", "fablint.cli")
 FAMILY = (
@@ -29,8 +27,8 @@ Told = list[tuple[str, str, str, str]]
 
 
 @pytest.fixture(scope="module")
-def bed() -> Iterator[Cluster]:
-    with cluster("reach", groups=2, switches=1, hosts=2, slurm=False, lldp=False) as made:
+def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
+    with virtual_cluster("reach", groups=2, switches=1, hosts=2, slurm=False, lldp=False) as made:
         yield made
 
 

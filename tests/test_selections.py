@@ -1,0 +1,55 @@
+"""`make test` and `make test-long` together run every test once: those of the front end and those of the engine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TARGETS = ("test", "test-long")
+LIBRARIES = ("openmpi", "mpich")
+
+
+def commands(target: str) -> list[list[str]]:
+    """The commands of a make target, as words; none of them is run."""
+    argv = ["make", "--dry-run", "--no-print-directory", target]
+    printed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [words for line in printed.splitlines() if (words := shlex.split(line))]
+
+
+def selections() -> list[str]:
+    """The marker expressions with which the two targets start pytest."""
+    started = [words for target in TARGETS for words in commands(target) if words[0].endswith("/pytest")]
+    assert all(words[1:].count("-m") == 1 for words in started), started
+    return [words[words.index("-m") + 1] for words in started]
+
+
+def selects(expression: str, marks: set[str]) -> bool:
+    """Does `-m expression` select a test with these marks? Such an expression is one of Python too."""
+    return bool(eval(expression, {"__builtins__": {}}, {name: name in marks for name in ("long", "alone")}))
+
+
+def test_every_test_is_selected_exactly_once(request, collected):
+    """Of the tests that this session has collected: all, in CI."""
+    assert request.node.nodeid in collected
+    expressions = selections()
+    selected = {test: [one for one in expressions if selects(one, marks)] for test, marks in collected.items()}
+    assert {test: found for test, found in selected.items() if len(found) != 1} == {}
+
+
+def engine_programs(target: str) -> list[str]:
+    """What the engine's tests of a target start: library, build, program, ranks, cases."""
+    (words,) = [words for words in commands(target) if "engine/tests/run.sh" in words]
+    argv = [*words[words.index("engine/tests/run.sh") :], "--list"]
+    environ = os.environ | {"FABLINT_TEST_MPI": " ".join(LIBRARIES)}
+    return subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_the_engine_s_tests_run_once_in_each_build():
+    quick, long = (engine_programs(target) for target in TARGETS)
+    shared = [("unit_tests", 1), *(("mpi_tests", ranks) for ranks in (1, 2, 3, 5))]
+    assert quick == [f"{LIBRARIES[0]} plain {program} {ranks} all but long" for program, ranks in shared]
+    every = [(library, *one) for library in LIBRARIES for one in (*shared, ("mpi_tests", 8))]
+    assert long == [f"{library} sanitized {program} {ranks} all" for library, program, ranks in every]

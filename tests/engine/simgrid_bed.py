@@ -54,7 +54,7 @@ def make_fabric(folder: Path, fabric: Sequence[str]) -> Truth:
 def run_engine(folder: Path, engine: Path, arguments: Sequence[str]) -> None:
     """The engine on the fabric in `folder`."""
     argv = [sys.executable, str(BED / "simfabric.py"), "run", "--platform", "net.so", "--", str(engine), *arguments]
-    done = subprocess.run(argv, cwd=folder, env=_environ(folder), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(argv, cwd=folder, env=_environ(folder), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
 
 

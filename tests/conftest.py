@@ -84,7 +84,7 @@ def _is_long(item: pytest.Item) -> bool:
     if item.get_closest_marker("alone") or _BEDS & set(getattr(item, "fixturenames", ())):
         return True
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return any(parameters.get(name, _MPIS[0]) != _MPIS[0] for name in _MPI_FIXTURES)
+    return any(parameters.get(name) in _MPIS[1:] for name in _MPI_FIXTURES)
 
 
 @pytest.fixture(scope="session")

@@ -204,7 +204,7 @@ def test_a_rank_that_hangs_in_a_collective_is_the_one_that_does_not_say_that_it_
     started: Start, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.run"
-    process = started(4, "allreduce", "--sizes", "8", "--samples", "100000000", "--watchdog", "2", "-o", path)
+    process = started(4, "allreduce", "--sizes", "8", "--samples", "100000000", "--watchdog", "5", "-o", path)
     wait_until(lambda: (path / "allreduce" / "zarr.json").exists(), "the row's beginning")
     pids = read_run(path).attributes["rank_pid"]
     begun = {pid: cpu_seconds(pid) for pid in pids}

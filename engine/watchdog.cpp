@@ -13,7 +13,7 @@ namespace {
 constexpr auto glance = std::chrono::milliseconds(50);
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
-constexpr double own_stop_s = 1.0;
+constexpr auto own_stop = std::chrono::seconds(1);
 constexpr auto last_words = std::chrono::seconds(2);  // until all that wait have said so: the launcher ends them then
 
 using SteadyTime = std::chrono::steady_clock;
@@ -46,9 +46,14 @@ void Watchdog::watch() {
     bool rescued = false;
     while (!over_) {
         std::this_thread::sleep_for(glance);
-        // A long gap between two glances: it was this process that stood still, and it has nobody to accuse.
-        if (seconds_since(glanced) > own_stop_s) since = heard = SteadyTime::now();
-        glanced = SteadyTime::now();
+        // A long gap between two glances: it was this process that stood still, and that time does not count. The time
+        // before does: on a busy host a rank that began to wait anew would report after the others have ended.
+        const auto gap = SteadyTime::now() - glanced;
+        if (gap > own_stop) {
+            since += gap;
+            heard += gap;
+        }
+        glanced += gap;
         const Heartbeat::Reading now = team_.heartbeat().read();
         if (now.beats != last.beats) {
             since = SteadyTime::now();

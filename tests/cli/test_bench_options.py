@@ -125,6 +125,23 @@ LETTERS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("line", "buffers"),
+    [
+        ("osu_bw", "single"),
+        ("osu_bw -c", "distinct"),
+        ("osu_put_bw", "distinct"),
+        ("bandwidth", "distinct"),
+        ("linktest --unidirectional", "single"),
+        ("linktest --unidirectional --num-multi-buf 2", "distinct"),
+        ("linktest --unidirectional --num-multi-buf 2 -b single", "single"),
+        ("netsan_alltoall", "distinct"),
+    ],
+)
+def test_the_messages_of_a_window_have_the_buffers_of_the_original(bench, line, buffers):
+    assert bench(line).row.buffers == buffers
+
+
 @pytest.mark.parametrize("line", LETTERS)
 def test_an_option_reaches_the_row(bench, line):
     option, value = LETTERS[line]

@@ -112,6 +112,8 @@ def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[
         if found.family == KERNEL_FAMILY and request.ranks > 2 and KERNELS[kernel].pattern == "pair":
             own["pattern"] = "pairs"
         texts = _overridden(request, kernel, own)
+        if found.family == "LinkTest":
+            texts = _buffers_of_linktest(request, texts)
         if found.family in _COUNT_MESSAGES:
             texts = _same_messages(request, kernel, own, texts)
         name = part if found in COMPOSED else found.name
@@ -136,6 +138,12 @@ def _overridden(request: BenchRequest, kernel: str, own: Texts) -> Texts:
     if request.histogram:
         texts["histogram"] = None
     return texts
+
+
+def _buffers_of_linktest(request: BenchRequest, texts: Texts) -> Texts:
+    """LinkTest's number of buffers is that of the messages in flight: each has one. By default there is one for all."""
+    own = "window" in request.options and "buffers" in texts and "buffers" not in request.options
+    return {**texts, "buffers": "distinct"} if own else texts
 
 
 def _same_messages(request: BenchRequest, kernel: str, own: Texts, texts: Texts) -> Texts:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
-from fablint.model import Finding, PlannedLevel, Run, Scope, Topology
+from fablint.model import PlannedLevel, Run, Scope, Topology
 
 if TYPE_CHECKING:
+    from fablint.model import Finding
     from fablint.thresholds import Threshold
 
 TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured

@@ -71,6 +71,8 @@ def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: 
         "payload": "src" if row.kernel == "bandwidth" else "both",
         "directions": "both",
         **({"buffers": "distinct"} if stream else {}),
+        "barrier": "start",
+        "mean": "samples",
         "windows": [WINDOW if stream else 1] * len(row.sizes),
         "warmup": 0,
         "warmups": [0] * len(row.sizes),
@@ -120,7 +122,7 @@ def root_attributes(fabric: Fabric, names: list[str], ranks_per_host: int, truth
         "rank_pid": [rank + 1 for rank in range(ranks)],
         "nics": dict.fromkeys(fabric.hosts, nics),
         "counters": {"before": {}, "after": {}},
-        "mpi": {"library": "none (simulated)", "standard": "0.0"},
+        "mpi": {"library": "none (simulated)", "standard": "0.0", "thread_level": "single"},
         "environment": {},
         "instrument": {
             "clock": "simulated",

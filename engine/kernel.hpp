@@ -31,6 +31,15 @@ struct End {
     int peer() const { return peers.front(); }
     // Message `slot` of the window to or from the peer of that index has a buffer of its own.
     int slot_of(std::size_t peer_index, int slot) const { return static_cast<int>(peer_index) * window + slot; }
+    // Posts the window to or from each peer.
+    void post_sends() const {
+        for (std::size_t peer = 0; peer < peers.size(); ++peer)
+            transport.post_sends(peers[peer], payload.sends(slot_of(peer, 0), window), bytes);
+    }
+    void post_receives() const {
+        for (std::size_t peer = 0; peer < peers.size(); ++peer)
+            transport.post_receives(peers[peer], payload.receives(slot_of(peer, 0), window), bytes);
+    }
 };
 
 // A payload that did not arrive as it was sent.

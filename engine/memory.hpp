@@ -8,6 +8,14 @@
 
 namespace fablint {
 
+// `count` message buffers, `stride` bytes from the beginning of one to that of the next.
+template <typename Data>
+struct Buffers {
+    Data* first;
+    std::size_t stride;
+    int count;
+};
+
 // Copies go through the host so that payloads can be filled and checked wherever they live.
 class Memory {
   public:

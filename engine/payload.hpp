@@ -34,6 +34,14 @@ class Payload {
     void* send_slot(int slot) const { return send_ + offset_of(slot); }
     void* receive_slot(int slot) const { return receive_ + offset_of(slot); }
 
+    // `count` slots from `slot` on.
+    Buffers<const char> sends(int slot, int count) const {
+        return {static_cast<const char*>(send_slot(slot)), stride_, count};
+    }
+    Buffers<char> receives(int slot, int count) const {
+        return {static_cast<char*>(receive_slot(slot)), stride_, count};
+    }
+
     // Fill a send slot with what message number `message` from `src` to `dst` must contain; make a receive slot hold
     // anything else, and another thing at the leader than at the follower.
     // `small`: no byte above 127, for messages that are summed: libraries differ in what they do beyond 255 (Open

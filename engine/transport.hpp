@@ -22,14 +22,15 @@ class Prepared {
 };
 
 // Blocking calls for ping-pong, posted calls for windows. Messages between two ranks arrive in order.
-// Posted buffers must stay untouched until complete() returns.
+// Posted buffers must stay untouched until complete() returns. A window is posted in one call: one call for each
+// message would be a twentieth of the time of a small one within a host.
 class Transport {
   public:
     virtual ~Transport() = default;
     virtual void send(int peer, const void* data, std::size_t bytes) = 0;
     virtual void receive(int peer, void* data, std::size_t bytes) = 0;
-    virtual void post_send(int peer, const void* data, std::size_t bytes) = 0;
-    virtual void post_receive(int peer, void* data, std::size_t bytes) = 0;
+    virtual void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) = 0;
+    virtual void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) = 0;
     virtual void complete() = 0;  // of everything posted
 
     // As send() and receive(), for several threads at once: each uses a lane of its own.

@@ -12,9 +12,7 @@ class Bandwidth : public Kernel {
     void lead(const End& end, std::int64_t repetitions) override {
         char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            for (std::size_t peer = 0; peer < end.peers.size(); ++peer)
-                for (int slot = 0; slot < end.window; ++slot)
-                    end.transport.post_send(end.peers[peer], end.payload.send_slot(end.slot_of(peer, slot)), end.bytes);
+            end.post_sends();
             end.transport.complete();
             for (const int peer : end.peers) end.transport.receive(peer, &acknowledgement, 1);
         }
@@ -22,10 +20,7 @@ class Bandwidth : public Kernel {
     void follow(const End& end, std::int64_t repetitions) override {
         const char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            for (std::size_t peer = 0; peer < end.peers.size(); ++peer)
-                for (int slot = 0; slot < end.window; ++slot)
-                    end.transport.post_receive(end.peers[peer], end.payload.receive_slot(end.slot_of(peer, slot)),
-                                               end.bytes);
+            end.post_receives();
             end.transport.complete();
             for (const int peer : end.peers) end.transport.send(peer, &acknowledgement, 1);
         }

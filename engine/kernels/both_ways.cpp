@@ -16,13 +16,8 @@ class BothWays : public Kernel {
     // Receives first, so that no message is unexpected at an end that is on time.
     void stream(const End& end, std::int64_t repetitions) {
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            for (std::size_t peer = 0; peer < end.peers.size(); ++peer)
-                for (int slot = 0; slot < end.window; ++slot)
-                    end.transport.post_receive(end.peers[peer], end.payload.receive_slot(end.slot_of(peer, slot)),
-                                               end.bytes);
-            for (std::size_t peer = 0; peer < end.peers.size(); ++peer)
-                for (int slot = 0; slot < end.window; ++slot)
-                    end.transport.post_send(end.peers[peer], end.payload.send_slot(end.slot_of(peer, slot)), end.bytes);
+            end.post_receives();
+            end.post_sends();
             end.transport.complete();
         }
     }

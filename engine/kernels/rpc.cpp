@@ -59,7 +59,7 @@ class Rpc : public Kernel {
 
     void lead(const End& end, std::int64_t repetitions) override {
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            for (char& answer : answers_) end.transport.post_receive(end.peer(), &answer, 1);
+            end.transport.post_receives(end.peer(), {answers_.data(), 1, static_cast<int>(answers_.size())}, 1);
             for (int slot = 0; slot < end.window; ++slot) end.transport.request(end.peer(), slot);
             end.transport.complete();
         }
@@ -90,7 +90,7 @@ class Rpc : public Kernel {
         static constexpr char done = 0;
         if (touched_[client]) end.remote->flush(end.peers[client]);
         touched_[client] = false;
-        end.transport.post_send(end.peers[client], &done, 1);
+        end.transport.post_sends(end.peers[client], {&done, 1, 1}, 1);
     }
 
     std::size_t most_at_once_;

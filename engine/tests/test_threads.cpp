@@ -59,8 +59,8 @@ class FakeTransport : public Transport {
 
     void send(int, const void*, std::size_t) override {}
     void receive(int, void*, std::size_t) override {}
-    void post_send(int, const void*, std::size_t) override {}
-    void post_receive(int, void*, std::size_t) override {}
+    void post_sends(int, const Buffers<const char>&, std::size_t) override {}
+    void post_receives(int, const Buffers<char>&, std::size_t) override {}
     void complete() override {}
     std::unique_ptr<Prepared> prepare() override { return nullptr; }
     void request(int, int) override {}

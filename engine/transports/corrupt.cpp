@@ -129,10 +129,13 @@ class CorruptTransport : public Transport {
         mpi_->receive(peer, data, bytes);
         vandal_.visit_message(data, bytes);
     }
-    void post_send(int peer, const void* data, std::size_t bytes) override { mpi_->post_send(peer, data, bytes); }
-    void post_receive(int peer, void* data, std::size_t bytes) override {
-        mpi_->post_receive(peer, data, bytes);
-        posted_.push_back({data, bytes});
+    void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {
+        mpi_->post_sends(peer, buffers, bytes);
+    }
+    void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
+        mpi_->post_receives(peer, buffers, bytes);
+        for (int i = 0; i < buffers.count; ++i)
+            posted_.push_back({buffers.first + static_cast<std::size_t>(i) * buffers.stride, bytes});
     }
     void complete() override {
         mpi_->complete();

@@ -38,11 +38,19 @@ class MpiTransport : public Transport {
     void receive(int peer, void* data, std::size_t bytes) override {
         MPI_Recv(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    void post_send(int peer, const void* data, std::size_t bytes) override {
-        MPI_Isend(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, fresh());
+    void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {
+        const int length = count_of(bytes);
+        const char* data = buffers.first;
+        MPI_Request* const end = fresh(buffers.count) + buffers.count;
+        for (MPI_Request* request = end - buffers.count; request != end; ++request, data += buffers.stride)
+            MPI_Isend(data, length, MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, request);
     }
-    void post_receive(int peer, void* data, std::size_t bytes) override {
-        MPI_Irecv(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, fresh());
+    void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
+        const int length = count_of(bytes);
+        char* data = buffers.first;
+        MPI_Request* const end = fresh(buffers.count) + buffers.count;
+        for (MPI_Request* request = end - buffers.count; request != end; ++request, data += buffers.stride)
+            MPI_Irecv(data, length, MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD, request);
     }
     void complete() override {
         MPI_Waitall(static_cast<int>(posted_), requests_.data(), MPI_STATUSES_IGNORE);
@@ -90,9 +98,11 @@ class MpiTransport : public Transport {
 
   private:
     // The vector grows during the first window and is reused after it: no allocation in the timed path.
-    MPI_Request* fresh() {
-        if (posted_ == requests_.size()) requests_.push_back(MPI_REQUEST_NULL);
-        return &requests_[posted_++];
+    MPI_Request* fresh(int count) {
+        const std::size_t first = posted_;
+        posted_ += static_cast<std::size_t>(count);
+        if (posted_ > requests_.size()) requests_.resize(posted_, MPI_REQUEST_NULL);
+        return &requests_[first];
     }
 
     std::vector<MPI_Request> requests_;

@@ -44,8 +44,8 @@ class NullTransport : public Transport {
   public:
     void send(int, const void*, std::size_t) override {}
     void receive(int, void*, std::size_t) override {}
-    void post_send(int, const void*, std::size_t) override {}
-    void post_receive(int, void*, std::size_t) override {}
+    void post_sends(int, const Buffers<const char>&, std::size_t) override {}
+    void post_receives(int, const Buffers<char>&, std::size_t) override {}
     void complete() override {}
     void send_on(int, int, const void*, std::size_t) override {}
     void receive_on(int, int, void*, std::size_t) override {}

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from comparison.alternating import alternate, ratio_of_medians
+from comparison.alternating import alternate, ratio_of_medians, ratio_of_quantiles
 from comparison.launching import Bench, add_arguments, bench_of
 
 from fablint.store import read_run
@@ -82,7 +82,12 @@ def build_bare(bench: Bench, folder: Path) -> Path:
 def kernels(bench: Bench, folder: Path, repetitions: int, only: str) -> None:
     """Print the ratio of medians for every case: of times for latencies, of rates for the others."""
     bare = build_bare(bench, folder)
-    print(f"{'kernel':<14} {'bytes':>8} {'window':>6} {'engine us':>10} {'bare us':>10}   ratio [95 %], us per message")
+    print(
+        "Medians in us per message; ratios of medians, and of the quartiles of the shorter times, with 95 % intervals."
+    )
+    print(
+        f"{'kernel':<14} {'bytes':>8} {'window':>6} {'engine us':>10} {'bare us':>10}   {'of medians':<22} of quartiles"
+    )
     for case in CASES:
         if only not in case.kernel:
             continue
@@ -93,9 +98,10 @@ def kernels(bench: Bench, folder: Path, repetitions: int, only: str) -> None:
         figures = alternate(programs, repetitions)
         engine, loop = figures["engine"], figures["bare"]
         # A ratio of bandwidths, and of message rates, is the inverse of that of times.
-        ratio = ratio_of_medians(loop, engine) if case.window > 1 else ratio_of_medians(engine, loop)
+        above, below = (loop, engine) if case.window > 1 else (engine, loop)
+        ratios = f"{ratio_of_medians(above, below)}   {ratio_of_quantiles(above, below, 0.25)}"
         micro = [f"{median(column) * 1e6:>10.4f}" for column in (engine, loop)]
-        print(f"{case.kernel:<14} {case.bytes:>8} {case.window:>6} {' '.join(micro)}   {ratio}", flush=True)
+        print(f"{case.kernel:<14} {case.bytes:>8} {case.window:>6} {' '.join(micro)}   {ratios}", flush=True)
 
 
 def schedule_overhead(bench: Bench, folder: Path) -> None:

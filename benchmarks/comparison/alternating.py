@@ -45,8 +45,8 @@ def ratio_of_medians(above: Sequence[float], below: Sequence[float], seed: int =
 def ratio_of_quantiles(above: Sequence[float], below: Sequence[float], quantile: float, seed: int = 1) -> Ratio:
     """A quantile of `above` over that of `below`.
 
-    Starts on a virtual machine are fast or slow, depending on the CPUs that it has at the time. Where about half of them
-    are fast the median may be one of either kind, and the quartile on the fast side is the stable figure.
+    Starts on a virtual machine are fast or slow, depending on the CPUs that it has at the time. Where about half are
+    fast, the median may be one of either kind, and the quartile on the fast side is the stable figure.
     """
     draw = np.random.default_rng(seed)
 

@@ -17,6 +17,7 @@ from typing import Any
 from fablint.measure.engine import Engine
 from fablint.measure.launcher import Death, Mpiexec
 from fablint.measure.messages import Lost
+from fablint.measure.oversubscription import is_oversubscribed
 from fablint.measure.progress import Progress
 from fablint.measure.watch import Watch
 from fablint.model import Plan
@@ -88,9 +89,8 @@ def run_engine(
     """
     command = [str(engine.path), "--plan", "-", "-o", str(output), "--expect-ranks", str(plan.ranks), *options]
     argv = mpiexec.argv(system, plan, command)
-    crowded = plan.crowd > len(system.affinity())
     # The engine binds the ranks itself when they are to be near their NIC.
-    environ = mpiexec.kind.environ(oversubscribed=crowded, unbound="--ranks-per-nic" in options)
+    environ = mpiexec.kind.environ(oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options)
     with system.caught_signals() as caught:
         process = system.spawn(argv, text=plan.text, environ=environ)
         watch = Watch([row.rounds for row in plan.rows], plan.ranks)

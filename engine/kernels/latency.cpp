@@ -10,17 +10,40 @@ class Latency : public Kernel {
     int messages(int) const override { return 2; }
     std::optional<Content> at_leader() const override { return Content::message; }
     void lead(const End& end, std::int64_t repetitions) override {
+        const Exchange with(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            end.transport.send(end.peer(), end.payload.send_slot(0), end.bytes);
-            end.transport.receive(end.peer(), end.payload.receive_slot(0), end.bytes);
+            with.send();
+            with.receive();
         }
     }
     void follow(const End& end, std::int64_t repetitions) override {
+        const Exchange with(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            end.transport.receive(end.peer(), end.payload.receive_slot(0), end.bytes);
-            end.transport.send(end.peer(), end.payload.send_slot(0), end.bytes);
+            with.receive();
+            with.send();
         }
     }
+
+  private:
+    // What a message needs, looked up once: between a message and its answer every look-up counts.
+    class Exchange {
+      public:
+        explicit Exchange(const End& end)
+            : transport_(end.transport),
+              peer_(end.peer()),
+              out_(end.payload.send_slot(0)),
+              in_(end.payload.receive_slot(0)),
+              bytes_(end.bytes) {}
+        void send() const { transport_.send(peer_, out_, bytes_); }
+        void receive() const { transport_.receive(peer_, in_, bytes_); }
+
+      private:
+        Transport& transport_;
+        const int peer_;
+        const void* const out_;
+        void* const in_;
+        const std::size_t bytes_;
+    };
 };
 
 }  // namespace

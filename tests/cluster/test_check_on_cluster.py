@@ -82,22 +82,6 @@ def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(
     assert accused(output) == [("host", "nid001006", "tx")]
 
 
-def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path) -> None:
-    """The last test: the host does not come back."""
-    output = tmp_path / "a.run"
-    argv = bed.command(["salloc", "--quiet", "-N16", "--no-kill", *CHECK, "-o", output])
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
-        wait_for(output / "local-bandwidth" / "zarr.json", process)
-        kill_host(bed, "nid001005")
-        said, _ = process.communicate(timeout=LIMIT_S)
-    findings = [one for one in verdict_of(output)["findings"] if one["name"] == "nid001005"]
-    assert {one["component"] for one in findings} == {"host"}, said
-    assert {one["state"] for one in findings} & {"FAULT", "SUSPECT"}, said
-    assert [name for _, name, _ in accused(output) if name != "nid001005"] == [], said
-    assert (output / "global-bandwidth" / "zarr.json").exists(), said
-    assert verdict_of(output)["coverage"]["hosts_judged"] >= 15
-
-
 def test_a_check_killed_in_an_early_level_and_resumed_is_no_pass(bed: Cluster, tmp_path: Path) -> None:
     output = tmp_path / "a.run"
     argv = bed.command(["salloc", "--quiet", "-N16", *CHECK, "-o", output])
@@ -114,6 +98,23 @@ def test_a_check_killed_in_an_early_level_and_resumed_is_no_pass(bed: Cluster, t
     assert "local, global: levels planned and never begun" in resumed.stderr
     assert json.loads((output / "zarr.json").read_text())["attributes"]["state"] == "complete"
     assert "levels planned and never begun: local, global:" in json.loads(analysed.stdout)["notes"][0]
+
+
+# Last, as it leaves the cluster without the host.
+def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path) -> None:
+    """The last test: the host does not come back."""
+    output = tmp_path / "a.run"
+    argv = bed.command(["salloc", "--quiet", "-N16", "--no-kill", *CHECK, "-o", output])
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
+        wait_for(output / "local-bandwidth" / "zarr.json", process)
+        kill_host(bed, "nid001005")
+        said, _ = process.communicate(timeout=LIMIT_S)
+    findings = [one for one in verdict_of(output)["findings"] if one["name"] == "nid001005"]
+    assert {one["component"] for one in findings} == {"host"}, said
+    assert {one["state"] for one in findings} & {"FAULT", "SUSPECT"}, said
+    assert [name for _, name, _ in accused(output) if name != "nid001005"] == [], said
+    assert (output / "global-bandwidth" / "zarr.json").exists(), said
+    assert verdict_of(output)["coverage"]["hosts_judged"] >= 15
 
 
 def front_ends_of(output: Path) -> list[int]:

@@ -10,7 +10,6 @@ overhead of a schedule is the row's wall time against the sum of its rounds' own
 
 from __future__ import annotations
 
-import argparse
 import functools
 import subprocess
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from comparison.alternating import alternate, ratio_of_medians, ratio_of_quantiles
-from comparison.launching import Bench, add_arguments, bench_of
+from comparison.launching import Bench, begin
 
 from fablint.store import read_run
 
@@ -120,11 +119,7 @@ def schedule_overhead(bench: Bench, folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    bench = bench_of(arguments)
-    print(f"{bench.mpiexec.version}, {len(bench.system.affinity())} CPUs, {arguments.repetitions} starts of each")
+    arguments, bench = begin(__doc__.splitlines()[0])
     with tempfile.TemporaryDirectory() as folder:
         kernels(bench, Path(folder), arguments.repetitions, arguments.only)
         if not arguments.only:

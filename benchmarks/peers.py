@@ -9,7 +9,6 @@ fablint's. `step` is the resolution of what the program prints: OSU's two decima
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from comparison.alternating import alternate, ratio_of_medians
-from comparison.launching import Bench, add_arguments, bench_of
+from comparison.launching import Bench, begin
 
 
 @dataclass(frozen=True)
@@ -197,11 +196,7 @@ def compare(bench: Bench, one: Comparison, program: Path, size: int, repetitions
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    bench = bench_of(arguments)
-    print(f"{bench.mpiexec.version}, {len(bench.system.affinity())} CPUs, {arguments.repetitions} starts of each")
+    arguments, bench = begin(__doc__.splitlines()[0])
     print(f"{'benchmark':<22} {'bytes':>8} {'fablint':>11} {'original':>11} unit  ratio [95 %]")
     missing: dict[str, None] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -134,15 +134,15 @@ Meeting::Part Meeting::part_of(const Seat& seat, const End& end, bool leads_pair
 
 void Meeting::command(const Part& part, double allotted_s) {
     // Pairs that meet in a barrier before every sample must not stop at different counts.
-    const double deadline = row_.barrier_each ? std::numeric_limits<double>::infinity() : clock_.now() + allotted_s;
-    warm_up(part, row_.barrier_each ? deadline : clock_.now() + 0.1 * allotted_s);
+    if (row_.barrier_each) allotted_s = std::numeric_limits<double>::infinity();
+    const double deadline = clock_.now() + allotted_s;
+    warm_up(part, clock_.now() + 0.1 * allotted_s);
     Order order;
     order.timed = true;
     order.batch = batch_for(part);
     StopRule stop = row_.stop;
     if (const auto iterations = row_.iterations_for(part.end.bytes)) stop.samples = *iterations / order.batch;
     samples_.clear();
-    loop_s_ = 0.0;
     double sample_s = 0.0;
     order.batches = stop.samples ? std::min(StopRule::fewest, *stop.samples) : StopRule::fewest;
     do {

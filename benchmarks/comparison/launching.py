@@ -46,15 +46,17 @@ class Bench:
         return float(measured.arrays["time_mean"][: ranks // 2, :, 0].mean())  # (rank, round) of the senders
 
 
-def bench_of(arguments: argparse.Namespace) -> Bench:
-    system = System()
-    mpicxx, _ = find_mpicxx(system, arguments.mpicxx)
-    engine = build_engine(system, Silent(), mpicxx=mpicxx).path
-    return Bench(system, mpicxx, find_mpiexec(system, mpicxx), engine, tuple(shlex.split(arguments.prefix)))
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def begin(description: str) -> tuple[argparse.Namespace, Bench]:
+    """The options of a benchmark and what it runs with, after a line that says which MPI and how many starts."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--mpicxx", type=Path, help="compiler wrapper of the MPI to use")
     parser.add_argument("--repetitions", type=int, default=41, help="starts of every program [41]")
     parser.add_argument("--prefix", default="", help="words before every program, such as 'chrt -f 10'")
     parser.add_argument("--only", default="", help="figures whose name contains this")
+    arguments = parser.parse_args()
+    system = System()
+    mpicxx, _ = find_mpicxx(system, arguments.mpicxx)
+    engine = build_engine(system, Silent(), mpicxx=mpicxx).path
+    bench = Bench(system, mpicxx, find_mpiexec(system, mpicxx), engine, tuple(shlex.split(arguments.prefix)))
+    print(f"{bench.mpiexec.version}, {len(system.affinity())} CPUs, {arguments.repetitions} starts of each")
+    return arguments, bench

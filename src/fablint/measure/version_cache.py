@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from fablint.system import System
+from fablint.system import System, write_private
 from fablint.version import __version__
 
 FOLDER = "versions"  # of FABLINT_HOME
@@ -55,14 +54,7 @@ class VersionCache:
         path = self._path(argv)
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                Path(beside).replace(path)
-            except OSError:
-                Path(beside).unlink(missing_ok=True)
-                raise
+            write_private(path, content)
 
     def _path(self, argv: Sequence[str]) -> Path:
         """One file per user and command line, so that the folder does not grow with every change."""

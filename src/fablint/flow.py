@@ -289,7 +289,7 @@ def diagnose(
 
 def _compared(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:
     """The diagnosis with the thresholds of the site: those within hosts hold for the run that was measured there."""
-    from fablint.analyse.thresholds import compare, with_comparison
+    from fablint.analyse.findings.thresholds import compare, with_comparison
     from fablint.store import read_run
 
     inner = own_file(run, f"{LAUNCHES}/{INTRA_NODE}.run")
@@ -303,7 +303,7 @@ def _compared(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -
 def compare_within(run: Run, thresholds: Sequence[Threshold]) -> Comparison:
     """A run of ranks of the same host beside the thresholds for these."""
     from fablint.analyse import diagnose as judge
-    from fablint.analyse.thresholds import compare
+    from fablint.analyse.findings.thresholds import compare
 
     return compare(run, [one for one in thresholds if one.scope is Scope.INTRA_NODE], judge(run))
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from fablint.analyse.classes import Classes
-from fablint.analyse.evidence import Evidence, gather
-from fablint.analyse.fit import Effects, fit
-from fablint.analyse.flows import Usable
-from fablint.analyse.pairs import Pairs
-from fablint.analyse.parts import Family, families
-from fablint.analyse.places import Places, locate
+from fablint.analyse.data.flows import Usable
+from fablint.analyse.data.pairs import Pairs
+from fablint.analyse.data.places import Places, locate
+from fablint.analyse.data.ways import Ways, ways_of
+from fablint.analyse.detect.components import Family, families
+from fablint.analyse.detect.evidence import Evidence, gather
+from fablint.analyse.fit.classes import Classes
+from fablint.analyse.fit.effects import Effects, fit
 from fablint.analyse.settings import Settings
-from fablint.analyse.ways import Ways, ways_of
 from fablint.model import Finding, Run, State, Topology
 from fablint.plan.seats import seats_of
 from fablint.plan.stratified import stratified_rounds
@@ -114,7 +114,7 @@ def findings(verdict_findings: Sequence[Finding], *states: State) -> list[Findin
 
 
 class View:
-    """What `fablint.analyse.view.judge` makes of one row before it convicts anybody."""
+    """What `fablint.analyse.detect.view.judge` makes of one row before it convicts anybody."""
 
     def __init__(self, run: Run, topology: Topology | None, *, mutual: bool, loads: np.ndarray | None = None) -> None:
         self.run, self.topology, self.mutual = run, topology, mutual

@@ -11,8 +11,9 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.confounders import Cells, confounded, first_hosts, shared_cores, slow_periods, slow_times, when
-from fablint.analyse.places import Places, locate
+from fablint.analyse.data.places import Places, locate
+from fablint.analyse.detect.timing import Cells, slow_periods, when
+from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Run, State
 from fablint.simulate import SimulatedRow, full_mesh, simulate

@@ -8,9 +8,9 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.distances import distant
-from fablint.analyse.flows import usable_rows
-from fablint.analyse.places import locate
+from fablint.analyse.data.flows import usable_rows
+from fablint.analyse.data.places import locate
+from fablint.analyse.findings.path_streams import distant
 from fablint.model import Diagnosis, Routing, State
 from fablint.routing import routes_of
 

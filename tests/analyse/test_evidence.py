@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.evidence import UNITS_PER_NAT, _grid as grid_of, gain_table, levels
-from fablint.analyse.quantiles import interval_ranks, robust_sd, row_medians
+from fablint.analyse.data.quantiles import interval_ranks, robust_sd, row_medians
+from fablint.analyse.detect.evidence import UNITS_PER_NAT, _grid as grid_of, gain_table, levels
 
 POOLS = {
     "normal": lambda rng, n: rng.normal(0, 0.025, n),

@@ -12,8 +12,8 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, strategies as st
 
-from fablint.analyse.fusion import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
-from fablint.analyse.moved import MEANS, Moved, moved_counters
+from fablint.analyse.data.counter_steps import MEANS, Moved, moved_counters
+from fablint.analyse.findings.fusion import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
 from fablint.model import Component, Direction, Finding, State
 from fablint.simulate import full_mesh, simulate
 

@@ -11,7 +11,7 @@ from analyse_cases import accused
 from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, measured, sick
 
 from fablint.analyse import diagnose
-from fablint.analyse.classes import EXPECTED, FEWEST_FREE, LEAST_SHARE, STEPS, Classes, cables_beyond, loads
+from fablint.analyse.fit.classes import EXPECTED, FEWEST_FREE, LEAST_SHARE, STEPS, Classes, cables_beyond, loads
 from fablint.model import SCOPES, Cable, Routing, Scope
 from fablint.simulate import Fabric, dragonfly, fat_tree, torus
 

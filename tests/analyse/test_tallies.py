@@ -23,9 +23,9 @@ from fabric_cases import (
 )
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.evidence import Evidence, Tally
-from fablint.analyse.parts import Cables, Endpoints, Spines, crossing_cells
-from fablint.analyse.rivals import _tally as tally_of_few
+from fablint.analyse.detect.ambiguity import _tally as tally_of_few
+from fablint.analyse.detect.components import Cables, Endpoints, Spines, crossing_cells
+from fablint.analyse.detect.evidence import Evidence, Tally
 from fablint.simulate import Fabric, Fault, fat_tree
 
 SICK = Fault("host", "h05", bandwidth_factor=0.7, added_latency_s=1e-6)

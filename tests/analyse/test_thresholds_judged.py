@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fablint.analyse import diagnose
-from fablint.analyse.thresholds import compare, with_comparison
+from fablint.analyse.findings.thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.thresholds import Threshold

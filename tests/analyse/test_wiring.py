@@ -10,10 +10,10 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, permuted
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.inferring import infer
-from fablint.analyse.places import locate
+from fablint.analyse.data.places import locate
+from fablint.analyse.findings.wiring import shortest_round_trips, verify
+from fablint.analyse.fit.inferring import infer
 from fablint.analyse.settings import Settings
-from fablint.analyse.wiring import shortest_round_trips, verify
 from fablint.model import Finding, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate
 

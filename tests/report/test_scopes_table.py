@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from report_cases import diagnose, healthy_case
 
-from fablint.analyse.thresholds import compare, with_comparison
+from fablint.analyse.findings.thresholds import compare, with_comparison
 from fablint.model import Diagnosis, Placement, Run, Scope, Slots
 from fablint.plan.levels import level_stage
 from fablint.plan.stages import Asked

@@ -8,8 +8,15 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.charges import convicted, named_hosts, suspected
-from fablint.analyse.clean import (
+from fablint.analyse.data.flows import Usable, usable_rows
+from fablint.analyse.data.places import Places, locate
+from fablint.analyse.detect.components import FEWEST_PEERS
+from fablint.analyse.detect.outlier_pairs import SlowPair
+from fablint.analyse.detect.view import Judged, judge
+from fablint.analyse.findings.confounders import confounded
+from fablint.analyse.findings.detected import convicted, named_hosts, suspected
+from fablint.analyse.findings.fusion import fuse_run
+from fablint.analyse.findings.healthy import (
     Mask,
     clean_parts,
     hosts_alike,
@@ -17,20 +24,13 @@ from fablint.analyse.clean import (
     judged_links,
     unjudged,
 )
-from fablint.analyse.confounders import confounded
-from fablint.analyse.distances import distant
-from fablint.analyse.flows import Usable, usable_rows
-from fablint.analyse.fusion import fuse_run
-from fablint.analyse.inferring import infer
-from fablint.analyse.inside import slow_inside
-from fablint.analyse.leads import SlowPair
-from fablint.analyse.parts import FEWEST_PEERS
-from fablint.analyse.places import Places, locate
-from fablint.analyse.reported import damaged, lost
+from fablint.analyse.findings.lateness import late_messages
+from fablint.analyse.findings.path_streams import distant
+from fablint.analyse.findings.reported import damaged, lost
+from fablint.analyse.findings.wiring import shortest_round_trips, verify
+from fablint.analyse.findings.within_hosts import slow_inside
+from fablint.analyse.fit.inferring import infer
 from fablint.analyse.settings import Settings
-from fablint.analyse.tails import late_messages
-from fablint.analyse.view import Judged, judge
-from fablint.analyse.wiring import shortest_round_trips, verify
 from fablint.analyse.words import between_switches, times_text, view_text, without_run
 from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
 from fablint.names import fold, plural

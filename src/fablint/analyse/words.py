@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from fablint.model import Component, Run, Topology
 
 if TYPE_CHECKING:
-    from fablint.analyse.culprits import Conviction
-    from fablint.analyse.view import Judged, Quantity
+    from fablint.analyse.detect.search import Conviction
+    from fablint.analyse.detect.view import Judged, Quantity
 
 MOST_NAMES = 6  # of links that a finding spells out
 

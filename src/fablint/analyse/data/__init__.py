@@ -1,0 +1,1 @@
+"""What is judged: ranks and their places, pairs, paths, rows."""

@@ -1,0 +1,221 @@
+"""The parts that can be at fault, the pairs that each explains, and the evidence against it.
+
+Every part has two sides, which are convicted one by one: what it sends and what it receives, or the two directions
+of a cable. The evidence of a side is the sum over its pairs, so that parts of all kinds compete on the same scale:
+a slow switch explains more pairs than any of its hosts, and a slow host more than any link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from fablint.analyse.data.pairs import Cells, Pairs
+from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.ways import Ways
+from fablint.analyse.detect.evidence import Sums, Tally
+
+Kind = Literal["group", "switch", "host", "nic", "rank", "cable"]
+FEWEST_PEERS = 3  # parts of a kind from which one can stand out;
+FEWEST_SWITCHES = 4  # of three switches a slow one touches most pairs between switches, and looks like the norm
+
+
+class Family(Protocol):
+    """All parts of one kind. Arrays are indexed by the part's number within the family."""
+
+    @property
+    def component(self) -> Kind:
+        """What the parts are."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def name(self, part: int) -> str:
+        """Name of one part: `h05`, `s3`, `s3=s5`."""
+        ...
+
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+        """What is tallied of the first and of the second side, and of the pairs that belong to both."""
+        ...
+
+    def cells(self, part: int, side: int) -> Cells:
+        """The pairs of one side."""
+        ...
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Hosts, or the NICs, ranks or switches that partition the ranks: sides are sending and receiving."""
+
+    component: Kind
+    names: Sequence[str]
+    code: Codes  # (n,) part of each rank, -1: none
+    pairs: Pairs
+    of_switch: Codes = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # (S,) part of each switch, of switches and groups
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def name(self, part: int) -> str:
+        """See Family."""
+        return str(self.names[part])
+
+    def ranks(self, part: int) -> Codes:
+        """Ranks of one part."""
+        return np.nonzero(self.code == part)[0]
+
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+        """See Family."""
+        inner = np.zeros(len(self), dtype=np.int64)
+        if self.of_switch.size:
+            same = self.of_switch[:, None] == self.of_switch[None, :]
+            start, end = np.nonzero(same & (self.of_switch >= 0)[:, None])
+            inner += np.bincount(self.of_switch[start], weights=tally.between[start, end], minlength=len(self)).astype(
+                np.int64
+            )
+        return self._total(tally.sent), self._total(tally.received), inner
+
+    def cells(self, part: int, side: int) -> Cells:
+        """See Family."""
+        ranks = self.ranks(part)
+        return self.pairs.cells_from(ranks) if side == 0 else self.pairs.cells_to(ranks)
+
+    def _total(self, sums: Sums) -> Sums:
+        member = self.code >= 0
+        return np.bincount(self.code[member], weights=sums[member], minlength=len(self)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Cables:
+    """Cables between switches: sides are their two directed links."""
+
+    component: Kind
+    ways: Ways
+    pairs: Pairs
+    mutual: bool
+
+    def __len__(self) -> int:
+        return self.ways.known_links // 2
+
+    def name(self, part: int) -> str:
+        """See Family."""
+        assert self.ways.routes is not None
+        return self.ways.routes.cable(2 * part)
+
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+        """See Family."""
+        links = tally.segment[: self.ways.known_links]
+        first, second = links[0::2], links[1::2]
+        # Where the way back is the way there, pairs that are measured there and back belong to both sides.
+        return first, second, first if self.mutual and self.ways.symmetric else np.zeros_like(first)
+
+    def cells(self, part: int, side: int) -> Cells:
+        """See Family."""
+        return crossing_cells(self.ways, self.pairs, np.array([2 * part + side]), mutual=self.mutual)
+
+
+@dataclass(frozen=True)
+class Spines:
+    """Switches without hosts in the run: what crosses them. They have one side only."""
+
+    component: Kind
+    codes: Codes  # of the switches among those of the routes
+    ways: Ways
+    pairs: Pairs
+    mutual: bool
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
+
+    def name(self, part: int) -> str:
+        """See Family."""
+        assert self.ways.routes is not None
+        return str(self.ways.routes.switches[self.codes[part]])
+
+    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+        """See Family."""
+        assert self.ways.routes is not None
+        into = self.ways.routes.ends[:, 1]
+        total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.ways.routes.switches))
+        if self.mutual:  # a round trip may cross it there and back: at half, none counts more than once
+            total = np.floor(total / 2)
+        none = np.zeros(len(self), dtype=np.int64)
+        return total[self.codes].astype(np.int64), none, none
+
+    def cells(self, part: int, side: int) -> Cells:
+        """See Family."""
+        assert self.ways.routes is not None
+        into = np.flatnonzero(self.ways.routes.ends[:, 1] == self.codes[part])
+        return crossing_cells(self.ways, self.pairs, into, mutual=self.mutual)
+
+
+def crossing_cells(ways: Ways, pairs: Pairs, segments: Codes, *, mutual: bool) -> Cells:
+    """Cells whose messages cross one of these segments; in a mutual row on the way there or back."""
+    cells = ways.cells_on(pairs, ways.crossing(segments))
+    if not mutual:
+        return cells
+    back = pairs.backward(cells)
+    width = pairs.value.shape[1]
+    key = np.unique(np.concatenate([cells[0] * width + cells[1], back[0] * width + back[1]]))
+    return key // width, key % width
+
+
+def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[Family]:
+    """The kinds of parts that can be compared in this run: enough of a kind, and not the same ranks twice."""
+    many = len(places.hosts) > 1
+    switches = np.arange(len(places.switches))
+    group_of = np.full(len(places.switches), -1, dtype=np.int64)
+    group_of[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
+    # The smaller one first: of two that carry the same messages it is the one to name.
+    kinds = [
+        Endpoints("host", places.hosts, places.host, pairs),
+        Endpoints("nic", places.nics, places.nic, pairs),
+        Endpoints("rank", RankNames(places), np.arange(pairs.ranks), pairs),
+        Endpoints("switch", places.switches, places.switch, pairs, switches),
+        Endpoints("group", places.placement.groups, places.group, pairs, group_of),
+    ]
+    found: list[Family] = []
+    seen: list[Codes] = []
+    for kind in kinds:
+        peers = np.unique(kind.code[kind.code >= 0])
+        fewest = FEWEST_SWITCHES if kind.of_switch.size else FEWEST_PEERS
+        if len(peers) < fewest or any(_same_partition(kind.code, other) for other in seen):
+            continue
+        if kind.component == "group" and _same_partition(kind.code, places.switch):
+            continue  # groups of one switch, or none declared: the switch is the one to name
+        if kind.component == "switch" and _same_partition(kind.code, places.host):
+            continue  # one host per switch: in series, and the host is the one to name
+        if not many and kind.component == "nic":
+            continue  # nothing went through it
+        found.append(kind)
+        seen.append(kind.code)
+    if ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None and ways.routes.certain:
+        found.append(Cables("cable", ways, pairs, mutual))
+        leaves = set(places.switches)
+        spines = [code for code, name in enumerate(ways.routes.switches) if name not in leaves]
+        if len(spines) >= FEWEST_PEERS:
+            found.append(Spines("switch", np.array(spines, dtype=np.int64), ways, pairs, mutual))
+    return found
+
+
+@dataclass(frozen=True)
+class RankNames(Sequence[str]):
+    """`HOST:RANK` of every rank, made when asked for."""
+
+    places: Places
+
+    def __len__(self) -> int:
+        return int(self.places.host.size)
+
+    def __getitem__(self, rank: Any) -> Any:
+        return f"{self.places.hosts[self.places.host[rank]]}:{rank}"
+
+
+def _same_partition(a: Codes, b: Codes) -> bool:
+    joint = np.unique(a.astype(np.int64) * (int(b.max(initial=0)) + 2) + b).size
+    return bool(joint == np.unique(a).size == np.unique(b).size)

@@ -1,0 +1,221 @@
+"""What one measured pair says for "5 % slower than noise explains": a bounded bet against the fabric's own noise.
+
+The noise is the pool of what the model leaves over, per scope. f0 is the share of the pool in each of 50 bins, f1
+the share after shifting the pool by the smallest fault worth a ticket. The gain of a pair is log(f1 / f0), made
+monotone (slower is never better), clipped, and normalised to E0[exp(gain)] = 1, so that the product over pairs of a
+part is an e-value: under the null it exceeds c with probability at most 1 / c (Ville; Wang and Ramdas 2022). No
+distribution is assumed, and no single pair can convict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.data.pairs import Cells, Pairs, Values
+from fablint.analyse.data.places import Places
+from fablint.analyse.data.ways import Ways
+from fablint.analyse.fit.effects import FINEST_NOISE, Effects, healthy_scatter, leftover
+from fablint.analyse.settings import Settings
+
+UNITS_PER_NAT = 32  # gains are whole numbers of 1/32 nat: they fit a byte and their sums are exact
+LARGEST_GAIN = 2.5  # nats, before normalisation
+SMALLEST_POOL = 30  # values without which the noise is not known
+OWN_POOL = 200  # values from which a class has a null of its own
+LEVELS = 256
+
+Gains = npt.NDArray[np.int8]
+Sums = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Something added up over the pairs of each part: gains in 1/32 nat, or how many pairs there are."""
+
+    sent: Sums  # (n,) per sender
+    received: Sums  # (n,) per receiver
+    between: Sums  # (S, S) per source and destination switch
+    segment: Sums  # (segments,) per segment that the pairs cross; in a mutual row, on either way
+
+
+@dataclass
+class Evidence:
+    """Gains of all pairs in 1/32 nat, and their sums. 0: missing, or explained by a part found already."""
+
+    pairs: Pairs
+    places: Places
+    ways: Ways
+    mutual: bool
+    gain: Gains  # (n, m)
+    telling: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
+    total: Tally  # gains
+    live: Tally  # pairs that speak
+
+    def remove(self, cells: Cells) -> None:
+        """These pairs are explained: they speak for and against nobody any more."""
+        gain = self.gain[cells].astype(np.int64)
+        for tally, gone in ((self.total, gain), (self.live, (gain != 0).astype(np.int64))):
+            self._subtract(tally, cells, gone)
+        self.gain[cells] = 0
+
+    def of_ends(self, cells: Cells) -> Mask:
+        """(k,) which of the cells tell how fast their ends are."""
+        return np.ones(cells[0].size, dtype=bool) if self.telling is None else self.telling[cells]
+
+    def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
+        tally.segment[:] -= self.on_segments(cells, gone)
+        to, gone = self.pairs.destination(cells), np.where(self.of_ends(cells), gone, 0)
+        np.subtract.at(tally.sent, cells[0], gone)
+        np.subtract.at(tally.received, to, gone)
+        if self.places.switches:
+            a, b = self.places.switch[cells[0]], self.places.switch[to]
+            known = (a >= 0) & (b >= 0)
+            np.subtract.at(tally.between, (a[known], b[known]), gone[known])
+
+    def on_segments(self, cells: Cells, values: Sums) -> Sums:
+        """(segments,) sum of values over the cells that cross each segment."""
+        found = np.zeros(self.ways.count, dtype=np.int64)
+        if not self.ways.count:
+            return found
+        to = self.pairs.destination(cells)
+        taken = [self.ways.between(cells[0], to)] + ([self.ways.between(to, cells[0])] if self.mutual else [])
+        for way in taken:
+            for segment in self.ways.segments[way].T:
+                used = segment >= 0
+                found += np.bincount(segment[used], weights=values[used], minlength=self.ways.count).astype(np.int64)
+        return found
+
+
+def gather(effects: Effects, settings: Settings, *, tests: int) -> Evidence | None:
+    """Gains of all pairs; None where too little was measured to know the noise.
+
+    `tests` is how many parts may be accused: the evidence that convicts one of them grows with it.
+    """
+    scatter, classes = healthy_scatter(effects)
+    if scatter.size < SMALLEST_POOL:
+        return None
+    grid = _grid(scatter)
+    shift = smallest_shift(effects, settings, tests)
+    pooled = gain_table(scatter, grid, shift)
+    tables = np.tile(pooled, (effects.classes.count, 1))
+    for code in np.unique(classes):
+        own = scatter[classes == code]
+        if own.size >= OWN_POOL:
+            tables[code] = gain_table(own, grid, shift)
+
+    pairs = effects.residual
+    gain = np.zeros(pairs.value.shape, dtype=np.int8)
+    for rows in pairs.blocks():
+        left = leftover(effects, rows, cap=True)
+        found = tables[effects.classes.of_rows(pairs, rows), levels(left, grid)]
+        found[np.isnan(left)] = 0
+        gain[rows] = found
+    places, ways = effects.classes.places, effects.ways
+    total, live = (_tally(effects, values) for values in (gain, gain != 0))
+    return Evidence(pairs, places, ways, effects.mutual, gain, effects.telling, total, live)
+
+
+def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
+    """The loss beyond the tolerance that the evidence is tuned to: the smallest that the pairs of a host can show.
+
+    A pair with noise of standard deviation s bets about d^2 / (2 s^2) nats on a shift d. With m pairs per host, a
+    shift of s sqrt(4 L / m) gathers twice the L nats that convict; what is smaller drowns, and a bet on it
+    wins nothing.
+    """
+    each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
+    pairs = float(np.median(each[each > 0])) if each.any() else 1.0
+    needed = np.log(max(tests, 1) / settings.alpha)
+    return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
+
+
+def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
+    """(LEVELS,) gain of a value at each level of the grid, in 1/32 nat rounded down. `pool` is the noise."""
+    from scipy.optimize import isotonic_regression
+
+    low, step = grid
+    centre = low + step * (np.arange(LEVELS) + 0.5)
+    level = levels(pool, grid)
+    pool = centre[level]  # so that a value and its level are in the same bin
+    edges = np.unique(np.quantile(pool, np.linspace(0.02, 0.98, 49), method="nearest"))
+    bins = edges.size + 1
+    f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
+    f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5
+    raw = np.clip(np.log(f1 / f0), -LARGEST_GAIN, LARGEST_GAIN)
+    monotone = isotonic_regression(raw, weights=f0).x
+    table = monotone[np.searchsorted(edges, centre)]
+    table -= np.log(np.mean(np.exp(table[level])))
+    units = np.minimum(np.floor(table * UNITS_PER_NAT), np.iinfo(np.int8).max)
+    return np.where(units == 0, -1, units).astype(np.int8)  # 0 is kept for "says nothing"
+
+
+def levels(values: Values, grid: tuple[float, float]) -> npt.NDArray[np.uint8]:
+    """Position of each value on the grid; NaN anywhere."""
+    low, step = np.float32(grid[0]), np.float32(grid[1])
+    with np.errstate(invalid="ignore"):
+        level: npt.NDArray[np.uint8] = np.clip(np.nan_to_num((values - low) / step), 0, LEVELS - 1).astype(np.uint8)
+    return level
+
+
+def _grid(pool: Values) -> tuple[float, float]:
+    """Lower end and step of the levels: they span the pool but for its outermost hundredths."""
+    low, high = np.quantile(pool, (0.01, 0.99))
+    step = max(float(high - low), FINEST_NOISE) / (LEVELS - 2)
+    return float(low) - step, step
+
+
+def _tally(effects: Effects, values: Gains | Mask) -> Tally:
+    """Sums of (n, m) values: of the cells that tell of ends per end, of all per segment."""
+    pairs, places, ways = effects.residual, effects.classes.places, effects.ways
+    told = values if effects.telling is None else np.where(effects.telling, values, 0)
+    n, size = pairs.ranks, max(1, len(places.switches))
+    sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for rows in pairs.blocks():
+        block = told[rows]
+        sent[rows] = block.sum(axis=1, dtype=np.int64)
+        if pairs.partner is None:
+            received += block.sum(axis=0, dtype=np.int64)
+        else:
+            received += np.bincount(pairs.partners(rows).ravel(), weights=block.ravel(), minlength=n).astype(np.int64)
+    between = np.zeros((size, size), np.int64)
+    if not places.switches:
+        return Tally(sent, received, between, np.zeros(0, np.int64))
+    way = np.zeros(ways.segments.shape[0], np.int64)
+    if pairs.partner is None:
+        _add_matrix(effects, values, told, between, way)
+    else:
+        _add_list(effects, values, told, between, way)
+    return Tally(sent, received, between, ways.totals(way))
+
+
+def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
+    """Add a matrix up per pair of switches and per way, switch by switch."""
+    places, everybody = effects.classes.places, np.arange(effects.residual.ranks)
+    known = places.switch >= 0
+    for switch in range(len(places.switches)):
+        members = np.nonzero(places.switch == switch)[0]
+        at = effects.ways.between(members[:1], everybody)
+        to_each = values[members].sum(axis=0, dtype=np.int64)
+        here = to_each if told is values else told[members].sum(axis=0, dtype=np.int64)
+        between[switch] = np.bincount(places.switch[known], weights=here[known], minlength=between.shape[0])
+        np.add.at(way, at, to_each)
+        if effects.mutual:  # what was measured from the other end crossed these ways as well
+            np.add.at(way, at, values[:, members].sum(axis=1, dtype=np.int64))
+
+
+def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
+    """Add a list of rounds up per pair of switches and per way."""
+    places, pairs, ways = effects.classes.places, effects.residual, effects.ways
+    row, column = np.nonzero(values)
+    to = pairs.destination((row, column))
+    a, b = places.switch[row].astype(np.int64), places.switch[to]
+    known, size = (a >= 0) & (b >= 0), between.shape[0]
+    weight = told[row, column].astype(np.float64)
+    found = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
+    between += found.reshape(size, size).astype(np.int64)
+    weight = values[row, column].astype(np.float64)
+    taken = [ways.of_cells(pairs, (row, column))] + ([ways.between(to, row)] if effects.mutual else [])
+    for at in taken:
+        way += np.bincount(at, weights=weight, minlength=way.size).astype(np.int64)

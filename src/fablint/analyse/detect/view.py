@@ -1,0 +1,391 @@
+"""Judge one view of the fabric: one size of one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.data.flows import Flows
+from fablint.analyse.data.pairs import Pairs
+from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats
+from fablint.analyse.data.ways import Ways, ways_of
+from fablint.analyse.detect import timing
+from fablint.analyse.detect.ambiguity import Rival, Rivals
+from fablint.analyse.detect.components import Family, Kind, families
+from fablint.analyse.detect.evidence import Evidence, gather
+from fablint.analyse.detect.exposure import LatePart, late_parts
+from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
+from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
+from fablint.analyse.detect.search import Bar, Conviction, Sides, convict, threshold_of
+from fablint.analyse.fit.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
+from fablint.analyse.fit.effects import Effects, fit, median_error, without
+from fablint.analyse.settings import Settings
+from fablint.analyse.words import times_text
+from fablint.model import SCOPES, Fit, Question
+from fablint.routing import Routes
+
+Quantity = Literal["latency", "bandwidth"]
+HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
+FEWEST_SHARED = 3  # pairs of a culprit, alone and among others, from which these are compared
+MOST_SUSPICIONS = 100
+STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one view says."""
+
+    row: str
+    quantity: Quantity  # what an administrator calls it
+    one_way: bool  # does this view tell the direction?
+    hubs: Codes  # of a star: ranks that all others shared; a star accuses, but shows nobody to be fine
+    size: int
+    fit: Fit
+    convictions: Sequence[Conviction]
+    suspicions: Sequence[Conviction]  # parts that the evidence is against, but not enough to convict
+    questions: Sequence[Question]  # what would decide about the open parts
+    retests: Sequence[Question]  # what would test again those who are accused
+    slow_pairs: Sequence[SlowPair]
+    slow_hosts: Sequence[tuple[int, float]]  # host code, log-effect
+    compared: frozenset[Kind]  # kinds of parts that had peers to be compared with
+    host_tolerance: float  # log-effect that a healthy host may have here
+    link_tolerance: float
+    host_partners: Codes  # (hosts,) other hosts that each was measured with, in its scarcer direction
+    host_bound: Floats  # (hosts,) upper 95 % bound of the log-effect, NaN where unknown
+    link_pairs: Codes  # (links,) measured pairs that cross each link
+    link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
+    bounds: npt.NDArray[np.float32]  # (3, n) lower 95 % bound, median and upper bound of each rank's worse side
+    sharing: tuple[float, float] | None  # time of pairs that shared a link, in those of pairs that did not: least, most
+    sample: timing.Cells  # what was measured when, for what makes pairs slow without a part being at fault
+    links_possible: npt.NDArray[np.bool_]  # (links,) could enough pairs of this run's ranks cross it?
+    pairs_measured: int
+
+    @property
+    def clears(self) -> bool:
+        """Does this view show who is fine as well?"""
+        return self.hubs.size == 0
+
+
+def judge(flows: Flows, places: Places, routes: Routes | None, settings: Settings, *, views: int) -> Judged:
+    """Fit, weigh, convict. `views` is the number of views of the run, among which the chance of error is shared."""
+    observations = flows.observations
+    pairs = Pairs.log_times(observations)
+    measured = int(np.count_nonzero(~np.isnan(pairs.value)))
+    mutual = not flows.one_way
+    ways = ways_of(pairs, places, routes)
+    # A stream is as fast over three cables as over one; only the answer to a message comes later.
+    beyond = cables_beyond(places, routes) if flows.row.quantity == "latency" else None
+    classes = Classes(places, _loads(flows, pairs, ways), beyond, stream=flows.row.quantity == "bandwidth")
+    effects = fit(pairs, classes, ways, settings, mutual=mutual)
+    parts = [
+        family
+        for family in families(pairs, places, ways, mutual=mutual)
+        if _comparable(family.component, effects, settings) and (not flows.star or family.component in STAR_KINDS)
+    ]
+    together = flows.forward and mutual
+    sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
+    tests = HYPOTHESES * sum(len(family) for family in parts) * views
+    fitted, partners = _as_fit(flows, effects), _host_partners(pairs, places, settings, scarcer=not together)
+    sample = _sample(flows, pairs, places)
+    evidence = gather(effects, settings, tests=tests)
+    if evidence is None:
+        found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, places, None))
+    else:
+        late = routes if routes is not None and _followed_by_tails(flows, routes) else None
+        found = _weigh(evidence, effects, _Court(flows, places, parts, late, sides, tests, settings, views))
+    effects = found.effects
+    return Judged(
+        row=observations.row,
+        quantity=flows.row.quantity,
+        one_way=flows.one_way,
+        hubs=flows.hubs,
+        size=observations.size,
+        fit=fitted,
+        convictions=found.convictions,
+        suspicions=found.suspicions,
+        questions=found.questions,
+        retests=found.again,
+        slow_pairs=found.pairs,
+        slow_hosts=found.doubted,
+        compared=frozenset(family.component for family in parts),
+        host_tolerance=effects.host_tolerance,
+        link_tolerance=effects.link_tolerance,
+        host_partners=partners,
+        host_bound=_host_bounds(effects, places),
+        link_pairs=found.crossed,
+        link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
+        bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
+        sharing=effects.classes.sharing(effects.class_log_time, settings.tolerance),
+        sample=sample,
+        links_possible=np.maximum(ways.possible[: ways.known_links], found.crossed) >= FEWEST_VALUES,
+        pairs_measured=measured,
+    )
+
+
+@dataclass(frozen=True)
+class _Court:
+    """Before which the evidence of a view is brought."""
+
+    flows: Flows
+    places: Places
+    parts: Sequence[Family]
+    late: Routes | None  # where links are judged by late messages
+    sides: Sides
+    tests: int
+    settings: Settings
+    views: int
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What became of it. `effects` are without the pairs that culprits explain."""
+
+    effects: Effects
+    crossed: Codes  # (links,) pairs that tell of each
+    convictions: Sequence[Conviction] = ()
+    suspicions: Sequence[Conviction] = ()
+    questions: Sequence[Question] = ()
+    again: Sequence[Question] = ()
+    pairs: Sequence[SlowPair] = ()
+    doubted: Sequence[tuple[int, float]] = ()
+
+
+def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
+    """Convict, suspect and ask. `evidence` is used up on the way."""
+    flows, places, settings = court.flows, court.places, court.settings
+    crossed = _crossed(evidence, effects.ways)
+    bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
+    found = convict(evidence, effects, court.parts, bar, sides=court.sides)
+    convictions = [_described(case, flows, effects) for case in found]
+    if convictions:
+        effects = without(effects, evidence.gain == 0)
+    doubtful: list[Conviction] = []
+    if court.late is not None:
+        sick = frozenset(case.name for case in convictions if case.kind == "switch")
+        alone = _alone(flows, effects, court.late)
+        late = late_parts(court.late, places, effects, flows.histograms, settings, sick=sick, alone=alone)
+        crossed = late.exposed
+        guilty, doubtful = (
+            [_as_conviction(case, court.late, effects.residual, mutual=effects.mutual) for case in cases]
+            for cases in (late.found, late.suspects)
+        )
+        convictions += guilty
+        for case in guilty:
+            evidence.remove(case.cells)
+        if guilty:
+            effects = without(effects, evidence.gain == 0)
+    pairs = slow_pairs(evidence, effects, settings, views=court.views)
+    suspicions = _suspicions(evidence, effects, court)
+    return _Found(
+        effects,
+        crossed,
+        convictions,
+        suspicions,
+        pairs=pairs,
+        doubted=slow_hosts(effects, places, evidence),
+        again=retests([*convictions, *suspicions], evidence),
+        questions=[
+            *about_late(doubtful, evidence, places),
+            *open_questions(convictions, suspicions, evidence, effects, court.parts, court.sides),
+        ],
+    )
+
+
+def _sample(flows: Flows, pairs: Pairs, places: Places) -> timing.Cells:
+    """Residuals from the class, with what the parts add still in them.
+
+    Planned rounds go near or far: where nobody knows which, they say nothing about the time of their measurement.
+    """
+    cells = pairs.sample_cells()
+    unlike = flows.started is None or (flows.row.pattern == "rounds" and not places.switches)
+    started = np.full(cells[0].size, np.nan) if unlike or flows.started is None else flows.started[cells]
+    row, size = flows.observations.row, flows.observations.size
+    excess = pairs.value[cells].astype(np.float64)
+    return timing.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
+
+
+def _described(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
+    """The same with when and beside whom it was slow."""
+    return replace(case, when=_when(case, flows, effects), shared=_shared(case, effects))
+
+
+def _when(case: Conviction, flows: Flows, effects: Effects) -> str:
+    """When it was slow, where that was not all the time."""
+    if flows.started is None:
+        return ""
+    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+    found = timing.when(flows.started[case.cells], effects.residual.value[case.cells] > tolerance)
+    return "" if found is None or found.kind == "always" else found.text
+
+
+def _shared(case: Conviction, effects: Effects) -> str:
+    """How much longer its messages took when others shared a link with them, where both was measured."""
+    load = effects.classes.load
+    if load is None:
+        return ""
+    codes = effects.classes.of_cells(effects.residual, case.cells)
+    time = effects.residual.value[case.cells] + np.array(
+        [effects.class_log_time.get(int(code), np.nan) for code in codes]
+    )
+    alone = load[case.cells] == 0
+    if min(np.count_nonzero(alone), np.count_nonzero(~alone)) < FEWEST_SHARED:
+        return ""
+    ratio = float(np.exp(np.nanmedian(time[~alone]) - np.nanmedian(time[alone])))
+    if abs(np.log(ratio)) <= effects.link_tolerance:
+        return ""
+    return f"{times_text(ratio)} times as long among others as alone"
+
+
+def _followed_by_tails(flows: Flows, routes: Routes) -> bool:
+    """Are links judged by late messages? With adaptive routing a median says nothing of the ways of single messages."""
+    return routes.routing.kind == "ecmp" or (routes.routing.kind == "adaptive" and flows.histograms is not None)
+
+
+def _alone(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArray[np.bool_] | None:
+    """(n, m) cells that no other pair could make late; None: all.
+
+    How much hashed pairs collide nobody knows: of large messages only those count that were measured one by one.
+    """
+    if routes.routing.kind != "ecmp" or flows.observations.size < SMALLEST_SHARED:
+        return effects.classes.unshared(effects.class_log_time, effects.link_tolerance)
+    if flows.concurrent.size:
+        return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
+    return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
+
+
+def _as_conviction(case: LatePart, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
+    """A part that makes messages late: a switch, one direction of a cable, or both where that cannot be told."""
+    sides = (0,) if case.is_switch else (0, 1) if mutual else (case.number % 2,)
+    both = () if case.is_switch else (case.number, case.number ^ 1)
+    return Conviction(
+        kind="switch" if case.is_switch else "cable",
+        name=routes.switches[case.number] if case.is_switch else routes.cable(case.number),
+        ranks=np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)])),
+        sides=sides,
+        loss=case.loss,
+        pairs=case.pairs,
+        slow=case.slow,
+        log_e=case.log_e,
+        cells=case.cells,
+        rivals=Rivals(same=tuple(_rival(int(link), routes, mutual=mutual) for link in case.same)),
+        own=tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in both[: len(sides)]),
+        late=case.late,
+    )
+
+
+def _rival(link: int, routes: Routes, *, mutual: bool) -> Rival:
+    return Rival("link", link, link % 2, f"cable {routes.cable(link)}" if mutual else f"link {routes.names[link]}")
+
+
+def _loads(flows: Flows, pairs: Pairs, ways: Ways) -> npt.NDArray[np.uint8] | None:
+    """Steps of load, where a message is large enough to fill a link and somebody may have shared it."""
+    if flows.observations.size < SMALLEST_SHARED:
+        return None
+    return loads(pairs, ways, flows.concurrent, flows.rounds)
+
+
+def _suspicions(evidence: Evidence, effects: Effects, court: _Court) -> list[Conviction]:
+    """Parts that would be convicted if one false name per run were allowed: to be measured again."""
+    log_e, partners = float(np.log(max(court.tests, 1))), court.settings.min_partners
+    bar = Bar(log_e, surely=False, most=MOST_SUSPICIONS, partners=partners)
+    return convict(evidence, effects, court.parts, bar, sides=court.sides)
+
+
+def _crossed(evidence: Evidence | None, ways: Ways) -> Codes:
+    """(links,) measured pairs that cross each link."""
+    if evidence is None:
+        return np.zeros(ways.known_links, dtype=np.int64)
+    return evidence.live.segment[: ways.known_links].copy()
+
+
+def _comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
+    """Switches and links are compared through their hosts, which must be alike; links must be so themselves."""
+    alike = effects.host_tolerance <= settings.most_tolerance
+    return {
+        "group": alike,
+        "switch": alike,
+        "cable": alike and effects.link_tolerance <= settings.most_tolerance,
+    }.get(kind, True)
+
+
+def _as_fit(flows: Flows, effects: Effects) -> Fit:
+    """The fit for the report. A round trip has one effect per rank, which both of its ends share."""
+    observations, sent, received = flows.observations, effects.sent, effects.received
+    if not flows.one_way:
+        known = ~np.isnan([effects.sent_bounds[1], effects.received_bounds[1]])
+        sent = received = (sent + received) / np.maximum(known.sum(axis=0), 1).astype(np.float32)
+    classes = {
+        SCOPES[code]: float(np.exp(value)) for code, value in effects.class_log_time.items() if code < len(SCOPES)
+    }
+    return Fit(observations.row, observations.kernel, observations.size, classes, sent, received, effects.noise)
+
+
+def _host_partners(pairs: Pairs, places: Places, settings: Settings, *, scarcer: bool) -> Codes:
+    """(hosts,) distinct other hosts measured with: in the `scarcer` direction, or in both together.
+
+    Counted exactly only where it may fall short of what is asked for.
+    """
+    if not scarcer:
+        return np.array(
+            [_distinct_partners(pairs, places, host, sides=(True, False)) for host in range(len(places.hosts))],
+            dtype=np.int64,
+        )
+    hosts = len(places.hosts)
+    if pairs.partner is not None:  # a list may hold a pair many times
+        return _partners_in_list(pairs, places)
+    most_ranks = int(np.bincount(places.host, minlength=hosts).max())
+    counts = np.full(hosts, np.iinfo(np.int64).max)
+    for sent in (True, False):
+        count = np.zeros(hosts, dtype=np.int64)
+        for rows in pairs.blocks():
+            measured = ~np.isnan(pairs.sent(rows) if sent else pairs.received(rows))
+            np.maximum.at(count, places.host[rows], -(-measured.sum(axis=1) // most_ranks))
+        for host in np.nonzero(count < max(settings.min_partners, 1))[0]:
+            count[host] = _distinct_partners(pairs, places, int(host), sides=(sent,))
+        counts = np.minimum(counts, count)
+    return counts
+
+
+def _partners_in_list(pairs: Pairs, places: Places) -> Codes:
+    """(hosts,) distinct other hosts that each sent to or received from, whichever are fewer."""
+    row, column = np.nonzero(~np.isnan(pairs.value))
+    a, b = (places.host[end].astype(np.int64) for end in (row, pairs.destination((row, column))))
+    hosts = len(places.hosts)
+    between = np.unique((a * hosts + b)[a != b])
+    sent, received = (np.bincount(one, minlength=hosts) for one in (between // hosts, between % hosts))
+    return np.minimum(sent, received)
+
+
+def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sides: Sequence[bool]) -> int:
+    """Other hosts that one sent to (side True) or received from (False)."""
+    ranks = np.nonzero(places.host == host)[0]
+    hosts: set[int] = set()
+    for sent in sides:
+        cells = pairs.cells_from(ranks) if sent else pairs.cells_to(ranks)
+        measured = ~np.isnan(pairs.value[cells])
+        partners = (pairs.destination(cells) if sent else cells[0])[measured]
+        hosts.update(places.host[partners].tolist())
+    return len(hosts)
+
+
+def _host_bounds(effects: Effects, places: Places) -> Floats:
+    """(hosts,) the largest loss that a host can hide: of its worst rank, in its worse direction."""
+    pairs = effects.residual
+    met = np.zeros((2, pairs.ranks), dtype=np.int64)
+    for rows in pairs.blocks():
+        known = ~np.isnan(pairs.value[rows])
+        if effects.telling is not None:
+            known &= effects.telling[rows]
+        met[0, rows] = np.count_nonzero(known, axis=1)
+        partners = np.broadcast_to(pairs.partners(rows), known.shape)[known]
+        met[1] += np.bincount(partners, minlength=pairs.ranks)
+    sides = zip((effects.sent_bounds, effects.received_bounds), met, strict=True)
+    upper = np.fmax(*(np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides))
+    bound = np.full(len(places.hosts), np.nan)
+    np.fmax.at(bound, places.host, upper)
+    return bound

@@ -1,0 +1,1 @@
+"""From detections to findings in the words of the verdict."""

@@ -1,0 +1,214 @@
+"""What makes pairs slow without a part being at fault: who was first, how ranks were started and bound, and when.
+
+None of this accuses a part, and nothing here clears one. A finding is CONFOUNDED, of the configuration, where what was
+seen has such a reason as well; the rest are notes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from fablint.analyse.data.places import Codes, Places, unfold_cores
+from fablint.analyse.data.quantiles import Floats
+from fablint.analyse.detect.timing import Cells, drift_of, slow_periods, windows_of
+from fablint.analyse.settings import Settings
+from fablint.analyse.words import relative
+from fablint.model import Finding, Run, State
+from fablint.names import fold, plural
+
+Mask = npt.NDArray[np.bool_]
+Quantity = Literal["latency", "bandwidth"]
+
+# First hosts differ from others in healthy runs as all hosts do, and one allocation has one first host. Where each pair
+# was a launch of its own, the first host also started all of them, and one chance in a hundred is reason enough to say
+# that the two cannot be told apart. Where all pairs were one launch, several allocations must agree, beyond doubt.
+LIKELY, SURE = 0.01, 1e-6
+FEWEST_PAIRS = 6  # with and without first hosts, in an allocation that is compared
+FEWEST_ALLOCATIONS = 2
+OUTVOTED = 0.25  # of the measurements of every rank, up to which slow times are noted and no more
+
+
+def confounded(run: Run, places: Places, views: Sequence[Cells], settings: Settings) -> tuple[list[Finding], list[str]]:
+    """Findings and notes on everything that this module knows of."""
+    findings = [*first_hosts(run, places, views), *shared_cores(run, places)]
+    when = [
+        (finding, _outvoted(view, places, settings)) for view in views for finding in slow_times(view, places, settings)
+    ]
+    findings += [finding for finding, harmless in when if not harmless][:1]
+    notes = [
+        f"{finding.evidence} (every host was measured three times as often at other times)"
+        for finding, harmless in when
+        if harmless
+    ]
+    if _launched_by_pair(run):
+        notes.append(
+            "each pair was a launch of its own: its sizes are one observation, and what differs from start to start"
+            " (placement, power state, connection) is not told from a slow route"
+        )
+    return findings, notes
+
+
+def _launched_by_pair(run: Run) -> bool:
+    imported = run.attributes.get("imported") or {}
+    return isinstance(imported, Mapping) and imported.get("launch") == "pair"
+
+
+# ------------------------------------------------------------------------------------------------ who was first
+
+
+def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Finding]:
+    """Are pairs with the first host of an allocation slower than the others of that allocation?"""
+    by_pair = _launched_by_pair(run)
+    allocations = _allocations(run, places)
+    if not views or not (by_pair or len(allocations) >= FEWEST_ALLOCATIONS):
+        return []
+    tests = [(_first_against_others(view, places, allocations), view) for view in views]
+    known = [(chance, shift, view) for (chance, shift), view in tests if np.isfinite(chance)]
+    if not known:
+        return []
+    chances = np.sort([chance for chance, _, _ in known])
+    together = float((chances * chances.size / np.arange(1, chances.size + 1)).min())  # Simes 1986: sizes are related
+    if together > (LIKELY if by_pair else SURE):
+        return []
+    chance, shift, view = min(known, key=lambda test: test[0])
+    slow = sum(1 for _, shift, _ in known if shift > 0)
+    first = fold([places.hosts[hosts[0]] for hosts in allocations])
+    return [
+        Finding(
+            state=State.CONFOUNDED,
+            component="config",
+            name="first host of the allocation",
+            quantity=view.quantity,
+            effect=relative(shift, view.quantity),
+            log10_odds=-float(np.log10(max(together, 1e-300))),
+            evidence=(
+                f"{view.name}: pairs with {first} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
+                f" {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"
+            ),
+            alternatives=(f"host {first}", "the batch host that starts all the others", "whoever is measured first"),
+            next_step=f"measure again with another host first: is it {first} or the place that is slow?",
+        )
+    ]
+
+
+def _allocations(run: Run, places: Places) -> list[list[int]]:
+    """Host codes of each allocation in order; one of all hosts, rank 0's first, where the run does not say."""
+    code = {name: index for index, name in enumerate(places.hosts)}
+    said = run.attributes.get("allocations") or [[places.hosts[host] for host in dict.fromkeys(places.host.tolist())]]
+    known = [[code[host] for host in hosts if host in code] for hosts in said]
+    return [hosts for hosts in known if len(hosts) > 1]
+
+
+def _first_against_others(view: Cells, places: Places, allocations: list[list[int]]) -> tuple[float, float]:
+    """Chance of a rank sum as high by accident, and the shift; by the rank sums of Mann and Whitney per allocation."""
+    from scipy.stats import rankdata
+
+    a, b = places.host[view.src], places.host[view.dst]
+    surplus = variance = 0.0
+    shifts = []
+    for hosts in allocations:
+        inside = np.isin(a, hosts) & np.isin(b, hosts) & (a != b) & np.isfinite(view.excess)
+        value, first = _per_pair(a[inside], b[inside], view.excess[inside], hosts[0])
+        with_it, others = int(first.sum()), int((~first).sum())
+        if min(with_it, others) < FEWEST_PAIRS:
+            continue
+        rank = rankdata(value)
+        ties = np.unique(rank, return_counts=True)[1].astype(np.float64)
+        n = with_it + others
+        surplus += rank[first].sum() - with_it * (n + 1) / 2
+        variance += with_it * others / 12 * (n + 1 - float((ties**3 - ties).sum()) / (n * (n - 1)))
+        shifts.append(float(np.median(value[first]) - np.median(value[~first])))
+    if variance <= 0:
+        return np.nan, 0.0
+    return float(ndtr(-surplus / np.sqrt(variance))), float(np.median(shifts))
+
+
+def _per_pair(a: Codes, b: Codes, excess: Floats, first: int) -> tuple[Floats, Mask]:
+    """One value per two hosts, and whether one of them is the first."""
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+    key = low * (high.max(initial=0) + 1) + high
+    inverse = np.unique(key, return_inverse=True)[1]
+    value = np.bincount(inverse, weights=excess) / np.bincount(inverse)
+    has_first = np.bincount(inverse, weights=(low == first) | (high == first)) > 0
+    return value, has_first
+
+
+# ------------------------------------------------------------------------------------------------ how it was bound
+
+
+def shared_cores(run: Run, places: Places) -> list[Finding]:
+    """Hosts on which ranks are bound to the same CPUs although others are free."""
+    ranks: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for host, cores in zip(places.host.tolist(), run.attributes.get("rank_cores") or (), strict=False):
+        if cores and not places.crowded[host]:
+            ranks[host][cores] += 1
+    sharing = [host for host, sets in ranks.items() if _overfull(sets)]
+    if not sharing:
+        return []
+    names = fold([places.hosts[host] for host in sharing])
+    return [
+        Finding(
+            state=State.CONFOUNDED,
+            component="config",
+            name="ranks on the same CPU",
+            evidence=f"on {names} more ranks are bound to some CPUs than there are of these: they wait for each other",
+            next_step="bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again",
+        )
+    ]
+
+
+def _overfull(ranks: Mapping[str, int]) -> bool:
+    """Is there a set of CPUs to which more ranks are bound than it has CPUs?"""
+    cores = {folded: unfold_cores(folded) for folded in ranks}
+    return any(sum(count for other, count in ranks.items() if cores[other] <= own) > len(own) for own in cores.values())
+
+
+# ------------------------------------------------------------------------------------------------ when
+
+
+def slow_times(view: Cells, places: Places, settings: Settings) -> list[Finding]:
+    """A period in which pairs of many hosts were slow, or a drift from the beginning to the end."""
+    periods = slow_periods(view, places, settings)
+    windows = windows_of(view)
+    first_to_last = drift_of(view, windows)
+    if periods:
+        said = "; ".join(
+            f"from {period.begin:.3g} s to {period.end:.3g} s pairs of {period.hosts} hosts took"
+            f" {np.expm1(period.excess):+.0%}"
+            for period in periods
+        )
+        excess = max(period.excess for period in periods)
+    elif abs(first_to_last) > settings.tolerance:
+        said = f"what was measured last took {np.expm1(first_to_last):+.0%} compared with what was measured first"
+        excess = abs(first_to_last)
+    else:
+        return []
+    return [
+        Finding(
+            state=State.CONFOUNDED,
+            component="config",
+            name="time of measurement",
+            quantity=view.quantity,
+            effect=relative(excess, view.quantity),
+            evidence=f"{view.name}: {said}, whoever they were",
+            alternatives=("other jobs on the fabric", "clock frequency or temperature of all hosts"),
+            next_step="see what else used the fabric then, and measure again",
+        )
+    ]
+
+
+def _outvoted(view: Cells, places: Places, settings: Settings) -> bool:
+    """Did every rank send and receive three times as often at other times? Then these count, and not the slow ones."""
+    periods = slow_periods(view, places, settings)
+    if not periods:
+        return False  # a drift has no other times
+    inside = np.any([(view.started >= one.begin) & (view.started <= one.end) for one in periods], axis=0)
+    within = [np.bincount(end, weights=inside) for end in (view.src, view.dst)]
+    measured = [np.bincount(end) for end in (view.src, view.dst)]
+    return all(bool((some <= OUTVOTED * every).all()) for some, every in zip(within, measured, strict=True))

@@ -1,0 +1,266 @@
+"""From what the views convicted or suspected to findings: one per part, with the evidence of every view."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.detect.ambiguity import Rival
+from fablint.analyse.detect.search import Conviction
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.fit.slopes import explain
+from fablint.analyse.words import NEXT_STEP, conviction_text, relative, view_text
+from fablint.model import Component, Direction, Finding, State
+from fablint.names import fold, plural
+
+AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
+Charge = tuple[Judged, Conviction]
+
+
+def convicted(views: Sequence[Judged], places: Places) -> list[Finding]:
+    """Findings for the culprits, those with the largest loss first."""
+    cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
+    for view in views:
+        for conviction in view.convictions:
+            if not _of_a_slower_switch(conviction, view):
+                cases[conviction.kind, conviction.name].append((view, conviction))
+    findings = [_finding(charges, views, places) for charges in cases.values()]
+    return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
+
+
+def _of_a_slower_switch(conviction: Conviction, view: Judged) -> bool:
+    """Is it a cable at a switch that is at fault and loses as much? Of few pairs one side of it may not tell."""
+    ends = conviction.name.split("=") if conviction.kind == "cable" else []
+    return any(
+        case.kind == "switch" and case.name in ends and case.loss[1] >= conviction.loss[1] for case in view.convictions
+    )
+
+
+def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> Finding:
+    """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
+    view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
+    telling = [conviction for judged, conviction in charges if judged.one_way]
+    sides = {side for conviction in telling for side in conviction.sides}
+    direction: Direction | None = None if not telling else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
+    component, name = main.part(direction)
+    state = _state(charges, places)
+    lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
+    rivals = _common_rivals(charges)
+    evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
+    if not telling:
+        evidence.append("a round trip cannot tell the direction")
+    evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
+    if main.kind == "rank":
+        evidence.insert(0, f"rank {main.name.rpartition(':')[2]} alone, not the other ranks of its host")
+    return Finding(
+        state=state,
+        component=component,
+        name=name,
+        direction=direction if _has_sides(component, name, places) else None,
+        quantity=view.quantity,
+        effect=middle,
+        interval=(min(lower, upper), max(lower, upper)),
+        evidence="; ".join(dict.fromkeys(evidence)),
+        alternatives=(*_in_series(main, places), *rivals),
+        log10_odds=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
+        next_step=_next_step(state, component, name),
+    )
+
+
+def _has_sides(component: Component, name: str, places: Places) -> bool:
+    """Does the part send and receive? A link has one direction by its name, a switch without hosts none."""
+    return component != "link" and (component != "switch" or name in places.switches)
+
+
+def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
+    """Per row with several sizes: is it the message that takes longer, or the byte?"""
+    texts = []
+    for row in dict.fromkeys(view.row for view, _ in charges):
+        sizes = [view for view in views if view.row == row]
+        found = {view.size: case.loss for view, case in charges if view.row == row}
+        losses = [found.get(view.size) or _bounds(view, charges[0][1].ranks) for view in sizes]
+        healthy = [float(np.median(list(view.fit.class_time.values()))) for view in sizes]
+        lower, middle, upper = np.array(losses).T
+        slope = explain([view.size for view in sizes], healthy, middle, (lower, upper))
+        if slope is not None:
+            texts.append(f"{row}: {slope.text}")
+    return texts
+
+
+def _bounds(view: Judged, ranks: Codes) -> tuple[float, float, float]:
+    """Bounds of the loss of a part that a view did not convict, from its ranks."""
+    with np.errstate(all="ignore"):
+        lower, middle, upper = np.median(view.bounds[:, ranks], axis=1).tolist()
+    return lower, middle, upper
+
+
+def _only_at_once(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
+    """Slow only while both directions are busy, although streams of one direction were measured as well?"""
+    if any(view.fit.kernel not in AT_ONCE for view, _ in charges):
+        return []
+    if not any(view.one_way for view in views):
+        return []
+    return ["only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's rate"]
+
+
+def _common_rivals(charges: list[Charge]) -> tuple[str, ...]:
+    """Parts that no view tells from the culprit: pairs that one view has and another has not split a class."""
+    by_view: dict[int, list[Rival]] = defaultdict(list)
+    for view, conviction in charges:  # both links of a cable may be convicted by themselves
+        by_view[id(view)] += conviction.rivals.all
+    first, *others = ([*_both_ways(rivals)] for rivals in by_view.values())
+    return tuple(name for name in dict.fromkeys(first) if all(name in names for names in others))
+
+
+def _both_ways(rivals: Sequence[Rival]) -> Iterator[str]:
+    """Their names; of both links of a cable the cable's."""
+    there = {rival.number: rival.name for rival in rivals if rival.component == "link"}
+    for rival in rivals:
+        if rival.component != "link" or rival.number ^ 1 not in there:
+            yield rival.name
+        elif rival.number % 2 == 0:
+            yield rival.name.replace("link ", "cable ").replace(">", "=")
+
+
+def _state(charges: list[Charge], places: Places) -> State:
+    """FAULT, unless something else than the fabric explains it as well."""
+    ranks = np.unique(np.concatenate([conviction.ranks for _, conviction in charges]))
+    if len(places.hosts) == 1 or places.crowded[places.host[ranks]].mean() > 0.5:
+        return State.CONFOUNDED
+    if charges[0][1].kind == "rank":
+        return State.SUSPECT
+    if all(np.isin(conviction.ranks, view.hubs).any() for view, conviction in charges):
+        return State.SUSPECT  # everybody's partner: its load is the pattern's
+    return State.FAULT
+
+
+def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
+    """Parts that every message of the culprit crosses as well."""
+    name = conviction.name
+    if conviction.kind == "cable":
+        a, b = name.split("=")
+        return (f"port of {a} to {b}", f"port of {b} to {a}")
+    if conviction.kind in ("switch", "group"):
+        return (f"all cables of {name}",)
+    if conviction.kind == "rank":
+        return ("its CPU cores", "the NIC it uses")
+    host = name.split("/")[0]
+    nic = (f"NIC of {host}",) if conviction.kind == "host" else ()
+    switch = int(places.switch[conviction.ranks[0]])
+    if switch < 0:
+        return (*nic, f"cable of {name}", f"switch port of {name}")
+    behind = places.switches[switch]
+    alone = np.unique(places.host[places.switch == switch]).size == 1
+    return (*nic, f"cable {host}={behind}", f"port of {behind} to {host}", *((f"switch {behind}",) if alone else ()))
+
+
+def _next_step(state: State, component: Component, name: str) -> str:
+    if state is State.CONFOUNDED:
+        return "give every rank a CPU of its own and measure again"
+    if state is State.SUSPECT:
+        return f"measure {name} again, with more partners"
+    return NEXT_STEP[component].format(name=name)
+
+
+def suspected(views: Sequence[Judged], places: Places, known: Sequence[Finding]) -> list[Finding]:
+    """Parts and routes to be retested. `known` are the findings that there are already."""
+    if len(places.hosts) == 1:
+        return []
+    findings: list[Finding] = []
+    names = {finding.name for finding in known}
+    reported = set(named_hosts(known, places).tolist())
+    for view in views:
+        for case in view.suspicions:
+            component, name = case.part()
+            if name in names or (case.kind in ("host", "nic", "rank") and reported & set(places.host[case.ranks])):
+                continue
+            names.add(name)
+            findings.append(_suspect_part(view, case, component, name))
+            reported |= set(named_hosts(findings[-1:], places).tolist())
+        for host, loss in view.slow_hosts:
+            if host not in reported:
+                reported.add(host)
+                findings.append(_suspect_host(view, host, loss, places))
+    return findings + _suspect_routes(views, places, reported)
+
+
+def named_hosts(findings: Sequence[Finding], places: Places) -> Codes:
+    """Hosts that findings are about."""
+    codes = {name: code for code, name in enumerate(places.hosts)}
+    names = [finding.name.split("/")[0].rpartition(":")[0] or finding.name.split("/")[0] for finding in findings]
+    return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
+
+
+def _suspect_part(view: Judged, case: Conviction, component: Component, name: str) -> Finding:
+    lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
+    return Finding(
+        state=State.SUSPECT,
+        component=component,
+        name=name,
+        quantity=view.quantity,
+        effect=middle,
+        interval=(min(lower, upper), max(lower, upper)),
+        log10_odds=round(case.log_e / math.log(10), 1),
+        evidence=f"{conviction_text(view, case)}; too little to convict one of so many parts",
+        alternatives=case.rivals.names,
+        next_step=_next_step(State.SUSPECT, component, name),
+    )
+
+
+def _suspect_host(view: Judged, host: int, loss: float, places: Places) -> Finding:
+    name = places.hosts[host]
+    state = State.CONFOUNDED if places.crowded[host] else State.SUSPECT
+    return Finding(
+        state=state,
+        component="host",
+        name=name,
+        quantity=view.quantity,
+        effect=relative(loss, view.quantity),
+        evidence=f"{view_text(view)}: slow with most of its partners, but these are too few or too noisy to convict it",
+        next_step=_next_step(state, "host", name),
+    )
+
+
+def _suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) -> list[Finding]:
+    """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts."""
+    losses: dict[tuple[int, int], tuple[float, Judged]] = {}
+    for view in views:
+        for pair in view.slow_pairs:
+            a, b = sorted(int(places.host[rank]) for rank in pair.ranks)
+            if a in reported or b in reported or places.crowded[[a, b]].any():
+                continue
+            if pair.loss > losses.get((a, b), (0.0, view))[0]:
+                losses[a, b] = pair.loss, view
+    findings = []
+    for left, right in _blocks(losses):
+        inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
+        loss, view = max(inside, key=lambda found: found[0])
+        name = f"{fold([places.hosts[host] for host in left])}={fold([places.hosts[host] for host in right])}"
+        findings.append(
+            Finding(
+                state=State.SUSPECT,
+                component="route",
+                name=name,
+                quantity=view.quantity,
+                effect=relative(loss, view.quantity),
+                evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
+                "directions; both ends are fine with their other partners",
+                next_step=NEXT_STEP["route"].format(name=name),
+            )
+        )
+    return findings
+
+
+def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs as blocks left x right: hosts with the same slow partners together."""
+    partners: dict[int, list[int]] = defaultdict(list)
+    for a, b in sorted(pairs):
+        partners[a].append(b)
+    blocks: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for host, others in partners.items():
+        blocks[tuple(others)].append(host)
+    return [(tuple(hosts), others) for others, hosts in blocks.items()]

@@ -1,0 +1,1 @@
+"""What a healthy pair takes, and what each component adds."""

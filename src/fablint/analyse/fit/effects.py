@@ -1,0 +1,319 @@
+"""Fit what a healthy pair takes, and what each part adds: class offsets, senders, receivers, segments between switches.
+
+    log time(i -> j) = class(i, j) + sent(i) + received(j) + max over segments of the way from i to j + noise
+
+by medians throughout (Tukey's median polish, in which partners that stand out themselves have no say), so that a
+few sick parts do not change what healthy is. Segments are fitted last, to what the ends leave over, and the slowest of
+a way counts alone: what is tolerated is tolerated once per pair, not once per part that lies in series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from fablint.analyse.data.balance import Mask, balanced
+from fablint.analyse.data.pairs import Cells, Pairs, Values
+from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd, row_medians
+from fablint.analyse.data.ways import Ways
+from fablint.analyse.fit.classes import Classes
+from fablint.analyse.settings import Settings
+from fablint.model import SCOPES, Scope
+
+PASSES = 3
+STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
+FEW_PARTS = 5  # so many parts have their spread doubled
+MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
+FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
+FEWEST_STRANGERS = 3  # hosts that the topology does not name, from which they can be compared with each other
+FEWEST_ALIKE = 12  # pairs that collided alike, from which they can be compared
+SEGMENT_CELLS = 1 << 22  # cells from which the effects of segments are found
+FITTED_FROM = 30  # cells of a segment from which its own effect is taken out: fewer are noise
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The fitted model. Arrays named `*_bounds` hold lower 95 % bound, median and upper bound in their first axis."""
+
+    class_log_time: dict[int, float]  # by class code
+    residual: Pairs  # log times less their class; NaN where missing or not judged
+    classes: Classes
+    ways: Ways
+    mutual: bool  # does a cell cross the way back as well?
+    telling: npt.NDArray[np.bool_] | None  # (n, m) cells that tell how fast their ends are; None: all
+    sent_bounds: Floats  # (3, n)
+    received_bounds: Floats  # (3, n)
+    segment: Values  # (segments + 1,) log-effect; 0 where too few pairs tell, and in the last, which -1 finds
+    segment_upper: Values  # (segments,) upper 95 % bound of it, NaN where too few pairs tell
+    noise: float  # robust standard deviation of what is left over
+    host_tolerance: float  # how much slower than its peers a healthy host may be
+    link_tolerance: float
+
+    @property
+    def sent(self) -> Values:
+        """(n,) log-effect of each rank as sender, 0 where unknown."""
+        return _known(self.sent_bounds[1])
+
+    @property
+    def received(self) -> Values:
+        """(n,) as receiver."""
+        return _known(self.received_bounds[1])
+
+    def way(self, most: float = np.inf) -> Values:
+        """(W,) log-effect of each way: that of its slowest segment, `most` of it at most."""
+        if not self.ways.segments.shape[1]:
+            return np.zeros(self.ways.segments.shape[0], dtype=np.float32)
+        effect = np.append(np.clip(self.segment[:-1], -most, most), -np.inf)[self.ways.segments].max(axis=1)
+        return np.where(np.isfinite(effect), effect, 0.0).astype(np.float32)
+
+
+def _known(effect: Floats) -> Values:
+    return np.where(np.isnan(effect), 0.0, effect).astype(np.float32)
+
+
+def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutual: bool) -> Effects:
+    """Fit the model to log times; `pairs` is changed in place to residuals from the class.
+
+    Messages that stay on a host tell nothing about the fabric: they get a class of their own and are then left out,
+    except in a run on one host alone.
+    """
+    once = balanced(pairs, classes.places)
+    offsets = _class_offsets(pairs, classes, None, once)
+    _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
+    telling = balanced(pairs, classes.places, classes.telling(pairs, offsets, settings.tolerance))
+    ends = _of_ends(pairs, telling)
+    sent, received = _polish(ends)
+    effects = Effects(
+        class_log_time=offsets,
+        residual=pairs,
+        classes=classes,
+        ways=ways,
+        mutual=mutual,
+        telling=telling,
+        sent_bounds=sent,
+        received_bounds=received,
+        segment=np.zeros(ways.count + 1, dtype=np.float32),
+        segment_upper=np.full(ways.count, np.nan, dtype=np.float32),
+        noise=FINEST_NOISE,
+        host_tolerance=settings.tolerance,
+        link_tolerance=settings.tolerance,
+    )
+    effects = _recentred(effects, once)
+    effects = replace(effects, noise=_noise(effects))
+    crossed, segment, upper = _segments(effects)
+    effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
+    noise = _noise(effects)
+    measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
+    hosts = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in (sent, received))
+    fitted = np.flatnonzero(crossed[: ways.known_links] >= FITTED_FROM)
+    links = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.size else 0.0
+    return replace(
+        effects,
+        noise=noise,
+        host_tolerance=max(settings.tolerance, settings.spread_factor * hosts),
+        link_tolerance=max(settings.tolerance, settings.spread_factor * links),
+    )
+
+
+def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
+    """The same model where the explained cells (n, m) are set aside: what the others allow each part to lose.
+
+    Changes the residuals in place. Only ends and segments are fitted again; what is healthy stays.
+    """
+    pairs = effects.residual
+    pairs.value[explained] = np.nan
+    ends = _of_ends(pairs, effects.telling)
+    sent = _medians(ends, ends.sent, effects.received_bounds[1])
+    received = _medians(ends, ends.received, sent[1])
+    effects = replace(effects, sent_bounds=sent, received_bounds=received, segment=np.zeros_like(effects.segment))
+    _, segment, upper = _segments(effects)
+    return replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
+
+
+def leftover(effects: Effects, rows: slice | Codes, *, cap: bool = False) -> Values:
+    """(rows, m) what the model does not explain.
+
+    With `cap`, effects of parts explain at most what is tolerated of them: what is left of a healthy pair is noise,
+    and of a sick one its loss beyond the tolerance.
+    """
+    pairs = effects.residual
+    host, link = (effects.host_tolerance, effects.link_tolerance) if cap else (np.inf, np.inf)
+    left = pairs.value[rows] - np.clip(effects.sent, -host, host)[np.arange(pairs.ranks)[rows], None]
+    left -= np.clip(effects.received, -host, host)[pairs.partners(rows)]
+    if effects.ways.count:
+        left -= effects.way(link)[effects.ways.of_rows(pairs, rows)]
+    return left
+
+
+def leftover_of(effects: Effects, cells: Cells) -> Values:
+    """(k,) what the model does not explain of these cells."""
+    pairs = effects.residual
+    left = pairs.value[cells] - effects.sent[cells[0]] - effects.received[pairs.destination(cells)]
+    if effects.ways.count:
+        left -= effects.way()[effects.ways.of_cells(pairs, cells)]
+    return np.asarray(left, dtype=np.float32)
+
+
+def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None, once: Mask | None) -> dict[int, float]:
+    """Log time of each class that occurs: the median, in a sample of a large run; without the effects of the parts.
+
+    `once` are the cells of pairs that were measured equally often, None: all.
+    """
+    cells = pairs.sample_cells()
+    if once is not None:
+        chosen = once[cells]
+        cells = (cells[0][chosen], cells[1][chosen])
+    values = pairs.value[cells] if effects is None else leftover_of(effects, cells)
+    known = {} if effects is None else effects.class_log_time
+    codes = classes.of_cells(pairs, cells)
+    found, counts = {}, {}
+    for code, count in zip(*(values.tolist() for values in np.unique(codes, return_counts=True)), strict=True):
+        if code == SCOPES.index(Scope.UNKNOWN) and _strangers(classes.places) < FEWEST_STRANGERS:
+            continue  # alone in its class, a host would be what is usual there
+        if code < len(SCOPES) or count >= FEWEST_ALIKE:  # what few others collided like is compared with nobody
+            found[code], counts[code] = float(np.median(values[codes == code])) + known.get(code, 0.0), count
+    return classes.plausible(found, counts)
+
+
+def _strangers(places: Places) -> int:
+    """Hosts that a topology does not name, be there one."""
+    return np.unique(places.host[places.switch < 0]).size if places.switches else len(places.hosts)
+
+
+def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float], *, fabric_only: bool) -> None:
+    known = np.full(classes.count, np.nan, dtype=np.float32)
+    for code, offset in offsets.items():
+        known[code] = offset
+    if fabric_only:
+        known[SCOPES.index(Scope.INTRA_NODE) :: len(SCOPES)] = np.nan
+    for rows in pairs.blocks():
+        pairs.value[rows] -= known[classes.of_rows(pairs, rows)]
+
+
+def _recentred(effects: Effects, once: Mask | None) -> Effects:
+    """The same model with noise around 0 in every class.
+
+    The class offsets were medians of sums of uneven effects; now that the effects are known, what is left over says
+    where the class really is. Without this, few and uneven hosts make all links look slow.
+    """
+    pairs, before = effects.residual, effects.class_log_time
+    after = _class_offsets(pairs, effects.classes, effects, once)
+    shift = {code: after[code] - offset for code, offset in before.items() if code in after}
+    _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
+    return replace(effects, class_log_time={**before, **after})
+
+
+def _of_ends(pairs: Pairs, telling: npt.NDArray[np.bool_] | None) -> Pairs:
+    """The pairs that tell how fast their ends are."""
+    return pairs if telling is None else replace(pairs, value=np.where(telling, pairs.value, np.float32(np.nan)))
+
+
+def _polish(pairs: Pairs) -> tuple[Floats, Floats]:
+    """Bounds and medians of the effects of senders and receivers, both centred on 0."""
+    sent = received = np.zeros((3, pairs.ranks))
+    for _ in range(PASSES):
+        before = sent
+        sent = _medians(pairs, pairs.sent, received[1])
+        received = _medians(pairs, pairs.received, sent[1])
+        step = np.abs(sent[1] - before[1])
+        if not np.any(step > FINEST_NOISE):
+            break
+    return sent, received
+
+
+def _medians(pairs: Pairs, values_of: Callable[[slice], Values], partner_effect: Floats) -> Floats:
+    """(3, n) median of each rank over its partners, their own effects taken out first."""
+    known = np.nan_to_num(partner_effect)
+    centre, scatter = np.median(known), max(robust_sd(known), FINEST_NOISE)
+    odd = np.abs(known - centre) > STANDS_OUT * scatter
+    effect = known.astype(np.float32)
+    without_odd = np.where(odd, np.float32(np.nan), effect)
+    bounds = np.empty((3, pairs.ranks))
+    for rows in pairs.blocks():
+        partners = pairs.partners(rows)
+        values = values_of(rows) - without_odd[partners]
+        silent = np.count_nonzero(~np.isnan(values), axis=1) < 3
+        if silent.any():  # nobody else was measured: better an odd partner than none
+            values[silent] = values_of(rows)[silent] - effect[np.broadcast_to(partners, values.shape)[silent]]
+        bounds[:, rows] = row_medians(values)
+    with np.errstate(all="ignore"):
+        return bounds - np.nan_to_num(np.nanmedian(bounds[1])) if not np.isnan(bounds[1]).all() else bounds
+
+
+def _noise(effects: Effects) -> float:
+    pairs = effects.residual
+    return max(robust_sd(leftover_of(effects, pairs.sample_cells())), FINEST_NOISE)
+
+
+def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) -> float:
+    """Robust standard deviation of the parts themselves, beyond the noise of a median of so many pairs.
+
+    Of few parts it may come out far too small by chance, and is widened for that.
+    """
+    parts = max(1, int(np.count_nonzero(~np.isnan(effect))))
+    own = np.sqrt(max(0.0, robust_sd(effect) ** 2 - (MEDIAN_ERROR * noise) ** 2 / pairs))
+    return float(own * (1 + FEW_PARTS / parts))
+
+
+def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
+    """(segments,) pairs in the sample that cross each, the median of what they leave over, and its upper 95 % bound.
+
+    The bound is the median's own, by order statistics, or that of a median of as many pairs with the noise of all, for
+    all segments together; whichever is less. The median is 0 where fewer than FITTED_FROM tell, the bound NaN where
+    fewer than FEWEST_VALUES do.
+    """
+    ways, pairs = effects.ways, effects.residual
+    median, upper = np.zeros(ways.count, np.float32), np.full(ways.count, np.nan, np.float32)
+    if not ways.count:
+        return np.zeros(0, dtype=np.int64), median, upper
+    cells = pairs.sample_cells(SEGMENT_CELLS)
+    left = leftover_of(effects, cells)
+    taken = [ways.of_cells(pairs, cells)]
+    if effects.mutual:
+        taken.append(ways.between(pairs.destination(cells), cells[0]))
+    segment = np.concatenate([ways.segments[way].T.ravel() for way in taken])
+    value = np.tile(left, segment.size // max(1, left.size))
+    segment, value = segment[segment >= 0], value[segment >= 0]
+    if not value.size:
+        return np.zeros(ways.count, dtype=np.int64), median, upper
+    order = np.lexsort((value, segment))
+    segment, value = segment[order], value[order]
+    crossed = np.bincount(segment, minlength=ways.count)
+    first = np.cumsum(crossed) - crossed
+    last = value.size - 1
+    fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
+    median[fitted] = value[np.minimum(first + crossed // 2, last)][fitted]
+    upper[known] = value[np.minimum(first + interval_ranks(crossed)[1], last)][known]
+    middle = value[np.minimum(first + crossed // 2, last)]
+    upper[known] = np.minimum(upper, middle + median_error(crossed, effects.noise))[known]
+    return crossed, median, upper
+
+
+def median_error(pairs: Codes, noise: float) -> Floats:
+    """By how much the medians of so many pairs each may be too small, all of them together in 95 % of runs.
+
+    Few pairs bound their median badly by themselves; the fabric's noise, common to all, bounds it better.
+    """
+    return np.asarray(MEDIAN_ERROR * noise * -ndtri(0.05 / pairs.size) / np.sqrt(np.maximum(pairs, 1)))
+
+
+def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8]]:
+    """A sample of what the model leaves over, and the class of each value.
+
+    Fitting k parameters to n values makes the rest too small by sqrt(1 - k / n); this is undone.
+    """
+    pairs = effects.residual
+    cells = pairs.sample_cells()
+    left = leftover_of(effects, cells)
+    measured = int(np.count_nonzero(~np.isnan(pairs.value)))
+    parameters = sum(
+        int(np.count_nonzero(~np.isnan(bounds[1]))) for bounds in (effects.sent_bounds, effects.received_bounds)
+    )
+    parameters += int(np.count_nonzero(effects.segment))
+    inflate = np.sqrt(measured / max(measured - parameters, measured / 16, 1))
+    return left * np.float32(inflate), effects.classes.of_cells(pairs, cells)

@@ -1,0 +1,179 @@
+"""The command: all scenarios, a few seeds each, and a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from held_out.faulty import FAULTY
+from held_out.healthy import HEALTHY
+from held_out.program import verdict_of
+from held_out.scenario import Scenario, build
+from held_out.scoring import Score, score
+
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (*HEALTHY, *FAULTY)}
+HEALTHY_FAULTS = 0.01  # share of the seeds of a healthy scenario that may have a FAULT
+
+
+@dataclass(frozen=True)
+class Line:
+    """A scenario and the scores of its seeds."""
+
+    name: str
+    expected: str
+    scores: tuple[Score, ...]
+    seconds: float
+    errors: tuple[str, ...] = ()
+
+    def share(self, count: int) -> float:
+        """Of the seeds."""
+        return count / max(1, len(self.scores))
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        return Counter(one.verdict for one in self.scores)
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        return Counter(one.outcome for one in self.scores)
+
+    @property
+    def false(self) -> int:
+        """Seeds with a FAULT about a healthy component."""
+        return sum(bool(one.false) for one in self.scores)
+
+    @property
+    def rule(self) -> str:
+        """`ok`, or which rule is broken: ERROR, FAULT (of a healthy fabric), PASS (above the bound), FALSE."""
+        if self.errors:
+            return "ERROR"
+        if self.expected == "healthy":
+            return "FAULT" if self.share(self.verdicts["fault"]) > HEALTHY_FAULTS else "ok"
+        passed = self.verdicts["pass"] if self.expected == "undecided" else self.outcomes["missed"]
+        if passed:
+            return "PASS"
+        return "FALSE" if self.share(self.false) > HEALTHY_FAULTS else "ok"
+
+
+def judge(name: str, seed: int, process: bool = False) -> tuple[Score | None, str]:
+    """One seed of a scenario: its score, or what the program said instead of a verdict."""
+    scenario = SCENARIOS[name]
+    with tempfile.TemporaryDirectory(prefix="held-out-") as folder:
+        case = build(scenario, seed, Path(folder))
+        try:
+            verdict = verdict_of(case.files, case.topology, process)
+        except RuntimeError as error:
+            return None, f"seed {seed}: {error}"
+        return score(verdict, case.truths), ""
+
+
+def _trial(given: tuple[str, int, bool]) -> tuple[Score | None, str, float]:
+    started = time.perf_counter()
+    return *judge(*given), time.perf_counter() - started
+
+
+HEAD = (
+    f"{'scenario':<58} {'seeds':>5} {'FAULT':>5} {'INCOM':>5} {'PASS':>5} {'false':>5} "
+    f"{'exact':>5} {'group':>5} {'susp':>5} {'incom':>5} {'bound':>5} {'missd':>5} {'dir':>4} {'s':>5}  rule"
+)
+
+
+def text(line: Line) -> str:
+    """One line of the table, in counts of seeds."""
+    verdicts, outcomes = line.verdicts, line.outcomes
+    counts = [verdicts["fault"], verdicts["incomplete"], verdicts["pass"], line.false]
+    of_faults = [outcomes[name] for name in ("exact", "group", "suspect", "incomplete", "hidden", "missed")]
+    of_faults.append(sum(one.direction for one in line.scores))
+    words = [f"{one:>5}" for one in counts]
+    words += (
+        [f"{one:>5}" for one in of_faults[:-1]] + [f"{of_faults[-1]:>4}"]
+        if line.expected == "faulty"
+        else [f"{'':>5}"] * 6 + [f"{'':>4}"]
+    )
+    return f"{line.name[:58]:<58} {len(line.scores):>5} {' '.join(words)} {line.seconds:>5.2f}  {line.rule}"
+
+
+@dataclass
+class Progress:
+    """What is done and how long the rest will take, on stderr."""
+
+    total: int
+    done: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    def step(self, name: str) -> None:
+        """One seed more."""
+        self.done += 1
+        spent = time.perf_counter() - self.started
+        left = spent / self.done * (self.total - self.done)
+        end = "\r" if sys.stderr.isatty() else "\n"
+        if sys.stderr.isatty() or self.done % 50 == 0:
+            print(f"{self.done} of {self.total} runs, {left:.0f} s left: {name:<60}", end=end, file=sys.stderr)
+
+
+def lines(names: Sequence[str], seeds: range, jobs: int, process: bool) -> Iterator[Line]:
+    """The scenarios, one after the other."""
+    progress = Progress(len(names) * len(seeds))
+    with ProcessPoolExecutor(jobs) as pool:
+        for name in names:
+            given = [(name, seed, process) for seed in seeds]
+            results = []
+            for result in pool.map(_trial, given) if jobs > 1 else map(_trial, given):
+                results.append(result)
+                progress.step(name)
+            scores = tuple(score for score, _, _ in results if score is not None)
+            errors = tuple(error for _, error, _ in results if error)
+            seconds = sum(spent for _, _, spent in results) / len(results)
+            yield Line(name, SCENARIOS[name].expected, scores, seconds, errors)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; returns 1 where a rule is broken."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seeds", type=int, default=3, help="runs of each scenario [3]")
+    options.add_argument("--first", type=int, default=1, help="the first seed [1]")
+    options.add_argument(
+        "--only", action="append", help="scenarios whose name contains this; may be given several times"
+    )
+    options.add_argument("--kind", choices=("healthy", "faulty", "undecided"), help="of these only")
+    options.add_argument("--jobs", type=int, default=1, help="processes [1]")
+    options.add_argument("--subprocess", action="store_true", help="call the program as a process of its own")
+    options.add_argument("--json", action="store_true", help="print the scores of all seeds as JSON")
+    options.add_argument("--show", action="store_true", help="name what is wrongly at FAULT")
+    options.add_argument("--list", action="store_true", help="print the names of the scenarios")
+    chosen = options.parse_args(arguments)
+    names = [
+        name
+        for name, scenario in SCENARIOS.items()
+        if (not chosen.only or any(word in name for word in chosen.only)) and chosen.kind in (None, scenario.expected)
+    ]
+    if chosen.list:
+        print("\n".join(f"{SCENARIOS[name].expected:<9} {name}" for name in names))
+        return 0
+    found = []
+    if not chosen.json:
+        print(HEAD)
+    seeds = range(chosen.first, chosen.first + chosen.seeds)
+    for line in lines(names, seeds, chosen.jobs, chosen.subprocess):
+        found.append(line)
+        if not chosen.json:
+            print(text(line), flush=True)
+            for error in line.errors:
+                print(f"    {error}")
+            for seed, one in zip(seeds, line.scores, strict=False):
+                if chosen.show and one.false:
+                    print(f"    seed {seed}: {', '.join(one.false[:6])}{' ...' if len(one.false) > 6 else ''}")
+    broken = [line for line in found if line.rule != "ok"]
+    if chosen.json:
+        print(json.dumps([{**asdict(line), "rule": line.rule} for line in found], indent=1))
+    else:
+        print(f"{len(found)} scenarios, {len(found) - len(broken)} keep the rule, {len(broken)} do not")
+    return 1 if broken else 0

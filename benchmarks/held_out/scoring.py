@@ -1,0 +1,156 @@
+"""A verdict beside the truth: what was named, what was missed, and which healthy components are at FAULT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+from held_out.scenario import Truth
+
+Outcome = Literal["exact", "group", "suspect", "incomplete", "hidden", "missed", "misnamed"]
+
+_ALTERNATIVE = (
+    (re.compile(r"NIC of (\S+)"), r"\1/*"),
+    (re.compile(r"port of (\S+) to (\S+)"), r"\1=\2"),
+    (re.compile(r"(?:host|nic|cable|link|switch|group|route|config) (\S+)"), r"\1"),
+)
+_MANY = re.compile(r"[0-9,]+ (link|cable|switch|host|path|route)[es]*")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One run.
+
+    Attributes:
+        verdict: `pass fault incomplete`.
+        outcome: of the faults together, the worst of them; empty for a healthy run.
+        false: names of healthy components at FAULT.
+        direction: was every direction that was stated of a named fault the true one?
+        notes: what to show of a run that was judged wrongly.
+    """
+
+    verdict: str
+    outcome: str
+    false: tuple[str, ...]
+    direction: bool = True
+
+
+def names_in(finding: Mapping[str, Any]) -> set[str]:
+    """The components of a finding's name, unfolded."""
+    return _unfolded(str(finding["name"]))
+
+
+def alternatives_in(finding: Mapping[str, Any]) -> set[str]:
+    """The components that the finding names as alternatives, unfolded."""
+    found: set[str] = set()
+    for text in finding.get("alternatives") or ():
+        found |= _unfolded(_plain(str(text)))
+    return found
+
+
+def _plain(text: str) -> str:
+    for pattern, name in _ALTERNATIVE:
+        if match := pattern.fullmatch(text):
+            return match.expand(name)
+    return text
+
+
+def _unfolded(name: str) -> set[str]:
+    if "[" not in name and "," not in name:
+        return {name}
+    try:
+        return {str(one) for one in NodeSet(name, resolver=RESOLVER_NOGROUP)}
+    except NodeSetException:
+        return {name}
+
+
+def _turned(names: set[str]) -> set[str]:
+    """Names, and those of the same cables from their other ends."""
+    return names | {"=".join(reversed(name.split("="))) for name in names if name.count("=") == 1}
+
+
+def _match(names: set[str], known: frozenset[str]) -> bool:
+    whole = _turned(names)
+    if whole & known:
+        return True
+    hosts = {name.removesuffix("/*") for name in known if name.endswith("/*")}
+    return any(name.partition("/")[0] in hosts for name in whole if "/" in name)
+
+
+def score(verdict: Mapping[str, Any], truths: Sequence[Truth]) -> Score:
+    """Compare."""
+    findings = verdict["findings"]
+    faults = [finding for finding in findings if finding["state"] == "FAULT"]
+    allowed = frozenset().union(*(truth.names.exact | truth.names.series for truth in truths))
+    false = tuple(f"{one['component']} {one['name']}" for one in faults if not _is_true(one, allowed))
+    if not truths:
+        return Score(verdict["verdict"], "", false)
+    outcomes = [_outcome(verdict, truth) for truth in truths]
+    worst = max(outcomes, key=_ORDER.index)
+    return Score(verdict["verdict"], worst, false, all(_direction_right(faults, truth) for truth in truths))
+
+
+_ORDER: tuple[Outcome, ...] = ("exact", "group", "suspect", "incomplete", "hidden", "misnamed", "missed")
+
+
+def _is_true(finding: Mapping[str, Any], allowed: frozenset[str]) -> bool:
+    """Is each component that the finding puts at FAULT faulty, or the fault among its alternatives?"""
+    names = names_in(finding)
+    return all(_match({name}, allowed) for name in names) or (
+        len(names) == 1 and _match(alternatives_in(finding), allowed)
+    )
+
+
+def _outcome(verdict: Mapping[str, Any], truth: Truth) -> Outcome:
+    findings = verdict["findings"]
+    states: dict[str, list[Mapping[str, Any]]] = {}
+    for finding in findings:
+        states.setdefault(finding["state"], []).append(finding)
+    faults = states.get("FAULT", [])
+    if any(_match(names_in(one), truth.names.exact) for one in faults):
+        return "exact"
+    every = truth.names.exact | truth.names.series
+    if any(_match(names_in(one) | alternatives_in(one), every) for one in faults):
+        return "group"
+    if verdict["verdict"] == "pass":
+        return "hidden" if _below_bound(states.get("OK", []), truth) else "missed"
+    if any(_match(names_in(one) | alternatives_in(one), every) for one in states.get("SUSPECT", [])) or (
+        verdict["verdict"] == "incomplete" and (states.get("SUSPECT") or states.get("CONFOUNDED"))
+    ):
+        return "suspect"
+    return "incomplete" if verdict["verdict"] == "incomplete" else "misnamed"
+
+
+def _below_bound(ok: Sequence[Mapping[str, Any]], truth: Truth) -> bool:
+    """Is the loss so small that the printed bounds of the component allow it? Without a bound it is not."""
+    for quantity, loss in truth.loss.items():
+        bounds = [
+            abs(float(one["effect"]))
+            for one in ok
+            if one.get("effect") is not None and one.get("quantity") == quantity and _concerns(one, truth)
+        ]
+        if loss > (max(bounds) if bounds else 0.0):
+            return False
+    return True
+
+
+def _concerns(finding: Mapping[str, Any], truth: Truth) -> bool:
+    every = truth.names.exact | truth.names.series
+    if many := _MANY.fullmatch(str(finding["name"])):
+        return truth.fault.kind in (many[1], {"link": "cable"}.get(many[1]))
+    return _match(names_in(finding), every)
+
+
+def _direction_right(faults: Sequence[Mapping[str, Any]], truth: Truth) -> bool:
+    if truth.fault.kind not in ("host", "nic"):
+        return True
+    stated = {
+        one["direction"]
+        for one in faults
+        if one.get("direction") and _match(names_in(one), truth.names.exact | truth.names.series)
+    }
+    return not stated or truth.fault.direction in stated or stated == {"tx", "rx"}

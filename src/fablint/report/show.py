@@ -101,10 +101,11 @@ def row_facts(row: Row) -> RowFacts:
 def start_skew(row: Row) -> float | None:
     """Time in seconds between the first and the last pair that start in a round, median over rounds.
 
-    A pair starts when the first of its two directions does. None for serial rows, or when nothing is known.
+    A pair starts when the first of its two directions does. None for serial rows, and where it is not known
+    which pairs ran at the same time.
     Large runs are sampled at `_SKEW_ROUNDS` rounds.
     """
-    if "started" not in row.arrays or row.attributes.get("order") == "serial":
+    if "started" not in row.arrays or row.attributes.get("order") in ("serial", "unknown"):
         return None
     starts = _starts_of_list(row) if row.layout == "list" else _starts_of_matrix(row)
     finite = np.isfinite(starts)

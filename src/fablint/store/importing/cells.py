@@ -16,7 +16,7 @@ EVERYBODY = -1  # the partner in a collective, and of a figure that is one for a
 
 SHORTEST, LONGEST = 1e-15, 1e9  # s; what is beyond was misprinted
 
-Order = Literal["parallel", "serial"]
+Order = Literal["parallel", "serial", "unknown"]  # of an all-pairs row: do the pairs of a round run at once?
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -66,6 +66,7 @@ class Cells:
     round: Ints  # counted from 0; all 0 where the order is not known
     count: Ints  # samples behind the figure; 1 where the program does not say, 0 where there is no figure
     seconds: Mapping[str, Floats]  # by statistic: min, median, mean, p99, max
+    started: Floats | None = None  # s since the start of the run, NaN where a cell has none; None: not known
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:
@@ -75,7 +76,9 @@ class Cells:
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Cells:
         """Some of them."""
         seconds = {name: one[mask] for name, one in self.seconds.items()}
-        return Cells(self.src[mask], self.dst[mask], self.size[mask], self.round[mask], self.count[mask], seconds)
+        started = None if self.started is None else self.started[mask]
+        src, dst, size, number, count = (one[mask] for one in (self.src, self.dst, self.size, self.round, self.count))
+        return Cells(src, dst, size, number, count, seconds, started)
 
     def __len__(self) -> int:
         return int(self.src.size)
@@ -89,7 +92,7 @@ class Body:
     kernel: Kernel
     cells: Cells
     planned: Sequence[int]  # cells of each round
-    order: Order = "parallel"
+    order: Order = "unknown"  # `parallel` only where the rounds of the cells are known: contention is not invented
     pattern: str = "all-pairs"
     facts: Mapping[str, Any] = field(default_factory=dict)  # more attributes of the row
 
@@ -155,7 +158,8 @@ def with_unmeasured(cells: Cells, pairs: Iterable[tuple[int, int]]) -> Cells:
     columns = (cells.src, cells.dst, cells.size, cells.round, cells.count)
     src, dst, size, number, count = (np.concatenate(both) for both in zip(columns, more, strict=True))
     seconds = {name: np.append(one, np.full(zeros.size, np.nan)) for name, one in cells.seconds.items()}
-    return Cells(src, dst, size, number, count, seconds)
+    started = None if cells.started is None else np.append(cells.started, np.full(zeros.size, np.nan))
+    return Cells(src, dst, size, number, count, seconds, started)
 
 
 def times_before(keys: Ints) -> Ints:
@@ -177,7 +181,7 @@ def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Mapping[s
     zeros = np.zeros(sizes.size, np.int64)
     seconds = {name: np.array([found.get(name, np.nan) for _, found in entries], float) for name in statistics}
     cells = Cells(zeros, zeros + EVERYBODY, sizes, zeros, zeros + 1, seconds)
-    return Body(name, kernel, cells, [1], pattern="world", facts={"directions": "one", **facts})
+    return Body(name, kernel, cells, [1], "parallel", "world", {"directions": "one", **facts})
 
 
 def ranks_named(count: int, hosts: Sequence[str]) -> tuple[Seat, ...]:

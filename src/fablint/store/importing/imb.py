@@ -209,7 +209,8 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
         cells = with_unmeasured(cells_of(entries, count=counts), figureless)
         ends = len({*figureless, *(entry[:2] for entry in entries)})
         pattern = "pair" if ends == 1 else "pairs"
-        bodies.append(Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], pattern=pattern, facts=facts))
+        # All groups of -multi run at once, and one pair is a round by itself.
+        bodies.append(Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], "parallel", pattern, facts))
     if fabric:
         bodies.append(world_body(benchmark.kernel.name, benchmark.kernel, fabric, **facts))
     return bodies

@@ -129,7 +129,8 @@ def read_mpigraph(data: bytes, hosts: Sequence[str]) -> Imported:
     distance = (ranks[None, :] - ranks[:, None]) % max(n, 1)
     cells = matrix_cells(seconds, size, np.maximum(distance - 1, 0), found.facts.get("Times", 1))
     window = {"window": found.facts["Window"]} if "Window" in found.facts else {}
-    body = Body("bandwidth", BANDWIDTH, cells, [n] * (n - 1), facts={"directions": "both", **window})
+    facts = {"directions": "both", **window}
+    body = Body("bandwidth", BANDWIDTH, cells, [n] * (n - 1), "parallel", facts=facts)
     return Imported(
         tool=f"mpigraph {found.version}".strip(),
         seats=tuple(_seat(name) for name in found.names),

@@ -117,7 +117,7 @@ def _pairs(found: NetSanitizerText, numbers: dict[str, int], serial: bool) -> tu
     window = {"window": counts["nflight"]} if (counts := _counts(found)).get("nflight") else {}
     facts = {"directions": "both", **window}
     cells = cells_of(entries, count=max(1, iterations))
-    return Body("bandwidth", _STREAM, cells, [n * (n - 1)], "serial" if serial else "parallel", facts=facts), blind
+    return Body("bandwidth", _STREAM, cells, [n * (n - 1)], "serial" if serial else "unknown", facts=facts), blind
 
 
 def _counts(found: NetSanitizerText) -> dict[str, int]:
@@ -136,7 +136,7 @@ def _clients(found: NetSanitizerText, clients: Sequence[Connection], numbers: di
                 entries.append((numbers.get(client, 0), EVERYBODY, one.size, seconds))
         cells = cells_of(entries)
         kernel = _kernel(found, direction)
-        body = Body(f"clients-{name}", kernel, cells, [len(numbers)], pattern="world", facts={"directions": "one"})
+        body = Body(f"clients-{name}", kernel, cells, [len(numbers)], "parallel", "world", {"directions": "one"})
         bodies.append(body)
     return bodies
 

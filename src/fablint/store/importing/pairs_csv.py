@@ -1,12 +1,16 @@
-"""Plain CSV -> numbers: `src,dst,size` and one column of figures, whose name says what it is and in which unit."""
+"""Plain CSV -> numbers: `src,dst,size` and one column of figures, whose name says what it is and in which unit.
+
+`round` and `started` say in which round and when a pair was measured, where the program that wrote the file knows.
+"""
 
 from __future__ import annotations
 
 import csv
+import math
 import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,7 +26,6 @@ from fablint.store.importing.cells import (
     measurable,
     no_hosts_wanted,
     times_before,
-    with_unmeasured,
 )
 from fablint.store.importing.lines import INTEGER, figure, text_of
 
@@ -35,21 +38,33 @@ MARK = re.compile(
 FIGURES = ("time", "time_us", "bandwidth")
 CUT = "without a line end it may be cut off"
 _WHERE = ("src", "dst", "size")
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_WHEN = ("round", "started")  # columns that may be left out
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?::[^\s:,]*)?")
 _SHOWN = 80  # characters of a line in a message
 
 
 @dataclass
 class CsvPairs:
-    """In columns, an entry for each line that has a figure: index into `names`, bytes, seconds."""
+    """In columns, an entry for each line that names a pair: index into `names`, bytes, seconds, round, s.
+
+    Attributes:
+        places: of src, dst, size and the figure in a line.
+        when: of `round` and `started`, where they are there.
+        size: -1 where it cannot be read.
+        seconds: NaN where the line has no figure.
+        round: -1 where it cannot be read; 0 in all lines without that column.
+    """
 
     column: str
+    places: tuple[int, ...] = ()
+    when: dict[str, int] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
     src: array[int] = field(default_factory=lambda: array("q"))
     dst: array[int] = field(default_factory=lambda: array("q"))
     size: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
-    figureless: set[tuple[int, int]] = field(default_factory=set)  # pairs of lines that say nothing of them
+    round: array[int] = field(default_factory=lambda: array("q"))
+    started: array[float] = field(default_factory=lambda: array("d"))
     left_out: list[LeftOut] = field(default_factory=list)
 
 
@@ -61,17 +76,17 @@ def parse_csv(text: str) -> CsvPairs:
     """
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     found: CsvPairs | None = None
-    places: list[int] = []
     for number, line in enumerate(text.split("\n"), 1):
         words = _words(line)
         if not any(words) or words[0].startswith("#"):
             continue
-        if cut and number == last and found is not None:  # a figure without its last digits is another one
+        if found is None:
+            found = _header(words)
+            continue
+        if cut and number == last:  # a figure without its last digits is another one
             found.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], CUT))
-            _take(found, [*words[:-1], ""], places)  # its hosts, where these are whole
-        elif found is None:
-            found, places = _header(words)
-        elif why := _take(found, words, places):
+            _take(found, [*words[:-1], ""])  # its hosts, where these are whole
+        elif why := _take(found, words):
             found.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], why))
     if found is None:
         raise UsageError("no line of CSV in this text", f"begin it with {','.join(_WHERE)},bandwidth")
@@ -86,7 +101,7 @@ def _words(line: str) -> list[str]:
         return ["?"]
 
 
-def _header(words: Sequence[str]) -> tuple[CsvPairs, list[int]]:
+def _header(words: Sequence[str]) -> CsvPairs:
     names = [word.strip().lower() for word in words]
     figures = [name for name in FIGURES if name in names]
     lacking = [name for name in _WHERE if name not in names]
@@ -96,31 +111,51 @@ def _header(words: Sequence[str]) -> tuple[CsvPairs, list[int]]:
             f"the header '{','.join(words)[:_SHOWN]}' has {what}",
             "name src, dst, size and one of time (s), time_us or bandwidth (MB/s)",
         )
-    return CsvPairs(figures[0]), [names.index(name) for name in (*_WHERE, figures[0])]
+    places = tuple(names.index(name) for name in (*_WHERE, figures[0]))
+    return CsvPairs(figures[0], places, {name: names.index(name) for name in _WHEN if name in names})
 
 
-def _take(found: CsvPairs, words: Sequence[str], places: Sequence[int]) -> str:
-    """Take the figures of a line; returns why it cannot be taken."""
-    if len(words) <= max(places):
-        return "too few columns"
-    src, dst, size, value = (words[place].strip() for place in places)
-    if not (_end(src) and _end(dst)) or src == dst:
-        return "src and dst are not two hosts"
-    ends = tuple(found.names.setdefault(name, len(found.names)) for name in (src, dst))
-    seconds = _seconds(found.column, figure(value), int(size)) if re.fullmatch(INTEGER, size) else None
-    if seconds is None or not measurable(seconds):
-        found.figureless.add((ends[0], ends[1]))  # its hosts took part: what is missing of them is not judged
-        sized = re.fullmatch(INTEGER, size)
-        return f"{found.column} is no figure above 0" if sized else "size is no number of bytes"
-    for end, column in zip(ends, (found.src, found.dst), strict=True):
-        column.append(end)
-    found.size.append(int(size))
-    found.seconds.append(seconds)
-    return ""
+def _take(found: CsvPairs, words: Sequence[str]) -> str:
+    """Take what a line says; returns why it has no figure that can be used.
+
+    The hosts of such a line took part all the same: what is missing of them is not judged.
+    """
+    src, dst, size, value = (words[at].strip() if at < len(words) else "" for at in found.places)
+    whole = len(words) > max(*found.places, *found.when.values())
+    hosts = [name for name in (src, dst) if _HOST.fullmatch(name)]
+    if whole or len(hosts) == 2:  # else a line of another program may be anything
+        for name in hosts:
+            found.names.setdefault(name, len(found.names))
+    if len(hosts) < 2 or src == dst:
+        return "src and dst are not two hosts" if whole else "too few columns"
+    bytes_ = int(size) if re.fullmatch(INTEGER, size) else -1
+    seconds = _seconds(found.column, figure(value), bytes_) if bytes_ >= 0 else None
+    number, started, when_wrong = _when(found, words)
+    if bytes_ < 0:
+        why = "size is no number of bytes" if whole else "too few columns"
+    elif not whole:
+        why = "too few columns"
+    elif seconds is None or not measurable(seconds):
+        why = f"{found.column} is no figure above 0"
+    else:
+        why = when_wrong
+    row = (found.names[src], found.names[dst], bytes_, number)
+    for one, column in zip(row, (found.src, found.dst, found.size, found.round), strict=True):
+        column.append(one)
+    found.seconds.append(math.nan if why or seconds is None else seconds)
+    found.started.append(started)
+    return why
 
 
-def _end(name: str) -> bool:
-    return bool(_HOST.fullmatch(name.partition(":")[0]))
+def _when(found: CsvPairs, words: Sequence[str]) -> tuple[int, float, str]:
+    """Round and start of a line, and what is wrong with them."""
+    told = {name: words[at].strip() if at < len(words) else "" for name, at in found.when.items()}
+    started = figure(told.get("started") or "nan")
+    if "round" in told and not re.fullmatch(INTEGER, told["round"]):
+        return -1, math.nan, "round is no number from 0"
+    if told.get("started", "nan").lower() not in ("", "nan") and started is None:
+        return int(told.get("round", 0)), math.nan, "started is no number of seconds"
+    return int(told.get("round", 0)), math.nan if started is None else started, ""
 
 
 def _seconds(column: str, value: float | None, size: int) -> float | None:
@@ -134,24 +169,34 @@ def _seconds(column: str, value: float | None, size: int) -> float | None:
 def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     """A time is half a round trip (row `latency`), a bandwidth that of a one-way stream (row `bandwidth`).
 
-    `host:3` is a rank of a host on which there are several. Which pairs ran at the same time is not known.
+    `host:3` is a rank of a host on which there are several. Pairs of the same `round` ran at the same time; without
+    that column it is not known which did.
     """
     no_hosts_wanted(hosts)
     found = parse_csv(text_of(data))
     kernel = BANDWIDTH if found.column == "bandwidth" else LATENCY
-    src, dst, size = (np.array(column, np.int64) for column in (found.src, found.dst, found.size))
-    zeros = np.zeros(src.size, np.int64)
-    measured = Cells(src, dst, size, zeros, zeros + 1, {"mean": np.array(found.seconds, float)})
-    cells = with_unmeasured(measured, found.figureless)
-    repeat = times_before(np.stack([cells.src, cells.dst, cells.size]))
-    planned = int(np.unique(np.stack([cells.src, cells.dst, repeat]), axis=1).shape[1])
+    cells, planned = _cells(found)
     return Imported(
         tool="csv",
         seats=tuple(_seat(name) for name in found.names),
-        bodies=(Body(kernel.name, kernel, cells, [planned]),),
+        bodies=(Body(kernel.name, kernel, cells, planned, "parallel" if "round" in found.when else "unknown"),),
         left_out=tuple(found.left_out),
         missing="the last line is cut off" if any(one.why == CUT for one in found.left_out) else "",
     )
+
+
+def _cells(found: CsvPairs) -> tuple[Cells, list[int]]:
+    """The cells, and how many each round should have."""
+    src, dst, size, number = (np.array(column, np.int64) for column in (found.src, found.dst, found.size, found.round))
+    size[size < 0] = max(found.size, default=0)
+    number[number < 0] = max(found.round, default=0) + 1  # a round of their own
+    number = np.unique(number, return_inverse=True)[1].reshape(-1)
+    started = np.array(found.started, float) if "started" in found.when else None
+    seconds = {"mean": np.array(found.seconds, float)}
+    cells = Cells(src, dst, size, number, np.ones_like(src), seconds, started)
+    repeat = times_before(np.stack([number, src, dst, size]))
+    pairs = np.unique(np.stack([number, src, dst, repeat]), axis=1)  # at all sizes
+    return replace(cells, count=np.where(cells.measured, 1, 0)), np.bincount(pairs[0]).tolist()
 
 
 def _seat(name: str) -> Seat:

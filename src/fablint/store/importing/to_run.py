@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def _seated(body: Body, place: Ints) -> Body:
     """The same with the ranks of the run in place of the file's."""
     cells = body.cells
     dst = np.where(cells.dst == EVERYBODY, EVERYBODY, place[np.maximum(cells.dst, 0)])
-    moved = Cells(place[cells.src], dst, cells.size, cells.round, cells.count, cells.seconds)
+    moved = replace(cells, src=place[cells.src], dst=dst)
     return Body(body.name, body.kernel, moved, body.planned, body.order, body.pattern, body.facts)
 
 
@@ -128,12 +129,13 @@ def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
     if body.pattern == "world":
         arrays, layout, planned = _world(cells, at, repeat, sizes, ranks), "list", [1] * repeats
         announced, repeats = repeats, 1
-    elif body.pattern != "all-pairs" and _worth(ranks * len(planned) * sizes.size, cells):
+    elif _in_rounds(body, cells, ranks) and _worth(ranks * len(planned) * sizes.size, cells):
         arrays, layout, repeats = _listed(cells, cells.round, at, sizes, ranks), "list", 1
     elif body.pattern == "all-pairs" and _worth(ranks * ranks * sizes.size * repeats, cells):
         arrays, layout = _matrix(cells, at, repeat, sizes, ranks), "matrix"
     else:
         arrays, layout, repeats = _listed(cells, _matchings(cells, repeat, ranks), at, sizes, ranks), "list", 1
+        body = replace(body, order="serial" if body.order == "serial" else "unknown")  # these rounds are made up
         planned = [int(count) for count in (arrays["dst"] >= 0).sum(axis=0)]
     measured = int(np.unique(np.stack([cells.src, cells.dst, repeat])[:, cells.measured], axis=1).shape[1])
     wanted = max(announced, sum(planned))
@@ -167,7 +169,10 @@ def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
     src, dst, size, count = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "size", "count")
     )
-    return Cells(src, dst, size, np.concatenate(rounds), count, seconds), planned
+    started = None
+    if any(part.started is not None for part in parts):
+        started = np.concatenate([np.full(len(one), np.nan) if one.started is None else one.started for one in parts])
+    return Cells(src, dst, size, np.concatenate(rounds), count, seconds, started), planned
 
 
 def _needed(cells: Cells) -> Cells:
@@ -182,19 +187,34 @@ def _needed(cells: Cells) -> Cells:
     return cells.chosen(measured | first)
 
 
+def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
+    """Are these a few of all pairs in rounds that are known, in each of which a rank has one partner?"""
+    if body.pattern != "all-pairs":
+        return True
+    if body.order != "parallel":
+        return False
+    pairs = np.unique(np.stack([cells.src, cells.dst]), axis=1).shape[1]
+    both = np.concatenate([cells.src, cells.dst]), np.tile(cells.round, 2), np.concatenate([cells.dst, cells.src])
+    partners = np.unique(np.stack(both), axis=1)
+    return bool(2 * pairs < ranks * (ranks - 1) and np.unique(partners[:2], axis=1).shape[1] == partners.shape[1])
+
+
 def _worth(room: int, cells: Cells) -> bool:
     """Is an array of so much room filled well enough, or small anyway?"""
     return room <= max(SMALL, SPARSE * len(cells))
 
 
 def _filled(cells: Cells, place: tuple[Ints, ...], shape: tuple[int, ...]) -> dict[str, Any]:
-    """`time_*` and `count` with the cells in their places."""
+    """`time_*`, `count` and `started` with the cells in their places; the last of `place` is the size."""
     arrays: dict[str, Any] = {}
     for name, seconds in cells.seconds.items():
         arrays[f"time_{name}"] = np.full(shape, np.nan, np.float32)
         arrays[f"time_{name}"][place] = seconds
     arrays["count"] = np.zeros(shape, np.uint32)
     arrays["count"][place] = np.where(cells.measured, np.clip(cells.count, 1, np.iinfo(np.uint32).max), 0)
+    if cells.started is not None:  # all sizes of a pair together
+        arrays["started"] = np.full(shape[:-1], np.nan)
+        np.fmin.at(arrays["started"], place[:-1], np.where(cells.measured, cells.started, np.nan))
     return arrays
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -66,7 +67,7 @@ class _Cables:
         return len(self.ends) - 2
 
 
-def _fabric(  # noqa: PLR0913
+def _fabric(
     per_switch: Sequence[int],
     names: Sequence[str],
     groups: Sequence[str],
@@ -118,7 +119,7 @@ def leaf_spine(leaves: int, spines: int, per_leaf: int, routing: Routing = "stat
     return _fabric([per_leaf] * leaves, names, groups, cables, paths, routing)
 
 
-def three_level(  # noqa: PLR0913
+def three_level(
     pods: int, leaves: int, aggregations: int, cores: int, per_leaf: int, routing: Routing = "static"
 ) -> Fabric:
     """Pods of leaves and aggregation switches; `cores` core switches above each aggregation index."""
@@ -131,31 +132,29 @@ def three_level(  # noqa: PLR0913
         return lower + pods * aggregations + index * cores + number
 
     up: dict[tuple[int, int], int] = {}
-    for pod in range(pods):
-        for index in range(aggregations):
-            for leaf in range(leaves):
-                up[pod * leaves + leaf, agg(pod, index)] = cables.add(pod * leaves + leaf, agg(pod, index))
-            for number in range(cores):
-                up[agg(pod, index), core(index, number)] = cables.add(agg(pod, index), core(index, number))
-    paths: dict[tuple[int, int], tuple[tuple[int, ...], ...]] = {}
-    for a in range(lower):
-        for b in range(lower):
-            pod, other = a // leaves, b // leaves
-            if a != b and pod == other:
-                paths[a, b] = tuple((up[a, agg(pod, x)], up[b, agg(pod, x)] + 1) for x in range(aggregations))
-            elif a != b:
-                # The alternative of destination d is d mod (aggregations * cores): the index of the aggregation
-                # switch varies fastest, so that it is d mod aggregations inside a pod as well as between pods.
-                paths[a, b] = tuple(
-                    (
-                        up[a, agg(pod, x)],
-                        up[agg(pod, x), core(x, c)],
-                        up[agg(other, x), core(x, c)] + 1,
-                        up[b, agg(other, x)] + 1,
-                    )
-                    for c in range(cores)
-                    for x in range(aggregations)
-                )
+    for pod, index in product(range(pods), range(aggregations)):
+        for leaf in range(pod * leaves, (pod + 1) * leaves):
+            up[leaf, agg(pod, index)] = cables.add(leaf, agg(pod, index))
+        for number in range(cores):
+            up[agg(pod, index), core(index, number)] = cables.add(agg(pod, index), core(index, number))
+
+    def ways(a: int, b: int) -> tuple[tuple[int, ...], ...]:
+        pod, other = a // leaves, b // leaves
+        if pod == other:
+            return tuple((up[a, agg(pod, x)], up[b, agg(pod, x)] + 1) for x in range(aggregations))
+        # The alternative of destination d is d mod (aggregations * cores): the index of the aggregation switch
+        # varies fastest, so that it is d mod aggregations inside a pod as well as between pods.
+        return tuple(
+            (
+                up[a, agg(pod, x)],
+                up[agg(pod, x), core(x, c)],
+                up[agg(other, x), core(x, c)] + 1,
+                up[b, agg(other, x)] + 1,
+            )
+            for c, x in product(range(cores), range(aggregations))
+        )
+
+    paths = {(a, b): ways(a, b) for a, b in product(range(lower), repeat=2) if a != b}
     names = [f"leaf{a + 1}" for a in range(lower)]
     names += [f"agg{a + 1}" for a in range(pods * aggregations)]
     names += [f"core{c + 1}" for c in range(aggregations * cores)]

@@ -75,7 +75,7 @@ class Network:
         return table, choices
 
     def crossed(self, src: Ints, dst: Ints) -> Ints:
-        """(P, A, M) components that a message crosses on each of its A alternatives; A is 1 unless routing is adaptive."""
+        """(P, A, M) components that a message crosses on each of its A alternatives: 1 unless routing is adaptive."""
         n, near, far = self.fabric.n, self.fabric.host_switch[src], self.fabric.host_switch[dst]
         between = self._table[near, far]
         count = self._choices[near, far]

@@ -109,7 +109,8 @@ def build(scenario: Scenario, seed: int, folder: Path) -> Case:
     topology = None
     if scenario.topology != "none":
         [topology] = write(folder, {"topology.yaml": topology_yaml(fabric, scenario.topology == "cables")})
-    truths = tuple(Truth(fault, names_of(fault, fabric), _loss(scenario, network, fault)) for fault in faults)
+    known = faults if scenario.expected == "faulty" else ()
+    truths = tuple(Truth(fault, names_of(fault, fabric), _loss(scenario, network, fault)) for fault in known)
     return Case(tuple(write(folder, texts)), topology, truths)
 
 
@@ -121,7 +122,7 @@ def _schedule(scenario: Scenario, fabric: Fabric, rng: np.random.Generator) -> S
     return schedule if scenario.kept is None else schedule.chosen(scenario.kept(schedule, fabric, rng))
 
 
-def _seconds(  # noqa: PLR0913
+def _seconds(
     network: Network,
     faults: Sequence[Fault],
     schedule: Schedule,

@@ -6,6 +6,8 @@ from collections import defaultdict
 
 from held_out.fabrics import Fabric
 
+KEY = 100  # hosts of one key: YAML refuses keys of more than 1,024 letters
+
 
 def topology_yaml(fabric: Fabric, cables: bool = True) -> str:
     """The topology file; without `cables` the switches of the hosts and no more."""
@@ -41,7 +43,9 @@ def _routing(fabric: Fabric) -> list[str]:
     lines = ["forwarding:"]
     for a, towards in next_switch.items():
         lines.append(f"  {fabric.switches[a]}:")
-        lines += [f'    "{_folded(hosts)}": {fabric.switches[b]}' for b, hosts in towards.items()]
+        for b, hosts in towards.items():
+            some = [hosts[at : at + KEY] for at in range(0, len(hosts), KEY)]
+            lines += [f'    "{_folded(one)}": {fabric.switches[b]}' for one in some]
     return lines
 
 

@@ -1,6 +1,6 @@
 """How right a verdict is on fabrics that `fablint simulate` did not make: the table of benchmarks/held_out.
 
-    python benchmarks/held_out_fabrics.py [--seeds 1] [--only NAME] [--kind healthy|faulty|undecided] [--jobs 1] [--show]
+    python benchmarks/held_out_fabrics.py [--seeds 1] [--only NAME] [--kind healthy|faulty|undecided] [--show]
 
 Columns are counts of seeds. Verdicts: FAULT, INCOM(PLETE), PASS. `false`: a healthy component is at FAULT. Of the
 faults, the one that was judged worst: named exactly, in a group that contains it, SUSPECT, INCOMPLETE only, PASS below

@@ -120,7 +120,7 @@ def test_net_sanitizer_does_not_say_which_pairs_met():
         ("h0,h1,8,1.0,-1,0", "round is no number from 0"),
         ("h0,h1,8,1.0,1.5,0", "round is no number from 0"),
         ("h0,h1,8,1.0,3,soon", "started is no number of seconds"),
-        ("h0,h1,8,1.0", "too few columns"),
+        ("h0,h1,8,1.0", "too few columns behind its pair"),
         ("h0,h1,8,timeout,3,0", "time_us is no figure above 0"),
     ],
 )
@@ -128,9 +128,21 @@ def test_a_line_that_cannot_be_read_makes_the_run_incomplete(tmp_path, line, why
     run = imported(tmp_path, text(rounds(7), line))
     assert run.state == "interrupted"
     assert [one["why"] for one in run.attributes["imported"]["lines_left_out"]] == [why]
-    assert run.attributes["imported"]["missing"] == ["pairs.csv: 1 of 58 lines cannot be read"]
     (row,) = run.rows
     assert row.attributes["rounds"] >= 7 and np.asarray(row.arrays["round"])[0, 0, 1] == 0
+
+
+def test_a_figure_of_the_same_pair_in_another_line_will_do_where_there_are_no_rounds(tmp_path):
+    lines = ["src,dst,size,bandwidth", *complete(), "h0,h1,1048576,nan", ""]
+    assert imported(tmp_path, "\n".join(lines)).state == "complete"
+    assert imported(tmp_path, "\n".join([*lines[:-1], "h0,??,1048576,1.0", ""])).state == "interrupted"
+
+
+def test_nine_of_ten_figures_that_cannot_be_read_are_too_many(tmp_path):
+    lost = [f"{line.rpartition(',')[0]},nan" for line in complete() for _ in range(9)]
+    run = imported(tmp_path, "\n".join(["src,dst,size,bandwidth", *complete(), *lost, ""]))
+    assert run.state == "interrupted"
+    assert run.attributes["imported"]["missing"] == ["pairs.csv: 504 of 561 lines cannot be read"]
 
 
 def test_the_hosts_of_unreadable_lines_are_in_the_run(tmp_path):

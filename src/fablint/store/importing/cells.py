@@ -110,6 +110,7 @@ class Imported:
     seats: tuple[Seat, ...]
     bodies: tuple[Body, ...]
     left_out: tuple[LeftOut, ...] = ()
+    pairless: int = 0  # lines left out that were to measure a pair and do not say which
     missing: str = ""  # why the file is not whole; empty where it is
     launch: Literal["pair", "all"] = "all"  # `pair`: the program was started anew for every pair
     allocation: tuple[str, ...] = ()  # hosts in the order in which they appear, where they are those of one job
@@ -160,6 +161,18 @@ def with_unmeasured(cells: Cells, pairs: Iterable[tuple[int, int]]) -> Cells:
     seconds = {name: np.append(one, np.full(zeros.size, np.nan)) for name, one in cells.seconds.items()}
     started = None if cells.started is None else np.append(cells.started, np.full(zeros.size, np.nan))
     return Cells(src, dst, size, number, count, seconds, started)
+
+
+def needed(cells: Cells) -> Cells:
+    """Cells without a figure only of pairs that have none in any file, one each."""
+    measured = cells.measured
+    if measured.all():
+        return cells
+    pairs = np.unique(np.stack([cells.src, cells.dst]), axis=1, return_inverse=True)[1].reshape(-1)
+    lacking = ~measured & ~np.isin(pairs, pairs[measured])
+    first = np.zeros(lacking.size, bool)
+    first[np.flatnonzero(lacking)[np.unique(pairs[lacking], return_index=True)[1]]] = True
+    return cells.chosen(measured | first)
 
 
 def times_before(keys: Ints) -> Ints:

@@ -33,17 +33,12 @@ LARGEST = 2 << 30  # bytes of a file; its figures take several times as much mem
 
 @dataclass(frozen=True)
 class Format:
-    """One line of the table. `recognise` sees the head of a file and its length.
-
-    `measurements`: each line of the file is a measurement, so that one that cannot be read is one that is missing.
-    The lines of the others may be of anybody: launchers and libraries print between those of a benchmark.
-    """
+    """One line of the table. `recognise` sees the head of a file and its length."""
 
     name: str
     recognise: Callable[[bytes, int], bool]
     read: Callable[[bytes, Sequence[str]], Imported]
     binary: bool = False
-    measurements: bool = False
 
 
 def _says(mark: re.Pattern[bytes]) -> Callable[[bytes, int], bool]:
@@ -61,7 +56,7 @@ FORMATS = (
     Format("ClusterKit", _says(clusterkit.TEXT_MARK), clusterkit.read_clusterkit_text),
     Format("ClusterKit's JSON", _says(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json),
     Format("nccl-tests", _says(nccl_tests.MARK), nccl_tests.read_nccl_tests),
-    Format("CSV", _says(pairs_csv.MARK), pairs_csv.read_csv, measurements=True),
+    Format("CSV", _says(pairs_csv.MARK), pairs_csv.read_csv),
     Format(
         "LinkTest's SION file", lambda head, _: head.startswith(linktest_cells.SION), linktest_cells.read_sion, True
     ),
@@ -95,15 +90,15 @@ def _read(file: BinaryIO, hosts: Sequence[str]) -> Imported:
         raise UsageError(f"{length >> 20} MiB are more than is read at once ({LARGEST >> 20} MiB)", "split it")
     data = head + file.read(LARGEST + 1 - len(head)) if len(head) == HEAD else head
     found = form.read(data, hosts)
-    why = "; ".join(filter(None, [found.missing, "" if form.binary else _unreadable(form, found, data)]))
+    why = "; ".join(filter(None, [found.missing, "" if form.binary else _unreadable(found, data)]))
     return replace(found, missing=why)
 
 
-def _unreadable(form: Format, found: Imported, data: bytes) -> str:
-    """How many lines could not be read, where that makes the file incomplete: most of them, or any measurement."""
+def _unreadable(found: Imported, data: bytes) -> str:
+    """How many lines could not be read, where that makes the file incomplete: most of them, or one of a lost pair."""
     lost = len({one.line for one in found.left_out if one.line})
     lines = sum(1 for line in data.split(b"\n") if line.strip())
-    return f"{lost:,} of {lines:,} lines cannot be read" if 2 * lost > lines or (lost and form.measurements) else ""
+    return f"{lost:,} of {lines:,} lines cannot be read" if 2 * lost > lines or found.pairless else ""
 
 
 def recognise(head: bytes, length: int) -> Format:

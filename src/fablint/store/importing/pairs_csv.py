@@ -24,6 +24,7 @@ from fablint.store.importing.cells import (
     LeftOut,
     Seat,
     measurable,
+    needed,
     no_hosts_wanted,
     times_before,
 )
@@ -37,6 +38,7 @@ MARK = re.compile(
 # Column -> seconds per message of a figure and a size. A time is half a round trip, MB/s are 10^6 bytes/s.
 FIGURES = ("time", "time_us", "bandwidth")
 CUT = "without a line end it may be cut off"
+NO_PAIR, SHORT, CUT_SHORT = "src and dst are not two hosts", "too few columns", "too few columns behind its pair"
 _WHERE = ("src", "dst", "size")
 _WHEN = ("round", "started")  # columns that may be left out
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?::[^\s:,]*)?")
@@ -66,6 +68,7 @@ class CsvPairs:
     round: array[int] = field(default_factory=lambda: array("q"))
     started: array[float] = field(default_factory=lambda: array("d"))
     left_out: list[LeftOut] = field(default_factory=list)
+    pairless: int = 0
 
 
 def parse_csv(text: str) -> CsvPairs:
@@ -88,6 +91,7 @@ def parse_csv(text: str) -> CsvPairs:
             _take(found, [*words[:-1], ""])  # its hosts, where these are whole
         elif why := _take(found, words):
             found.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], why))
+            found.pairless += why in (NO_PAIR, SHORT)
     if found is None:
         raise UsageError("no line of CSV in this text", f"begin it with {','.join(_WHERE)},bandwidth")
     return found
@@ -127,14 +131,14 @@ def _take(found: CsvPairs, words: Sequence[str]) -> str:
         for name in hosts:
             found.names.setdefault(name, len(found.names))
     if len(hosts) < 2 or src == dst:
-        return "src and dst are not two hosts" if whole else "too few columns"
+        return NO_PAIR if whole else SHORT
     bytes_ = int(size) if re.fullmatch(INTEGER, size) else -1
     seconds = _seconds(found.column, figure(value), bytes_) if bytes_ >= 0 else None
     number, started, when_wrong = _when(found, words)
     if bytes_ < 0:
-        why = "size is no number of bytes" if whole else "too few columns"
+        why = "size is no number of bytes" if whole else CUT_SHORT
     elif not whole:
-        why = "too few columns"
+        why = CUT_SHORT
     elif seconds is None or not measurable(seconds):
         why = f"{found.column} is no figure above 0"
     else:
@@ -181,6 +185,7 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
         seats=tuple(_seat(name) for name in found.names),
         bodies=(Body(kernel.name, kernel, cells, planned, "parallel" if "round" in found.when else "unknown"),),
         left_out=tuple(found.left_out),
+        pairless=found.pairless,
         missing="the last line is cut off" if any(one.why == CUT for one in found.left_out) else "",
     )
 
@@ -194,8 +199,10 @@ def _cells(found: CsvPairs) -> tuple[Cells, list[int]]:
     started = np.array(found.started, float) if "started" in found.when else None
     seconds = {"mean": np.array(found.seconds, float)}
     cells = Cells(src, dst, size, number, np.ones_like(src), seconds, started)
-    repeat = times_before(np.stack([number, src, dst, size]))
-    pairs = np.unique(np.stack([number, src, dst, repeat]), axis=1)  # at all sizes
+    # A pair that another line measures lacks nothing, unless the file says that this was another round.
+    counted = cells if "round" in found.when else needed(cells)
+    repeat = times_before(np.stack([counted.round, counted.src, counted.dst, counted.size]))
+    pairs = np.unique(np.stack([counted.round, counted.src, counted.dst, repeat]), axis=1)  # at all sizes
     return replace(cells, count=np.where(cells.measured, 1, 0)), np.bincount(pairs[0]).tolist()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat, times_before
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat, needed, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is made whatever it lacks: 16 MiB a statistic
@@ -121,7 +121,7 @@ def _seated(body: Body, place: Ints) -> Body:
 def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
     """One row of bodies that are alike. A repeat is the second, third, ... time that a pair was measured."""
     cells, planned = _joined(bodies)
-    announced, cells = sum(planned), _needed(cells)
+    announced, cells = sum(planned), needed(cells)
     sizes, at = np.unique(cells.size, return_inverse=True)
     repeat = times_before(np.stack([cells.src, cells.dst, at]))
     repeats = int(repeat.max()) + 1
@@ -173,18 +173,6 @@ def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
     if any(part.started is not None for part in parts):
         started = np.concatenate([np.full(len(one), np.nan) if one.started is None else one.started for one in parts])
     return Cells(src, dst, size, np.concatenate(rounds), count, seconds, started), planned
-
-
-def _needed(cells: Cells) -> Cells:
-    """Cells without a figure only of pairs that have none in any file, one each."""
-    measured = cells.measured
-    if measured.all():
-        return cells
-    pairs = np.unique(np.stack([cells.src, cells.dst]), axis=1, return_inverse=True)[1].reshape(-1)
-    lacking = ~measured & ~np.isin(pairs, pairs[measured])
-    first = np.zeros(lacking.size, bool)
-    first[np.flatnonzero(lacking)[np.unique(pairs[lacking], return_index=True)[1]]] = True
-    return cells.chosen(measured | first)
 
 
 def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:

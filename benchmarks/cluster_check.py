@@ -8,16 +8,14 @@ Needs the vcluster test bed beside the checkout, root, Slurm and LLDP; says so a
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from checked_cluster import checked
 from vcluster import Cluster, cluster, why_not
 
-CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", "mpicxx.openmpi", "--exclude-unfit")
 R0, R1, FAR = "x1000c0r0b0", "x1000c0r1b0", "x1001c0r0b0"
 FAULTS = {
     "slow host": ("slow", "nid001003", "--rate", "20mbit"),
@@ -34,27 +32,9 @@ FAULTS = {
 def check(bed: Cluster, name: str) -> str:
     """One check; what it came to, in a line."""
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "a.run"
-        begun = time.monotonic()
-        done = bed.run(["salloc", "--quiet", "-N16", *CHECK, "-o", output], timeout=900, cwd=Path(folder))
-        took = time.monotonic() - begun
-        page = output / "report" / "verdict.json"
-        if not page.exists():
-            return f"{name:<20}  exit {done.returncode}  {took:5.0f} s  {done.stderr.strip()[-100:]}"
-        verdict = json.loads(page.read_text())
-    accused = [
-        f"{one['state']} {one['component']} {one['name']} {one['direction'] or ''} {effect(one['effect'])}".strip()
-        for one in verdict["findings"]
-        if one["state"] in ("FAULT", "SUSPECT", "CONFOUNDED")
-    ]
-    spent = next((note.partition("measuring, ")[2] for note in verdict["notes"] if "s measuring" in note), "")
-    return f"{name:<20}  exit {done.returncode}  {took:5.0f} s  ({spent.partition(' for ')[0]} not measuring)  " + (
-        "; ".join(accused) or "nobody accused"
-    )
-
-
-def effect(value: float | None) -> str:
-    return "" if value is None else f"{value:+.0%}"
+        outcome = checked(bed, Path(folder), "--exclude-unfit", within=("salloc", "--quiet", "-N16"))
+    spent = f"({outcome.not_measuring()} not measuring)"
+    return f"{name:<20}  exit {outcome.exit_code}  {outcome.seconds:5.0f} s  {spent}  {outcome.summary()}"
 
 
 def main() -> None:

@@ -5,15 +5,19 @@ plain MPI_Init and the loop) are started by turns with the same launcher line. A
 would see its locks, communicators and windows as well. `bandwidth` of 8 B in windows of 64 is the message rate. The
 overhead of a schedule is the row's wall time against the sum of its rounds' own measuring time.
 
+Before the loop both programs exchange a number of messages that differs from start to start: within a host the time of
+a window of small messages depends on how many went before it (see bare_loops.c), and that number is an accident of
+either program.
+
     python benchmarks/engine_speed.py [--mpicxx mpicxx.mpich] [--prefix 'chrt -f 10'] [--repetitions 41]
 """
 
 from __future__ import annotations
 
-import functools
+import random
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -46,8 +50,29 @@ class Case:
         directions = [] if both else ["--directions", "forward"]
         return [self.kernel, *directions, "--sizes", str(self.bytes), *counts, *window, *single]
 
-    def bare_words(self) -> list[str]:
-        return [self.kernel, *map(str, (self.bytes, self.repetitions, self.warmup, self.window))]
+    def bare_words(self, earlier: int) -> list[str]:
+        return [self.kernel, *map(str, (self.bytes, self.repetitions, self.warmup, self.window, earlier))]
+
+
+class Starts:
+    """One start of either program for a case, each with its own number of earlier round trips."""
+
+    MOST_EARLIER = 64  # the cells of MPICH's ring
+
+    def __init__(self, bench: Bench, folder: Path, bare: Path, case: Case) -> None:
+        self.bench, self.folder, self.bare, self.case = bench, folder, bare, case
+        self._draw = random.Random(1)
+
+    def engine(self) -> float:
+        counts = ["--iterations", str(self._earlier()), "--warmup", "0", "--batch", "1"]
+        earlier = ["latency", "--directions", "forward", "--sizes", "8", *counts]
+        return self.bench.engine_seconds(self.folder, self.case.engine_row(), earlier=earlier)
+
+    def loop(self) -> float:
+        return float(self.bench.run(2, [str(self.bare), *self.case.bare_words(self._earlier())]))
+
+    def _earlier(self) -> int:
+        return self._draw.randint(1, self.MOST_EARLIER)
 
 
 CASES = (
@@ -90,11 +115,8 @@ def kernels(bench: Bench, folder: Path, repetitions: int, only: str) -> None:
     for case in CASES:
         if only not in case.kernel:
             continue
-        programs = {
-            "engine": functools.partial(bench.engine_seconds, folder, case.engine_row()),
-            "bare": lambda case=case: float(bench.run(2, [str(bare), *case.bare_words()])),
-        }
-        figures = alternate(programs, repetitions)
+        starts = Starts(bench, folder, bare, case)
+        figures = alternate({"engine": starts.engine, "bare": starts.loop}, repetitions)
         engine, loop = figures["engine"], figures["bare"]
         # A ratio of bandwidths, and of message rates, is the inverse of that of times.
         above, below = (loop, engine) if case.window > 1 else (engine, loop)
@@ -104,7 +126,11 @@ def kernels(bench: Bench, folder: Path, repetitions: int, only: str) -> None:
 
 
 def schedule_overhead(bench: Bench, folder: Path) -> None:
-    """Print how much of an all-pairs row is not measuring."""
+    """Print how much of an all-pairs row is not measuring.
+
+    Without the prefix: more ranks than CPUs under a real-time scheduler never yield to each other, and stall the host.
+    """
+    bench = replace(bench, prefix=())
     print(f"\n{'ranks':>5} {'order':<9} {'rounds':>6} {'wall s':>8} {'measuring s':>12} {'overhead':>9}")
     for ranks in (16, 32):
         for order in ("parallel", "serial"):

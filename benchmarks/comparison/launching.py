@@ -37,12 +37,17 @@ class Bench:
         words = [*launcher, *self.prefix, *argv]
         return subprocess.run(words, env=environ, check=True, stdout=subprocess.PIPE, stderr=errors, text=True).stdout
 
-    def engine_seconds(self, folder: Path, row: Sequence[str], ranks: int = 2) -> float:
-        """Mean seconds per message of the senders of a row of pattern pair or pairs, at its only size, unrounded."""
-        path = folder / "measured.run"
+    def engine_seconds(self, folder: Path, row: Sequence[str], ranks: int = 2, earlier: Sequence[str] = ()) -> float:
+        """Mean seconds per message of the senders of a row of pattern pair or pairs, at its only size, unrounded.
+
+        `earlier`: a row that the same processes measure before it.
+        """
+        path, plan = folder / "measured.run", folder / "plan"
         shutil.rmtree(path, ignore_errors=True)
-        self.run(ranks, [str(self.engine), "-q", *row, "-o", str(path)])
-        (measured,) = read_run(path).rows
+        plan.write_text("".join(" ".join(words) + "\n" for words in (earlier, row)))
+        rows = ["--plan", str(plan)] if earlier else row
+        self.run(ranks, [str(self.engine), "-q", *rows, "-o", str(path)])
+        measured = read_run(path).rows[-1]
         return float(measured.arrays["time_mean"][: ranks // 2, :, 0].mean())  # (rank, round) of the senders
 
 

@@ -5,16 +5,19 @@ namespace fablint {
 namespace {
 
 struct Accumulate : Writes<false, Content::sum> {
-    static void start(const Access& access, int slot) {
-        access.remote.accumulate(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
-                                 access.bytes);
+    static void perform(const Access& access) {
+        access.remote.open(access.peer);
+        access.remote.accumulate(access.peer, 0, access.payload.send_slot(0), access.bytes);
+        access.remote.close(access.peer);
     }
 };
 
 struct GetAccumulate : Writes<true, Content::sum> {
-    static void start(const Access& access, int slot) {
-        access.remote.get_accumulate(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
-                                     access.payload.receive_slot(access.window + slot), access.bytes);
+    static void perform(const Access& access) {
+        access.remote.open(access.peer);
+        access.remote.get_accumulate(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1),
+                                     access.bytes);
+        access.remote.close(access.peer);
     }
 };
 

@@ -10,16 +10,19 @@ namespace {
 const std::uint64_t comparand = Payload::poisoned_number();
 
 struct CompareAndSwap : Writes<true, Content::message> {
-    static void start(const Access& access, int slot) {
-        access.remote.compare_and_swap(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
-                                       &comparand, access.payload.receive_slot(access.window + slot));
+    static void perform(const Access& access) {
+        access.remote.open(access.peer);
+        access.remote.compare_and_swap(access.peer, 0, access.payload.send_slot(0), &comparand,
+                                       access.payload.receive_slot(1));
+        access.remote.close(access.peer);
     }
 };
 
 struct FetchAndAdd : Writes<true, Content::sum64> {
-    static void start(const Access& access, int slot) {
-        access.remote.fetch_and_add(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot),
-                                    access.payload.receive_slot(access.window + slot));
+    static void perform(const Access& access) {
+        access.remote.open(access.peer);
+        access.remote.fetch_and_add(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1));
+        access.remote.close(access.peer);
     }
 };
 

@@ -9,8 +9,8 @@ struct Get {
     static constexpr bool fetches = false;
     static constexpr std::optional<Content> at_origin = Content::message;
     static constexpr std::optional<Content> at_target = std::nullopt;
-    static void start(const Access& access, int slot) {
-        access.remote.get(access.peer, access.payload.offset_of(slot), access.payload.receive_slot(slot), access.bytes);
+    static void perform(const Access& access) {
+        access.remote.access_get(access.peer, 0, access.payload.receives(0, access.window), access.bytes);
     }
 };
 

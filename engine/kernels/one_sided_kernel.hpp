@@ -2,7 +2,8 @@
 //     exposes_what_is_sent  as Kernel's
 //     fetches               does the origin keep what it found, in a slot beside that of its own window?
 //     at_origin, at_target  what --validate must find in the slots there, as Kernel's at_leader and at_follower
-//     start(access, slot)   begins it, for one message
+//     perform(access)       does it, from open() to close(), for the window; others than puts and gets have windows of
+//     one
 #pragma once
 
 #include "../kernel.hpp"
@@ -61,11 +62,7 @@ class OneSidedKernel : public Kernel {
   protected:
     virtual bool both_access() const { return false; }
 
-    static void perform(const Access& access) {
-        access.remote.open(access.peer);
-        for (int slot = 0; slot < access.window; ++slot) Operation::start(access, slot);
-        access.remote.close(access.peer);
-    }
+    static void perform(const Access& access) { Operation::perform(access); }
     static void grant(const Access& access) {
         access.remote.expose(access.peer);
         access.remote.unexpose(access.peer);

@@ -96,13 +96,13 @@ class BibandwidthPersistent : public Persistent {
         prepare_receives(end);
         prepare_sends(end);
     }
-    // Receives first, so that no message is unexpected at an end that is on time.
+    // Receives start first, so that no message is unexpected at an end that is on time.
     void stream(std::int64_t repetitions) {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             receives_->start();
             sends_->start();
-            receives_->complete();
             sends_->complete();
+            receives_->complete();
         }
     }
 };

@@ -6,8 +6,8 @@ namespace fablint {
 namespace {
 
 struct Put : Writes<false, Content::message> {
-    static void start(const Access& access, int slot) {
-        access.remote.put(access.peer, access.payload.offset_of(slot), access.payload.send_slot(slot), access.bytes);
+    static void perform(const Access& access) {
+        access.remote.access_put(access.peer, 0, access.payload.sends(0, access.window), access.bytes);
     }
 };
 

@@ -16,8 +16,8 @@ struct PutToClient {
     static constexpr std::optional<Content> at_client = Content::message;
     static constexpr std::optional<Content> at_server = std::nullopt;
     static void start(const End& end, std::size_t client, int slot) {
-        end.remote->put(end.peers[client], end.payload.offset_of(slot),
-                        end.payload.send_slot(end.slot_of(client, slot)), end.bytes);
+        end.remote->put(end.peers[client], end.payload.offset_of(slot), end.payload.sends(end.slot_of(client, slot), 1),
+                        end.bytes);
     }
 };
 
@@ -27,7 +27,7 @@ struct GetFromClient {
     static constexpr std::optional<Content> at_server = Content::message;
     static void start(const End& end, std::size_t client, int slot) {
         end.remote->get(end.peers[client], end.payload.offset_of(slot),
-                        end.payload.receive_slot(end.slot_of(client, slot)), end.bytes);
+                        end.payload.receives(end.slot_of(client, slot), 1), end.bytes);
     }
 };
 

@@ -61,6 +61,10 @@ class Window {
     std::unique_ptr<OneSided> window;
 };
 
+// A window of one message.
+Buffers<const char> alone(const std::uint64_t& number) { return {reinterpret_cast<const char*>(&number), 0, 1}; }
+Buffers<char> alone(std::uint64_t& number) { return {reinterpret_cast<char*>(&number), 0, 1}; }
+
 // Both ends take part in one access of the lower rank.
 template <typename Operations>
 void access(Transport& transport, const Rank& me, OneSided& window, Operations operations) {
@@ -108,8 +112,8 @@ void check_damaged_operations(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
         std::uint64_t got = 0, ignored = 0;
         const auto begin = [&](OneSided& there, std::size_t at) {
-            if (at == 0) there.put(me.peer, 0 * line, &zero, sizeof zero);
-            if (at == 1) there.get(me.peer, 1 * line, &got, sizeof got);
+            if (at == 0) there.put(me.peer, 0 * line, alone(zero), sizeof zero);
+            if (at == 1) there.get(me.peer, 1 * line, alone(got), sizeof got);
             if (at == 2) there.accumulate(me.peer, 2 * line, &zero, sizeof zero);
             if (at == 3) there.get_accumulate(me.peer, 3 * line, &zero, &ignored, sizeof zero);
             if (at == 4) there.fetch_and_add(me.peer, 4 * line, &zero, &ignored);
@@ -138,8 +142,8 @@ TEST_CASE("every operation does its own thing to its own place, in every window 
         std::uint64_t got = 0, found = 0, added = 0, swapped = 0, kept = 0;
         const bool swaps = request.win != "allocate";  // crashes Open MPI 4, see mpi_window.cpp
         access(*transport, me, *window.window, [&](OneSided& there) {
-            there.put(me.peer, 0 * line, &mine, sizeof mine);
-            there.get(me.peer, 1 * line, &got, sizeof got);
+            there.put(me.peer, 0 * line, alone(mine), sizeof mine);
+            there.get(me.peer, 1 * line, alone(got), sizeof got);
             there.accumulate(me.peer, 2 * line, &mine, sizeof mine);
             there.get_accumulate(me.peer, 3 * line, &mine, &found, sizeof found);
             if (swaps) there.compare_and_swap(me.peer, 4 * line, &mine, &at_peer_4, &swapped);
@@ -165,6 +169,29 @@ TEST_CASE("every operation does its own thing to its own place, in every window 
     });
 }
 
+TEST_CASE("the messages of a window are as far apart at the target as here") {
+    const Rank me;
+    const auto transport = make_mpi_transport();
+    constexpr std::size_t each = 3;
+    with_every_window(me, [&](const WindowRequest& request) {
+        const Window window(*transport, me, request);
+        constexpr std::size_t words = line / sizeof(std::uint64_t);
+        const std::array<std::uint64_t, each* words> mine = {11, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 13};
+        std::array<std::uint64_t, each * words> got{};
+        access(*transport, me, *window.window, [&](OneSided& there) {
+            there.put(me.peer, 1 * line, {reinterpret_cast<const char*>(mine.data()), line, each}, sizeof mine[0]);
+            there.get(me.peer, 5 * line, {reinterpret_cast<char*>(got.data()), line, each}, sizeof got[0]);
+        });
+        const bool target = me.peer >= 0 && !me.leads();
+        for (std::size_t at = 0; at < lines; ++at) {
+            const bool put = target && at >= 1 && at < 1 + each;
+            CHECK(read(window.here(at)) == (put ? 10 + at : first_content(me.rank, at)));
+        }
+        for (std::size_t at = 0; at < each * words; ++at)
+            CHECK(got[at] == (me.leads() && at % words == 0 ? first_content(me.peer, 5 + at / words) : 0));
+    });
+}
+
 TEST_CASE("both ends of a pair put into each other's window at once") {
     const Rank me;
     if (me.ranks == 1) return;
@@ -179,7 +206,7 @@ TEST_CASE("both ends of a pair put into each other's window at once") {
             there.hold(me.peer);
             there.expose(me.peer);
             there.open(me.peer);
-            there.put(me.peer, 0, &mine, sizeof mine);
+            there.put(me.peer, 0, alone(mine), sizeof mine);
             there.close(me.peer);
             there.unexpose(me.peer);
             there.release(me.peer);

@@ -155,6 +155,29 @@ TEST_CASE("all-pairs measures every pair exactly once, in the fewest rounds") {
     }
 }
 
+// In blocks of ranks, as switches have them, the rounds of each two blocks are spread over the row: no path between two
+// switches has all of its rounds in one quarter, and nearly all paths have rounds in each.
+TEST_CASE("all-pairs measures each path between two switches all over the row") {
+    constexpr int on_switch = 4, quarters = 4;
+    for (const int ranks : {16, 31, 32, 64}) {
+        int paths = 0, in_all = 0;
+        for (const std::uint64_t seed : {1U, 2U, 3U, 7U}) {
+            const auto pattern = make_pattern(request("all-pairs", ranks, seed));
+            std::map<std::pair<int, int>, std::set<std::int64_t>> seen;
+            for (std::int64_t round = 0; round < pattern->rounds(); ++round)
+                for (const auto& [a, b] : pairs_of_round(*pattern, round, ranks))
+                    if (a / on_switch != b / on_switch)
+                        seen[std::minmax(a / on_switch, b / on_switch)].insert(round * quarters / pattern->rounds());
+            for (const auto& [path, where] : seen) {
+                CHECK(where.size() >= 2);
+                ++paths;
+                in_all += where.size() == quarters ? 1 : 0;
+            }
+        }
+        CHECK(10 * in_all > 9 * paths);
+    }
+}
+
 TEST_CASE("matchings at two million ranks: sampled ranks and rounds agree with their partners") {
     for (const char* kind : {"all-pairs", "bisection", "pairs", "random"}) {
         for (const int ranks : {two_million, two_million - 1}) {

@@ -58,12 +58,17 @@ class CorruptWindow : public OneSided {
     CorruptWindow(Vandal& vandal, std::unique_ptr<OneSided> mpi) : vandal_(vandal), mpi_(std::move(mpi)) {}
     void* base() const override { return mpi_->base(); }
 
-    void put(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
-        mpi_->put(peer, offset, damaged(peer, data, bytes), bytes);
+    void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
+        for (int i = 0; i < buffers.count; ++i) {
+            const std::size_t at = static_cast<std::size_t>(i) * buffers.stride;
+            const void* copy = damaged(peer, buffers.first + at, bytes);
+            mpi_->put(peer, offset + at, {static_cast<const char*>(copy), 0, 1}, bytes);
+        }
     }
-    void get(int peer, std::size_t offset, void* data, std::size_t bytes) override {
-        mpi_->get(peer, offset, data, bytes);
-        under_way_.push_back({peer, {}, {data, bytes}});
+    void get(int peer, std::size_t offset, const Buffers<char>& buffers, std::size_t bytes) override {
+        mpi_->get(peer, offset, buffers, bytes);
+        for (int i = 0; i < buffers.count; ++i)
+            under_way_.push_back({peer, {}, {buffers.first + static_cast<std::size_t>(i) * buffers.stride, bytes}});
     }
     void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
         mpi_->accumulate(peer, offset, damaged(peer, data, bytes), bytes);

@@ -196,7 +196,7 @@ class Fence : public Sync {
 };
 
 template <typename Synchronisation>
-class MpiWindow : public OneSided {
+class MpiWindow final : public OneSided {
   public:
     explicit MpiWindow(Region region) : region_(std::move(region)), window_(region_.window), sync_(window_) {}
     ~MpiWindow() override { MPI_Win_free(&region_.window); }  // detaches what is attached to it
@@ -204,13 +204,27 @@ class MpiWindow : public OneSided {
     MpiWindow& operator=(const MpiWindow&) = delete;
     void* base() const override { return region_.base; }
 
-    void put(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
+    void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         const int count = count_of(bytes);
-        MPI_Put(data, count, MPI_BYTE, peer, place(peer, offset), count, MPI_BYTE, window_);
+        const MPI_Win window = window_;  // MPI might change a member
+        const char* data = buffers.first;
+        MPI_Aint there = place(peer, offset);
+        for (int left = buffers.count; left > 0; --left) {
+            MPI_Put(data, count, MPI_BYTE, peer, there, count, MPI_BYTE, window);
+            data += buffers.stride;
+            there += static_cast<MPI_Aint>(buffers.stride);
+        }
     }
-    void get(int peer, std::size_t offset, void* data, std::size_t bytes) override {
+    void get(int peer, std::size_t offset, const Buffers<char>& buffers, std::size_t bytes) override {
         const int count = count_of(bytes);
-        MPI_Get(data, count, MPI_BYTE, peer, place(peer, offset), count, MPI_BYTE, window_);
+        const MPI_Win window = window_;
+        char* data = buffers.first;
+        MPI_Aint there = place(peer, offset);
+        for (int left = buffers.count; left > 0; --left) {
+            MPI_Get(data, count, MPI_BYTE, peer, there, count, MPI_BYTE, window);
+            data += buffers.stride;
+            there += static_cast<MPI_Aint>(buffers.stride);
+        }
     }
     void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
         const int count = count_of(bytes);
@@ -227,6 +241,18 @@ class MpiWindow : public OneSided {
     }
     void fetch_and_add(int peer, std::size_t offset, const void* value, void* found) override {
         MPI_Fetch_and_op(value, found, MPI_UINT64_T, peer, place(peer, offset), MPI_SUM, window_);
+    }
+
+    // As OneSided's, but the compiler knows what is called.
+    void access_put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
+        sync_.open(peer);
+        put(peer, offset, buffers, bytes);
+        sync_.close(peer);
+    }
+    void access_get(int peer, std::size_t offset, const Buffers<char>& buffers, std::size_t bytes) override {
+        sync_.open(peer);
+        get(peer, offset, buffers, bytes);
+        sync_.close(peer);
     }
 
     void hold(int peer) override { sync_.hold(peer); }

@@ -20,8 +20,8 @@ class NullWindow : public OneSided {
     NullWindow(const NullWindow&) = delete;
     NullWindow& operator=(const NullWindow&) = delete;
     void* base() const override { return base_; }
-    void put(int, std::size_t, const void*, std::size_t) override {}
-    void get(int, std::size_t, void*, std::size_t) override {}
+    void put(int, std::size_t, const Buffers<const char>&, std::size_t) override {}
+    void get(int, std::size_t, const Buffers<char>&, std::size_t) override {}
     void accumulate(int, std::size_t, const void*, std::size_t) override {}
     void get_accumulate(int, std::size_t, const void*, void*, std::size_t) override {}
     void compare_and_swap(int, std::size_t, const void*, const void*, void*) override {}

@@ -127,7 +127,7 @@ def test_round_trips_tell_the_direction_only_where_the_way_back_is_another_one()
         (BIG, "agg03>leaf00", ("link", "agg03>leaf00", None)),
         (DIRECT, "g2r3>g1r0", ("cable", "g1r0=g2r3", None)),
     ):
-        run = checked(sick(fabric, Fault("link", link, added_latency_s=1e-6)), ROUND_TRIP)
+        run = checked(sick(fabric, Fault("link", link, added_latency_s=3e-6)), ROUND_TRIP)
         assert named(diagnose(run, fabric.topology)) == {part}
 
 
@@ -157,12 +157,13 @@ def test_a_link_in_the_middle_of_a_tree_is_found_by_all_that_cross_it() -> None:
     assert fault == [("link", "t0>t1")]
 
 
-@pytest.mark.parametrize("added", [0.3e-6, 1e-6])
-def test_a_slow_spine_is_not_taken_for_the_hosts_behind_it(added: float) -> None:
-    """All that a twelfth of the hosts send or receive far away crosses it."""
+@pytest.mark.parametrize(("added", "state"), [(0.3e-6, State.CONFOUNDED), (3e-6, State.FAULT)])
+def test_a_slow_spine_is_not_taken_for_the_hosts_behind_it(added: float, state: State) -> None:
+    """All that a twelfth of the hosts send or receive far away crosses it. What a longer cable adds is no fault."""
     tree = fat_tree(12, 2)
     run = SimulatedFabric(tree, (Fault("switch", "spine03", added_latency_s=added),)).measure(
         None, [SimulatedRow("latency", (8,))]
     )
-    faults = {f.name for f in diagnose(run, tree.topology).verdict.findings if f.state is State.FAULT}
-    assert faults == {"spine03"}
+    worse = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+    found = {(f.name, f.state) for f in diagnose(run, tree.topology).verdict.findings if f.state in worse}
+    assert found == {("spine03", state)}

@@ -95,7 +95,12 @@ def test_a_matrix_and_a_list_of_the_same_messages_are_judged_alike() -> None:
         [one for one in diagnose(run, FABRIC).verdict.findings if one.state is State.FAULT]
         for run in (rounds, in_a_matrix(same))
     )
-    assert [(one.name, one.evidence) for one in of_list] == [(one.name, one.evidence) for one in of_matrix]
+    # The layouts draw their noise of 1 % apart: what is counted is the same, the mean nearly.
+    counted = [
+        [(one.name, one.evidence.partition("what is usual")[2]) for one in found] for found in (of_list, of_matrix)
+    ]
+    assert counted[0] == counted[1]
+    assert "15 of 15 pairs" in counted[0][0][1]
     assert of_matrix[0].effect == pytest.approx(of_list[0].effect, rel=0.02)
 
 

@@ -19,21 +19,26 @@ from fablint.analyse.findings.fusion import fuse_run
 from fablint.analyse.findings.healthy import (
     Mask,
     clean_parts,
+    concerned_hosts,
+    hidden_losses,
     hosts_alike,
     judged_hosts,
     judged_links,
     unjudged,
 )
 from fablint.analyse.findings.lateness import late_messages
-from fablint.analyse.findings.path_streams import distant
+from fablint.analyse.findings.path_streams import about_paths, without_geometry
+from fablint.analyse.findings.populations import populations
 from fablint.analyse.findings.reported import damaged, lost
+from fablint.analyse.findings.unexplained import unexplained_pairs
+from fablint.analyse.findings.uplinks import uplinks_together
 from fablint.analyse.findings.wiring import shortest_round_trips, verify
 from fablint.analyse.findings.within_hosts import slow_inside
 from fablint.analyse.fit.inferring import infer
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import between_switches, times_text, view_text, without_run
 from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
-from fablint.names import fold, plural
+from fablint.names import fold, plural, unfold
 from fablint.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
@@ -56,23 +61,27 @@ def diagnose(
     routes = routes_of(topology) if topology and topology.cables and places.switches else None
     rows, left_out = usable_rows(run, places, settings)
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
-    judged = [judge(usable.flows(size, places), places, routes, settings, views=len(views)) for usable, size in views]
+    declared = topology is not None and not topology.inferred
+    judged = [
+        judge(usable.flows(size, places), places, routes, settings, views=len(views), declared=declared)
+        for usable, size in views
+    ]
     clearing = [view for view in judged if view.clears and not (places.containers and view.quantity == "latency")]
     findings = [*damaged(run), *lost(run), *misplaced, *_ranked(convicted(judged, places), run, topology, others)]
     findings += suspected(judged, places, findings)
-    ways = [
-        distant(usable.flows(size, places), places, routes, named_hosts(findings, places).tolist())
-        for usable, size in views
-        if usable.row.layout == "list" and usable.row.quantity == "bandwidth"  # of others it says nothing: spare them
-    ]
-    findings += _unnamed([finding for one in ways for finding in one.findings], findings)
+    findings += populations(run, judged, places)
+    findings, geometry = without_geometry(findings, judged)
+    paths = about_paths(judged, places, routes)
+    findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
+    findings = uplinks_together(findings, places, routes)
     findings += _not_named([*late_messages(rows, places, routes, settings), *slow_inside(rows, places)], findings)
+    findings += unexplained_pairs(judged, places, set(named_hosts(findings, places).tolist()))
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
     beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
     findings += beside
     findings += _not_accused(clearing, places, routes, findings, settings)
-    notes = [*_notes(run, judged, places, topology), *wiring_notes, *beside_notes, *left_out]
+    notes = [*_notes(run, judged, places, topology), *wiring_notes, *paths.notes, *geometry, *beside_notes, *left_out]
     verdict, code = _conclusion(run, findings, clearing)
     if "imported" in run.attributes:
         findings = [one.model_copy(update={"next_step": without_run(one.next_step)}) for one in findings]
@@ -83,7 +92,7 @@ def diagnose(
         settings=asdict(settings),
         questions=_once(question for view in judged for question in view.questions),
         retests=_once(question for view in judged for question in view.retests),
-        distances=_once(question for one in ways for question in one.questions),
+        distances=_once(paths.questions),
         routes=_once(_about_route(pair, places) for view in judged for pair in view.slow_pairs),
     )
 
@@ -96,11 +105,20 @@ def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
     return tuple(found.values())
 
 
-def _unnamed(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
-    """Slow ways, each once, where no link, cable or switch is at fault already: that would be the reason."""
-    if any(one.state is State.FAULT and one.component in ("link", "cable", "switch") for one in known):
+def _unnamed(found: Sequence[Finding], known: Sequence[Finding], *, compared: bool) -> list[Finding]:
+    """Those about paths that no link, cable or switch at fault explains.
+
+    By its ends it would be the reason; where `compared` links are declared, any of them may be.
+    """
+    faults = [one for one in known if one.state is State.FAULT and one.component in ("link", "cable", "switch")]
+    if compared and faults:
         return []
-    return list({one.name: one for one in reversed(found)}.values())
+    ends = {end for one in faults for end in _ends_of(one.name)}
+    return [one for one in found if not ends & set(_ends_of(one.name))]
+
+
+def _ends_of(name: str) -> Sequence[str]:
+    return [end for side in name.replace(">", "=").split("=") for end in unfold(side)]
 
 
 def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
@@ -189,7 +207,7 @@ def _not_accused(
     """NOT JUDGED and OK findings, and the hosts that a sick switch hides."""
     if not judged or len(places.hosts) == 1:
         return []
-    judgeable, named = _judgeable_links(judged, routes), named_hosts(findings, places)
+    judgeable, named = _judgeable_links(judged, routes), concerned_hosts(findings, judged, places)
     hosts = ~np.isin(np.arange(len(places.hosts)), named) & ~places.crowded
     switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
     links = judgeable.copy()
@@ -209,7 +227,8 @@ def _not_accused(
         for link, name in enumerate(routes.names):
             links[link] &= not accused & {name, routes.cable(link)}
     result += unjudged(judged, places, routes, judgeable, settings, named=named)
-    return result + clean_parts(judged, places, routes, hosts, switches, links)
+    hidden, hosts, links = hidden_losses(judged, places, routes, hosts, links, settings)
+    return result + hidden + clean_parts(judged, places, routes, hosts, switches, links)
 
 
 def _hidden(switch: str, hosts: str) -> Finding:

@@ -16,3 +16,5 @@ class Settings:
     alpha: float = 0.01  # chance of one false FAULT in a whole healthy run
     route_rate: float = 0.025  # share of false ones among suspect routes
     min_partners: int = 3  # fewer measured partners: NOT JUDGED
+    loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED
+    line_rate_share: float = 0.9  # of the negotiated speed, which large messages of a healthy host reach

@@ -25,7 +25,8 @@ from fablint.plan.check import (
 )
 from fablint.plan.cost import OVERHEAD
 from fablint.plan.grammar import parse_row
-from fablint.plan.pairing import all_pairs_rounds, neighbour_rounds, reach_rounds, repeated, scope_rounds
+from fablint.plan.interleaving import repeated
+from fablint.plan.pairing import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
 from fablint.plan.seats import Pairs, Seats
 from fablint.plan.stages import Asked, Stage, stage_of, unlike
 from fablint.plan.streams import REACH, lines_at, slowest_seconds
@@ -115,7 +116,7 @@ def level_stage(
     if complete:
         fewest = FEWEST_REPEATS if seats.hosts <= SMALL else 1
         repeats = pace.repeats(len(rounds), fewest if budget_s is None else 1)
-        rounds = repeated(rounds, repeats, asked.seed)
+        rounds = repeated(rounds, repeats, seats, asked.seed)
     shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(lines)
     names = unlike([f"{level.name}-{line.split()[0]}" for line in lines])
     rows = list(zip(names, lines, shares, strict=True))

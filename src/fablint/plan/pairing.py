@@ -13,6 +13,7 @@ import numpy as np
 
 from fablint.model import Scope
 from fablint.plan.colouring import coloured
+from fablint.plan.interleaving import interleaved
 from fablint.plan.seats import Codes, Pairs, Seats, number_within, stays
 from fablint.plan.stratified import COUNTS, strata, stratified_rounds, tournament
 
@@ -118,12 +119,6 @@ def crossing_rounds(one: Codes, other: Codes, table: Codes, count: int, seed: in
     return _expanded(rounds, table)
 
 
-def repeated(rounds: Sequence[Pairs], repeats: int, seed: int) -> Rounds:
-    """All rounds in each repeat, in another order each time."""
-    random = np.random.default_rng(seed)
-    return [rounds[turn] for _ in range(repeats) for turn in random.permutation(len(rounds))]
-
-
 def part_of(seats: Seats, ranks: Codes) -> Seats:
     """The seats of some ranks, each as a host of its own."""
     codes = {name: getattr(seats, name)[ranks] for name in ("switch", "group", "shelf", "slot", "place")}
@@ -146,7 +141,7 @@ def _of_hosts(thin: Seats, scope: Scope, most: int | None, seed: int) -> tuple[R
     count = min(strata(thin).get(scope, COUNTS[scope]), most)
     rounds = stratified_rounds(thin, seed, {scope: count})
     rounds = _filled([pairs[stays(pairs, scope, thin)] for pairs in rounds])
-    return rounds or _few(thin, scope, box, count, random), False
+    return rounds or interleaved(_few(thin, scope, box, count, random), thin, seed), False
 
 
 def _boxes(thin: Seats, scope: Scope) -> tuple[Codes, Codes]:
@@ -160,7 +155,10 @@ def _boxes(thin: Seats, scope: Scope) -> tuple[Codes, Codes]:
 
 
 def _complete(box: Codes, part: Codes, random: np.random.Generator) -> Rounds:
-    """All pairs of hosts with the same box and different parts; each box plays by itself, all at once."""
+    """All pairs of hosts with the same box and different parts; each box plays by itself, all at once.
+
+    Boxes of the same shape have their rounds in the same order: what spreads the paths of one spreads those of all.
+    """
     found = []
     for code in np.unique(box):
         members = random.permutation(np.flatnonzero(box == code)).astype(np.int32)
@@ -170,7 +168,7 @@ def _complete(box: Codes, part: Codes, random: np.random.Generator) -> Rounds:
         position[ranked] = np.arange(parts.size)
         members = members[np.argsort(position[place], kind="stable")]
         rounds = coloured(tuple(np.sort(sizes).tolist()))
-        found.append([members[rounds[turn]] for turn in random.permutation(len(rounds))])
+        found.append([members[pairs] for pairs in rounds])
     return _side_by_side(found)
 
 

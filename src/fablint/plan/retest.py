@@ -13,6 +13,7 @@ from fablint.model import Diagnosis, Finding, Question, Run, Scope, Slots, State
 from fablint.plan.follow_up import follow_up, with_controls
 from fablint.plan.grammar import split_row, write_row
 from fablint.plan.hosts import joined, parse_hosts
+from fablint.plan.interleaving import interleaved
 from fablint.plan.kernels import PATTERNS
 from fablint.plan.seats import Pairs, Seats, seats_of
 from fablint.plan.stages import RETEST, Asked, Stage, suspects_of, timed_stage
@@ -78,6 +79,7 @@ def plan_retest(
     if not rounds:
         return None
     rounds = with_controls(rounds, seats, suspects_of(questions), CONTROLS)
+    rounds = interleaved(rounds, seats, groups=[one.pairs for one in questions])
     part = np.flatnonzero(np.isin(seats.host, seats.host[np.concatenate(rounds)]))
     hosts = [names[rank] for rank in part.tolist()]
     own_nics = [nics[rank] for rank in part.tolist()] if nics else []

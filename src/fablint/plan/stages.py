@@ -16,6 +16,7 @@ from fablint.plan.check import COMFORTABLE_S, LONGEST_S, PARALLEL_S, ROWS, SERIA
 from fablint.plan.cost import OVERHEAD, row_seconds
 from fablint.plan.follow_up import LEAST, follow_up, measured_pairs, with_controls
 from fablint.plan.grammar import parse_row
+from fablint.plan.interleaving import interleaved, repeated
 from fablint.plan.patterns import Extent
 from fablint.plan.seats import Pairs, Seats, seats_of
 from fablint.plan.stratified import COUNTS, strata, stratified_rounds, tournament
@@ -116,7 +117,7 @@ def first_stage(asked: Asked, seats: Seats | None = None) -> Stage:
         row = parse_row(every.rows[0].options.split())
         if row.pattern != "all-pairs" or row.budget is None:
             return whole  # matchings: there is no time for more
-        return _stage(EVERY, all_rounds(seats.ranks, row.repeats, asked.seed), asked, order, row.budget)
+        return _stage(EVERY, all_rounds(seats, row.repeats, asked.seed), asked, order, row.budget)
     rounds = stratified_rounds(seats, asked.seed, _fewer(strata(seats), most))
     share = min(max(seconds / len(rounds), SHORTEST_S), LONGEST_S)
     return _stage(FIRST, rounds, asked, order, share)
@@ -180,13 +181,11 @@ def _open(diagnosis: Diagnosis) -> tuple[Question, ...]:
     return tuple(question for question in diagnosis.questions if question.open)
 
 
-def all_rounds(ranks: int, repeats: int, seed: int) -> list[Pairs]:
+def all_rounds(seats: Seats, repeats: int, seed: int) -> list[Pairs]:
     """Every pair once in each repeat, the rounds of a repeat in another order each time."""
-    random = np.random.default_rng(seed)
-    labels = random.permutation(ranks).astype(np.int32)
-    turns = range(ranks - 1 + ranks % 2)
-    rounds = [np.stack(tournament(labels, turn), axis=1) for turn in turns]
-    return [rounds[turn] for _ in range(repeats) for turn in random.permutation(len(turns))]
+    labels = np.random.default_rng(seed).permutation(seats.ranks).astype(np.int32)
+    turns = range(seats.ranks - 1 + seats.ranks % 2)
+    return repeated([np.stack(tournament(labels, turn), axis=1) for turn in turns], repeats, seats, seed)
 
 
 def next_stage(
@@ -215,7 +214,9 @@ def next_stage(
         rounds += follow_up(distances, seats, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
     if not rounds:
         return None
-    rounds = with_controls(rounds, seats, suspects_of([*questions, *routes, *distances]), CONTROLS, asked.seed + number)
+    every, seed = [*questions, *routes, *distances], asked.seed + number
+    rounds = with_controls(rounds, seats, suspects_of(every), CONTROLS, seed)
+    rounds = interleaved(rounds, seats, seed, [one.pairs for one in every])  # else a question has its rounds together
     crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
     again = len(rounds) - new
     stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, asked.lines)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Scope
+from fablint.plan.interleaving import interleaved
 from fablint.plan.seats import (
     Codes,
     Flows,
@@ -73,7 +74,7 @@ class _Drawing:
 
 
 def stratified_rounds(seats: Seats, seed: int = 1, counts: Mapping[Scope, int] = COUNTS) -> list[Pairs]:
-    """Rounds of disjoint pairs of ranks, in which (nearly) every rank is busy; strata take turns at random.
+    """Rounds of disjoint pairs of ranks, in which (nearly) every rank is busy; strata are `interleaved`.
 
     Args:
         seats: where the ranks are, and the routes between them.
@@ -83,10 +84,8 @@ def stratified_rounds(seats: Seats, seed: int = 1, counts: Mapping[Scope, int] =
     planned = strata(seats, counts)
     random = np.random.default_rng(seed)
     drawing = _Drawing(seats, random)
-    drawn: dict[Scope, list[Pairs]] = {scope: _stratum(drawing, scope, rounds) for scope, rounds in planned.items()}
-    order = random.permutation(np.repeat(np.arange(len(planned)), list(planned.values())))
-    streams = [iter(rounds) for rounds in drawn.values()]
-    return [next(streams[stratum]) for stratum in order]
+    rounds = [pairs for scope, count in planned.items() for pairs in _stratum(drawing, scope, count)]
+    return interleaved(rounds, seats, seed)
 
 
 def strata(seats: Seats, counts: Mapping[Scope, int] = COUNTS) -> dict[Scope, int]:

@@ -16,22 +16,30 @@ Partners = npt.NDArray[np.int32]  # (ranks, rounds), -1 where the rank is idle
 def schedule(n: int) -> npt.NDArray[np.int32]:
     """(n, n) round in which each pair meets, -1 on the diagonal: the circle method for round-robin tournaments.
 
-    An even n takes n - 1 rounds, an odd n takes n with one rank idle in each.
+    An even n takes n - 1 rounds, an odd n takes n with one rank idle in each. The order of the rounds is drawn, as the
+    engine draws it: in the circle's own order the pairs of two switches meet one after the other.
     """
     index = np.arange(n, dtype=np.int32)
     players = n + n % 2
     rounds = (index[:, None] + index[None, :]) % (players - 1)
     if n % 2 == 0:  # the fixed player meets k in the round where k would meet itself
         rounds[-1, :] = rounds[:, -1] = 2 * index % (players - 1)
+    rounds = np.argsort(_drawn(n))[rounds]
     np.fill_diagonal(rounds, -1)
-    return rounds.astype(np.int32)
+    return np.asarray(rounds, dtype=np.int32)
 
 
-def opponent(player: npt.ArrayLike, players: npt.ArrayLike, number: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _drawn(players: int) -> npt.NDArray[np.int64]:
+    """Which round of the circle each round is."""
+    cycle = max(1, players - 1 + players % 2)
+    return np.random.default_rng(players).permutation(cycle).astype(np.int64)
+
+
+def opponent(player: npt.ArrayLike, players: int, number: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Whom `player` of `players` meets in round `number` of `schedule(players)`, -1 where it is idle."""
-    player, players, number = np.broadcast_arrays(np.asarray(player), np.asarray(players), np.asarray(number))
+    player, number = np.broadcast_arrays(np.asarray(player), _drawn(players)[np.asarray(number)])
     even = players + players % 2
-    cycle = np.maximum(even - 1, 1)
+    cycle = max(even - 1, 1)
     met = (number - player) % cycle
     met = np.where(met == player, even - 1, met)
     fixed = number * (even // 2) % cycle  # the k with 2 k = number, modulo the odd cycle

@@ -38,6 +38,7 @@ class Flows:
     rounds: Codes | None = None  # (n, n) of a matrix: the round of each pair, where these were measured at once
 
     started: npt.NDArray[np.float64] | None = None  # (n, m) s since the run's start; None where it is not known
+    later: npt.NDArray[np.bool_] | None = None  # (n, m) cells that were measured later than the others, to confirm them
     histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
 
     @property
@@ -78,6 +79,7 @@ class Usable:
             concurrent=self._concurrent(),
             rounds=_rounds_of(row),
             started=self._started(observations.sent.shape),
+            later=self._later(size, observations),
             histograms=self._histograms(size),
         )
 
@@ -102,6 +104,20 @@ class Usable:
         else:
             return None
         return found if found.shape == shape else None
+
+    def _later(self, size: int, observations: Observations) -> npt.NDArray[np.bool_] | None:
+        """(n, m) cells of rounds that were added, and those that were measured again; None where there are none."""
+        first = self.row.arrays["dst"].shape[1] if self.row.layout == "list" else observations.sent.shape[1]
+        again = [one.observations(size, statistic_of(one)) for one in self.retests if size in one.sizes]
+        if first == observations.sent.shape[1] and not again:
+            return None
+        later = np.zeros(observations.sent.shape, dtype=bool)
+        later[:, first:] = True
+        for retest in again:
+            partner = _partners(retest)
+            for leader, column in zip(*np.nonzero((partner >= 0) & ~np.isnan(retest.sent)), strict=True):
+                later[leader, _cells(observations, int(leader), int(partner[leader, column]))] = True
+        return later
 
     def _histograms(self, size: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None:
         """Counts per cell and bucket, and the buckets' lower edges in seconds; None where a row has none."""

@@ -23,6 +23,7 @@ class Places:
     number: npt.NDArray[np.int32]  # (n,) position of each rank's host among the topology's, -1 where it is none
     crowded: npt.NDArray[np.bool_]  # (hosts,) more ranks than CPUs
     containers: bool = False  # do hosts share a machine, and its CPUs?
+    line_rate: npt.NDArray[np.float64] | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
 
     @property
     def host(self) -> Codes:
@@ -58,7 +59,21 @@ def locate(run: Run, topology: Topology | None) -> Places:
         _numbers(hosts, topology)[placement.host],
         _crowded(run, placement.host),
         run.attributes.get("machines", len(hosts)) < len(hosts),
+        _line_rates(run, hosts),
     )
+
+
+def _line_rates(run: Run, hosts: tuple[str, ...]) -> npt.NDArray[np.float64] | None:
+    """(hosts,) bytes/s of the fastest NIC of each host."""
+    nics = run.attributes.get("nics") or {}
+    speeds = [
+        max(
+            (float(speed) for nic in nics.get(host, ()) if isinstance(speed := nic.get("speed_mbps"), int | float)),
+            default=0.0,
+        )
+        for host in hosts
+    ]
+    return np.array(speeds) * 1e6 / 8 if speeds and all(speed > 0 for speed in speeds) else None
 
 
 def _numbers(hosts: tuple[str, ...], topology: Topology | None) -> npt.NDArray[np.int32]:

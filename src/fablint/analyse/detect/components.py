@@ -18,9 +18,8 @@ from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.ways import Ways
 from fablint.analyse.detect.evidence import Sums, Tally
 
-Kind = Literal["group", "switch", "host", "nic", "rank", "cable"]
-FEWEST_PEERS = 3  # parts of a kind from which one can stand out;
-FEWEST_SWITCHES = 4  # of three switches a slow one touches most pairs between switches, and looks like the norm
+Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]
+FEWEST_PEERS = 3  # parts of a kind from which one can stand out
 
 
 class Family(Protocol):
@@ -57,6 +56,7 @@ class Endpoints:
     of_switch: Codes = field(
         default_factory=lambda: np.empty(0, np.int64)
     )  # (S,) part of each switch, of switches and groups
+    outward: bool = False  # only what leaves or enters the part: the uplinks of a switch
 
     def __len__(self) -> int:
         return len(self.names)
@@ -78,12 +78,20 @@ class Endpoints:
             inner += np.bincount(self.of_switch[start], weights=tally.between[start, end], minlength=len(self)).astype(
                 np.int64
             )
-        return self._total(tally.sent), self._total(tally.received), inner
+        sent, received = self._total(tally.sent), self._total(tally.received)
+        if self.outward:
+            return sent - inner, received - inner, np.zeros_like(inner)
+        return sent, received, inner
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""
         ranks = self.ranks(part)
-        return self.pairs.cells_from(ranks) if side == 0 else self.pairs.cells_to(ranks)
+        cells = self.pairs.cells_from(ranks) if side == 0 else self.pairs.cells_to(ranks)
+        if not self.outward:
+            return cells
+        other = self.pairs.destination(cells) if side == 0 else cells[0]
+        crosses = self.code[other] != part
+        return cells[0][crosses], cells[1][crosses]
 
     def _total(self, sums: Sums) -> Sums:
         member = self.code >= 0
@@ -183,8 +191,7 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
     seen: list[Codes] = []
     for kind in kinds:
         peers = np.unique(kind.code[kind.code >= 0])
-        fewest = FEWEST_SWITCHES if kind.of_switch.size else FEWEST_PEERS
-        if len(peers) < fewest or any(_same_partition(kind.code, other) for other in seen):
+        if len(peers) < FEWEST_PEERS or any(_same_partition(kind.code, other) for other in seen):
             continue
         if kind.component == "group" and _same_partition(kind.code, places.switch):
             continue  # groups of one switch, or none declared: the switch is the one to name
@@ -200,6 +207,9 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
         spines = [code for code, name in enumerate(ways.routes.switches) if name not in leaves]
         if len(spines) >= FEWEST_PEERS:
             found.append(Spines("switch", np.array(spines, dtype=np.int64), ways, pairs, mutual))
+    elif any(kind.component == "switch" for kind in found):
+        # Which cable a message takes is not known: together they are one component.
+        found.append(Endpoints("uplinks", places.switches, places.switch, pairs, switches, outward=True))
     return found
 
 

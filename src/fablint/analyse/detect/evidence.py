@@ -9,7 +9,7 @@ distribution is assumed, and no single pair can convict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,13 @@ class Evidence:
     telling: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
     total: Tally  # gains
     live: Tally  # pairs that speak
+    noise: Values = field(
+        default_factory=lambda: np.zeros(0, np.float32)
+    )  # sorted sample of what the model leaves over
+
+    def chance_below(self, value: float) -> float:
+        """Share of the noise that is below a value, and more than 0."""
+        return (int(np.searchsorted(self.noise, value)) + 1.0) / (self.noise.size + 2.0)
 
     def remove(self, cells: Cells) -> None:
         """These pairs are explained: they speak for and against nobody any more."""
@@ -115,7 +122,7 @@ def gather(effects: Effects, settings: Settings, *, tests: int) -> Evidence | No
         gain[rows] = found
     places, ways = effects.classes.places, effects.ways
     total, live = (_tally(effects, values) for values in (gain, gain != 0))
-    return Evidence(pairs, places, ways, effects.mutual, gain, effects.telling, total, live)
+    return Evidence(pairs, places, ways, effects.mutual, gain, effects.telling, total, live, np.sort(scatter))
 
 
 def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:

@@ -23,11 +23,12 @@ from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
 from fablint.model import Component, Direction
 
-SHARED_BY = 0.6  # of a switch's hosts or a link's users must be slow, else it is not the switch or the link
+CLUSTER = 2.5  # nats that one partner may add; more only where three partners would not be enough
+UNHEALTHY = 0.5  # of the loss of a component: a user that loses less contradicts it, beyond chance
 EACH_SIDE = 0.25  # of the evidence that convicts both sides together
 SMALL_RUN = 1 << 20  # cells, up to which all ends are fitted again without those of a link
 FEW_ENDS = 64  # of a link
-USERS = 3  # from which that can be said
+CHANCE = 0.01  # that a user of a faulty component contradicts it by chance, all users together
 
 
 class Sides(Enum):
@@ -56,6 +57,9 @@ class Conviction:
     shared: str = ""  # how much slower it was among others than alone, where both were measured
     own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
+    partners: int = 0  # hosts that it was measured with; of a link, pairs of hosts
+    stretches: int | None = None  # of the time of the row in which it was slow; None: the times are not known
+    lasting: bool = True  # False: slow in one stretch of time only, or from some time on
 
     def part(self, direction: Direction | None = None) -> tuple[Component, str]:
         """Component and name for the verdict. A cable that is slow one way is a directed link."""
@@ -64,6 +68,8 @@ class Conviction:
         if self.kind == "cable" and len(self.sides) == 1 and direction != "both":
             ends = self.name.split("=")
             return "link", ">".join(ends if self.sides == (0,) else reversed(ends))
+        if self.kind == "uplinks":
+            return "switch", self.name
         return self.kind, self.name
 
 
@@ -165,10 +171,14 @@ def _examine(
     """Is the loss real (its interval beyond the tolerance), and is it this part's own?"""
     tolerance = effects.host_tolerance if isinstance(family, Endpoints) else effects.link_tolerance
     for side in sides:
-        if not _own(family, side, _telling(family, part, (side,), evidence), evidence):
+        if not _own(family, part, side, _telling(family, part, (side,), evidence), evidence, effects):
             return None
     cells = _telling(family, part, sides, evidence)
-    if cells[0].size < bar.fewest or _partners(family, part, cells, evidence) < bar.partners:
+    clusters = _clusters(family, part, cells, evidence)
+    partners = np.unique(clusters).size
+    if cells[0].size < bar.fewest or partners < bar.partners:
+        return None
+    if _clustered(clusters, evidence.gain[cells], bar) < bar.log_e:
         return None
     loss = np.sort(_loss(family, part, sides, cells, effects))
     lower, upper = (int(rank) for rank in interval_ranks(loss.size))
@@ -188,11 +198,23 @@ def _examine(
         cells,
         rivals_of(family, part, sides, cells, evidence, parts),
         own=tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
+        partners=partners,
     )
 
 
-def _partners(family: Family, part: int, cells: Cells, evidence: Evidence) -> int:
-    """Distinct other hosts among the ends of these cells; of a link, distinct pairs of hosts.
+def _clustered(clusters: Codes, gain: npt.NDArray[np.int8], bar: Bar) -> float:
+    """Evidence in nats where every cluster counts once: what it adds is bounded.
+
+    Measurements of one pair share what its start drew: placement, connection, memory. Their evidence does not add up
+    to more than that of one observation.
+    """
+    most = max(CLUSTER, bar.log_e / max(bar.partners, 1))
+    inverse = np.unique(clusters, return_inverse=True)[1]
+    return float(np.minimum(np.bincount(inverse, weights=gain) / UNITS_PER_NAT, most).sum())
+
+
+def _clusters(family: Family, part: int, cells: Cells, evidence: Evidence) -> Codes:
+    """(k,) the cluster of each cell: the other host; of a link, the pair of hosts.
 
     With fewer than a few, a part is not to be separated from them. In a run on one host, ranks are partners.
     """
@@ -200,8 +222,8 @@ def _partners(family: Family, part: int, cells: Cells, evidence: Evidence) -> in
     one = np.arange(evidence.pairs.ranks) if len(places.hosts) == 1 else places.host
     a, b = one[cells[0]].astype(np.int64), one[to].astype(np.int64)
     if isinstance(family, Endpoints):
-        return np.unique(np.where(family.code[cells[0]] == part, b, a)).size
-    return np.unique(np.minimum(a, b) * (int(one.max()) + 1) + np.maximum(a, b)).size
+        return np.asarray(np.where(family.code[cells[0]] == part, b, a))
+    return np.asarray(np.minimum(a, b) * (int(one.max()) + 1) + np.maximum(a, b))
 
 
 def _ends(family: Family, part: int, cells: Cells, evidence: Evidence) -> Codes:
@@ -275,8 +297,8 @@ def _of_others(effects: Effects, cells: Cells, end: int, side: int, partner: Val
     return float(np.median(pairs.value[beyond] - partner[across])) if across.size else 0.0
 
 
-def _own(family: Family, side: int, cells: Cells, evidence: Evidence) -> bool:
-    """Is the slowness shared by all that use the part, and by what lies behind all of its sides?"""
+def _own(family: Family, part: int, side: int, cells: Cells, evidence: Evidence, effects: Effects) -> bool:
+    """Is the slowness the component's own: towards all switches, and with no user that shows it to be healthy?"""
     if not cells[0].size:
         return True  # one round trip per pair: the other side speaks
     places, to = evidence.places, evidence.pairs.destination(cells)
@@ -290,11 +312,35 @@ def _own(family: Family, side: int, cells: Cells, evidence: Evidence) -> bool:
             if elsewhere.any() and int(gain[elsewhere].sum()) <= 0:
                 return False  # slow towards one switch only
         if not family.of_switch.size:
-            return True
-    users = {0: cells[0], 1: to}
-    for end in (side,) if isinstance(family, Endpoints) else (0, 1):
-        per_host = np.bincount(places.host[users[end]], weights=gain, minlength=len(places.hosts))
-        hosts = np.unique(places.host[users[end]])
-        if hosts.size >= USERS and np.count_nonzero(per_host[hosts] > 0) < SHARED_BY * hosts.size:
+            # Streams on a switch show what a host can do: where they are fast, what is slow lies behind the switch.
+            near = (behind == own) & (behind >= 0) & (places.host[cells[0]] != places.host[to])
+            return not _contradicts(near.astype(np.int64), cells, evidence, effects, most=1)
+        inside = (family.code[cells[0]] == part) & (family.code[to] == part) & (not family.outward)
+        if _contradicts(inside.astype(np.int64), cells, evidence, effects, most=1):
             return False
-    return True
+        outside = np.logical_not(inside)
+        cells, to = (cells[0][outside], cells[1][outside]), to[outside]
+    return not any(_contradicts(places.host[end] + 1, cells, evidence, effects) for end in (cells[0], to))
+
+
+def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects, *, most: int = 0) -> bool:
+    """Is there a user of these cells that shows the component to be healthy, or do most of them not show it slow?
+
+    `user` (k,): who used each cell, 0: nobody that counts. A user contradicts a component where more of its cells lose
+    less than half of what is typical than the noise explains, by a binomial test. With `most` users at most the
+    majority is not asked.
+    """
+    users, inverse, measured = np.unique(user, return_inverse=True, return_counts=True)
+    counts = users > 0
+    if not counts.any():
+        return False
+    loss = effects.residual.value[cells]
+    typical = float(np.median(loss))
+    from scipy.stats import binom
+
+    healthy = np.bincount(inverse, weights=loss < UNHEALTHY * typical)
+    by_chance = binom.sf(healthy - 1, measured, evidence.chance_below((UNHEALTHY - 1) * typical))
+    if (counts & (2 * healthy > measured) & (by_chance < CHANCE / np.count_nonzero(counts))).any():
+        return True
+    total = np.bincount(inverse, weights=evidence.gain[cells])
+    return bool(counts.sum() > max(most, 2) and 2 * np.count_nonzero(total[counts] > 0) <= counts.sum())

@@ -147,6 +147,50 @@ class When:
         }[self.kind]
 
 
+STRETCHES = 4  # of the time of a row, each with as many of its measurements
+CONFIRMED = 3  # later measurements that were slow, from which what began at some time is lasting
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """In how many stretches of the time of its row a component was slow, and since when."""
+
+    stretches: int
+    when: When | None
+    confirmed: bool  # was it slow as well when it was measured again later?
+
+    @property
+    def is_lasting(self) -> bool:
+        """Was it slow in two stretches at least, and not only from some time on or up to some time?"""
+        begins = self.when is not None and self.when.kind in ("since", "until", "between")
+        return self.confirmed or (self.stretches > 1 and not begins)
+
+
+def lasting(started: Floats, every: Floats, slow: Mask, later: Mask) -> Lasting | None:
+    """How lasting a component's slowness is; None where its measurements have no times.
+
+    Parameters
+    ----------
+    started
+        (k,) s, when each measurement of the component began; NaN where unknown.
+    every
+        The same of all measurements of the row: they decide on the stretches.
+    slow
+        (k,) was the measurement slow?
+    later
+        (k,) was it made to confirm earlier ones?
+    """
+    known = np.isfinite(started)
+    if not known.any():
+        return None
+    edges = np.nanquantile(every, np.arange(1, STRETCHES) / STRETCHES)
+    number = np.searchsorted(edges, started[known], side="right")
+    measured, of_these = (np.bincount(n, minlength=STRETCHES) for n in (number, number[slow[known]]))
+    again = int(np.count_nonzero(slow & later))
+    confirmed = again >= CONFIRMED and 2 * again > int(later.sum())
+    return Lasting(int(np.count_nonzero((measured > 0) & (2 * of_these > measured))), when(started, slow), confirmed)
+
+
 def when(started: npt.ArrayLike, slow: npt.ArrayLike) -> When | None:
     """When a convicted part was slow; None where too few of its measurements have a time.
 

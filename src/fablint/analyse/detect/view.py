@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Pairs
+from fablint.analyse.data.pairs import Pairs, Values
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.data.ways import Ways, ways_of
@@ -20,10 +20,13 @@ from fablint.analyse.detect.components import Family, Kind, families
 from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.detect.exposure import LatePart, late_parts
 from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
+from fablint.analyse.detect.goodness import Stratum, unexplained
 from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
-from fablint.analyse.detect.search import Bar, Conviction, Sides, convict, threshold_of
+from fablint.analyse.detect.paths import Paths, paths_of, without_paths
+from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.fit.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.fit.effects import Effects, fit, median_error, without
+from fablint.analyse.fit.populations import Populations
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import times_text
 from fablint.model import SCOPES, Fit, Question
@@ -64,6 +67,11 @@ class Judged:
     sample: timing.Cells  # what was measured when, for what makes pairs slow without a part being at fault
     links_possible: npt.NDArray[np.bool_]  # (links,) could enough pairs of this run's ranks cross it?
     pairs_measured: int
+    paths: Paths | None  # between switches; None where no message crossed one
+    populations: tuple[Populations | None, Populations | None] = (None, None)  # of hosts as senders, as receivers
+    step: float = 0.0  # smallest step between two figures, log
+    unexplained: Sequence[Stratum] = ()  # slow pairs that no component explains
+    unexplained_when: Sequence[str] = ()  # when each of them were slow
 
     @property
     def clears(self) -> bool:
@@ -71,17 +79,29 @@ class Judged:
         return self.hubs.size == 0
 
 
-def judge(flows: Flows, places: Places, routes: Routes | None, settings: Settings, *, views: int) -> Judged:
-    """Fit, weigh, convict. `views` is the number of views of the run, among which the chance of error is shared."""
+def judge(
+    flows: Flows, places: Places, routes: Routes | None, settings: Settings, *, views: int, declared: bool = True
+) -> Judged:
+    """Fit, weigh, convict.
+
+    `views` is the number of views of the run, among which the chance of error is shared. Switches that are not
+    `declared` were inferred from the times themselves, and say nothing about the paths between them.
+    """
     observations = flows.observations
     pairs = Pairs.log_times(observations)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     mutual = not flows.one_way
     ways = ways_of(pairs, places, routes)
+    paths = paths_of(flows, pairs, places, ways, routes, settings, views=views) if declared else None
+    partners = _host_partners(pairs, places, settings, scarcer=not (flows.forward and mutual))
+    pairs = without_paths(pairs, paths, places)
     # A stream is as fast over three cables as over one; only the answer to a message comes later.
     beyond = cables_beyond(places, routes) if flows.row.quantity == "latency" else None
     classes = Classes(places, _loads(flows, pairs, ways), beyond, stream=flows.row.quantity == "bandwidth")
-    effects = fit(pairs, classes, ways, settings, mutual=mutual)
+    stream = observations.size if flows.row.quantity == "bandwidth" else None
+    # The rounds of a list go over paths of different lengths, and round trips show that, not the time.
+    timed = None if flows.row.layout == "list" and stream is None else flows.started
+    effects = fit(pairs, classes, ways, settings, mutual=mutual, started=timed, stream=stream)
     parts = [
         family
         for family in families(pairs, places, ways, mutual=mutual)
@@ -90,8 +110,8 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
     together = flows.forward and mutual
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
-    fitted, partners = _as_fit(flows, effects), _host_partners(pairs, places, settings, scarcer=not together)
-    sample = _sample(flows, pairs, places)
+    fitted = _as_fit(flows, effects)
+    sample = _sample(flows, effects, places)
     evidence = gather(effects, settings, tests=tests)
     if evidence is None:
         found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, places, None))
@@ -124,6 +144,11 @@ def judge(flows: Flows, places: Places, routes: Routes | None, settings: Setting
         sample=sample,
         links_possible=np.maximum(ways.possible[: ways.known_links], found.crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
+        paths=paths,
+        populations=effects.populations,
+        step=effects.step,
+        unexplained=found.unexplained,
+        unexplained_when=[_when_slow(stratum, flows, effects) for stratum in found.unexplained],
     )
 
 
@@ -153,6 +178,7 @@ class _Found:
     again: Sequence[Question] = ()
     pairs: Sequence[SlowPair] = ()
     doubted: Sequence[tuple[int, float]] = ()
+    unexplained: Sequence[Stratum] = ()
 
 
 def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
@@ -161,7 +187,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     crossed = _crossed(evidence, effects.ways)
     bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
     found = convict(evidence, effects, court.parts, bar, sides=court.sides)
-    convictions = [_described(case, flows, effects) for case in found]
+    convictions = [_described(case, flows, effects, evidence) for case in found]
     if convictions:
         effects = without(effects, evidence.gain == 0)
     doubtful: list[Conviction] = []
@@ -181,12 +207,14 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
             effects = without(effects, evidence.gain == 0)
     pairs = slow_pairs(evidence, effects, settings, views=court.views)
     suspicions = _suspicions(evidence, effects, court)
+    left_over = [] if flows.star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
     return _Found(
         effects,
         crossed,
         convictions,
         suspicions,
         pairs=pairs,
+        unexplained=left_over,
         doubted=slow_hosts(effects, places, evidence),
         again=retests([*convictions, *suspicions], evidence),
         questions=[
@@ -196,31 +224,67 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     )
 
 
-def _sample(flows: Flows, pairs: Pairs, places: Places) -> timing.Cells:
-    """Residuals from the class, with what the parts add still in them.
+def _sample(flows: Flows, effects: Effects, places: Places) -> timing.Cells:
+    """Residuals from the class, with what the parts and the time of measurement add still in them.
 
     Planned rounds go near or far: where nobody knows which, they say nothing about the time of their measurement.
     """
+    pairs = effects.residual
     cells = pairs.sample_cells()
     unlike = flows.started is None or (flows.row.pattern == "rounds" and not places.switches)
     started = np.full(cells[0].size, np.nan) if unlike or flows.started is None else flows.started[cells]
     row, size = flows.observations.row, flows.observations.size
     excess = pairs.value[cells].astype(np.float64)
+    if effects.drift is not None:
+        excess += effects.drift[cells]
     return timing.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
 
 
-def _described(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
+def _described(case: Conviction, flows: Flows, effects: Effects, evidence: Evidence) -> Conviction:
     """The same with when and beside whom it was slow."""
-    return replace(case, when=_when(case, flows, effects), shared=_shared(case, effects))
+    found = _lasting(case, flows, effects)
+    if case.kind not in STAR_KINDS and _is_intermittent(effects.residual.value[case.cells], evidence):
+        return replace(case, shared=_shared(case, effects), when="slow for some of its pairs only", lasting=False)
+    if found is None:
+        return replace(case, shared=_shared(case, effects))
+    when = "" if found.when is None or found.when.kind == "always" else found.when.text
+    return replace(case, when=when, shared=_shared(case, effects), stretches=found.stretches, lasting=found.is_lasting)
 
 
-def _when(case: Conviction, flows: Flows, effects: Effects) -> str:
-    """When it was slow, where that was not all the time."""
+def _is_intermittent(loss: Values, evidence: Evidence) -> bool:
+    """Are more of the cells of a link or switch healthy than noise explains, were it slow all the time?"""
+    from scipy.stats import binom
+
+    typical = float(np.median(loss))
+    healthy = int(np.count_nonzero(loss < UNHEALTHY * typical))
+    chance = evidence.chance_below((UNHEALTHY - 1) * typical)
+    return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
+
+
+def _lasting(case: Conviction, flows: Flows, effects: Effects) -> timing.Lasting | None:
+    """In how many stretches of time it was slow, and when; None where nobody knows the times."""
     if flows.started is None:
-        return ""
+        return None
     tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
-    found = timing.when(flows.started[case.cells], effects.residual.value[case.cells] > tolerance)
-    return "" if found is None or found.kind == "always" else found.text
+    slow = effects.residual.value[case.cells] > tolerance
+    later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
+    every = flows.started[effects.residual.sample_cells()]
+    return timing.lasting(flows.started[case.cells], every[np.isfinite(every)], slow, later)
+
+
+def _when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
+    """When the slow pairs of a host were slow, of all of its pairs; empty where nobody knows."""
+    if flows.started is None or stratum.host < 0:
+        return ""
+    ranks = np.flatnonzero(effects.classes.places.host == stratum.host)
+    sent, received = effects.residual.cells_from(ranks), effects.residual.cells_to(ranks)
+    every = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
+    known = ~np.isnan(effects.residual.value[every])
+    cells = (every[0][known], every[1][known])
+    width = effects.residual.value.shape[1]
+    slow = np.isin(cells[0] * width + cells[1], stratum.cells[0] * width + stratum.cells[1])
+    found = timing.when(flows.started[cells], slow)
+    return "" if found is None else found.text
 
 
 def _shared(case: Conviction, effects: Effects) -> str:

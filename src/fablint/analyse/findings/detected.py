@@ -18,6 +18,8 @@ from fablint.model import Component, Direction, Finding, State
 from fablint.names import fold, plural
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
+HOP_S = 400e-9  # latency of a switch, at most
+LONGEST_CABLE_M, S_PER_M = 100.0, 4.9e-9
 Charge = tuple[Judged, Conviction]
 
 
@@ -26,17 +28,23 @@ def convicted(views: Sequence[Judged], places: Places) -> list[Finding]:
     cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
     for view in views:
         for conviction in view.convictions:
-            if not _of_a_slower_switch(conviction, view):
+            if not _of_a_slower_switch(conviction, view, places):
                 cases[conviction.kind, conviction.name].append((view, conviction))
     findings = [_finding(charges, views, places) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
 
-def _of_a_slower_switch(conviction: Conviction, view: Judged) -> bool:
-    """Is it a cable at a switch that is at fault and loses as much? Of few pairs one side of it may not tell."""
-    ends = conviction.name.split("=") if conviction.kind == "cable" else []
+def _of_a_slower_switch(conviction: Conviction, view: Judged, places: Places) -> bool:
+    """Is it a cable or host at a switch that is at fault and loses as much? Few pairs may not show one direction."""
+    if conviction.kind in ("host", "nic"):
+        codes = np.unique(places.switch[conviction.ranks])
+        ends = [places.switches[code] for code in codes if code >= 0]
+        most = view.host_tolerance  # a host may differ by that from the others of its switch
+    else:
+        ends, most = conviction.name.split("=") if conviction.kind == "cable" else [], 0.0
     return any(
-        case.kind == "switch" and case.name in ends and case.loss[1] >= conviction.loss[1] for case in view.convictions
+        case.kind == "switch" and case.name in ends and case.loss[1] + most >= conviction.loss[1]
+        for case in view.convictions
     )
 
 
@@ -53,7 +61,12 @@ def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> 
     evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
     if not telling:
         evidence.append("a round trip cannot tell the direction")
+    if state is State.CONFOUNDED and main.kind not in ("host", "nic", "rank") and _is_geometry(view, main):
+        added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
+        evidence.append(f"{added * 1e9:.0f} ns more: a longer cable or one more switch adds as much")
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
+    if main.kind == "uplinks":
+        evidence.insert(0, "pairs on the switch are as fast as others: all of its uplinks are slow, or some of them")
     if main.kind == "rank":
         evidence.insert(0, f"rank {main.name.rpartition(':')[2]} alone, not the other ranks of its host")
     return Finding(
@@ -131,11 +144,23 @@ def _state(charges: list[Charge], places: Places) -> State:
     ranks = np.unique(np.concatenate([conviction.ranks for _, conviction in charges]))
     if len(places.hosts) == 1 or places.crowded[places.host[ranks]].mean() > 0.5:
         return State.CONFOUNDED
-    if charges[0][1].kind == "rank":
+    if charges[0][1].kind in ("rank", "uplinks"):
         return State.SUSPECT
     if all(np.isin(conviction.ranks, view.hubs).any() for view, conviction in charges):
         return State.SUSPECT  # everybody's partner: its load is the pattern's
+    if charges[0][1].kind not in ("host", "nic") and all(_is_geometry(*charge) for charge in charges):
+        return State.CONFOUNDED
+    if not any(conviction.lasting for _, conviction in charges):
+        return State.SUSPECT  # another job's traffic does the same, until a later measurement confirms it
     return State.FAULT
+
+
+def _is_geometry(view: Judged, conviction: Conviction) -> bool:
+    """Is it a latency that a longer cable or one more switch adds? That is design until bandwidth is lost as well."""
+    if view.quantity != "latency":
+        return False
+    added = max(view.fit.class_time.values()) * math.expm1(conviction.loss[1])
+    return added <= HOP_S + LONGEST_CABLE_M * S_PER_M
 
 
 def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
@@ -144,6 +169,8 @@ def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
     if conviction.kind == "cable":
         a, b = name.split("=")
         return (f"port of {a} to {b}", f"port of {b} to {a}")
+    if conviction.kind == "uplinks":
+        return (f"uplinks of {name}",)
     if conviction.kind in ("switch", "group"):
         return (f"all cables of {name}",)
     if conviction.kind == "rank":
@@ -159,6 +186,8 @@ def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
 
 
 def _next_step(state: State, component: Component, name: str) -> str:
+    if state is State.CONFOUNDED and component in ("link", "cable", "switch", "group"):
+        return f"compare cable lengths and switches on the path of {name} with the others; measure bandwidth"
     if state is State.CONFOUNDED:
         return "give every rank a CPU of its own and measure again"
     if state is State.SUSPECT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,7 +15,7 @@ from fablint.analyse.detect.view import Judged, Quantity
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import listed, relative
 from fablint.model import Component, Finding, State
-from fablint.names import fold, plural
+from fablint.names import fold, plural, unfold
 from fablint.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
@@ -97,6 +98,59 @@ def _lacking(views: Sequence[Judged], missing: Callable[[Judged], Mask]) -> list
         if parts:
             rows[tuple(sorted(parts))].append(row)
     return list(rows.items())
+
+
+def concerned_hosts(findings: Sequence[Finding], views: Sequence[Judged], places: Places) -> Codes:
+    """Codes of all hosts that a finding is about: named by themselves, as the end of a route or in a population."""
+    code = {name: number for number, name in enumerate(places.hosts)}
+    found: set[int] = set()
+    for finding in findings:
+        if finding.component in ("host", "nic", "cable", "route") and finding.state is not State.OK:
+            ends = re.split(r"[=>]", finding.name)
+            names = {name for end in ends for name in (end, end.split("/")[0], end.rpartition(":")[0])}
+            names |= {name for end in ends for name in (unfold(end) if "[" in end or "," in end else ())}
+            found |= {code[name] for name in names if name in code}
+    for view in views:
+        for one in view.populations:
+            if one is not None:
+                found |= set(np.flatnonzero(one.label > 0).tolist())
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def hidden_losses(
+    views: Sequence[Judged], places: Places, routes: Routes | None, hosts: Mask, links: Mask, settings: Settings
+) -> tuple[list[Finding], Mask, Mask]:
+    """NOT JUDGED findings for what may hide a loss in scope, and the masks of those that cannot.
+
+    The bound of a component is the largest of those of its views: each row and size must show it to be healthy.
+    """
+    findings: list[Finding] = []
+    kept_hosts, kept_links = hosts.copy(), links.copy()
+    for quantity in dict.fromkeys(view.quantity for view in views):
+        told = [view for view in views if view.quantity == quantity]
+        kinds: tuple[tuple[Component, Mask], ...] = (("host", kept_hosts), ("link", kept_links))
+        for component, kept in kinds:
+            of = [view.host_bound if component == "host" else view.link_bound for view in told]
+            if not kept.any() or any(one.size != kept.size for one in of):
+                continue
+            upper = np.stack([one + view.step / 2 for one, view in zip(of, told, strict=True)])
+            known = ~np.isnan(upper).any(axis=0)
+            bound = np.where(known, np.nan_to_num(upper).max(axis=0), np.inf)
+            loss = np.expm1(bound) if quantity == "latency" else -np.expm1(-bound)
+            hides = kept & (loss > settings.loss_in_scope)
+            if hides.any():
+                names = [
+                    places.hosts[code] if component == "host" else routes.names[code]  # type: ignore[union-attr]
+                    for code in np.flatnonzero(hides)
+                ]
+                worst = float(loss[hides].max())
+                said = f"a loss of {worst:.0%} may hide" if np.isfinite(worst) else "their loss has no bound"
+                reason = f"{said} in {quantity}, more than {settings.loss_in_scope:.0%}"
+                name = fold(names) if component == "host" else listed(names, "link")
+                rows = list(dict.fromkeys(view.row for view in told))
+                findings.append(_not_judged(component, name, rows, reason, "measure longer or with more partners"))
+                kept &= ~hides
+    return findings, kept_hosts, kept_links
 
 
 def clean_parts(

@@ -1,266 +1,360 @@
-"""Ways between switches whose streams are slower than the same hosts' streams on their own switch.
+"""Findings, follow-up measurements and notes about the paths between switches.
 
-Parts are compared with their like. Where there is no like, as with the one cable between two groups or the two cables
-of two groups, a slow one is what its kind seems to take. A stream that has the way to itself tells all the same: it
-goes as fast as the hosts at its ends can, however far they are apart. In rounds with others it may be slow because
-links are shared; then it is asked for alone.
+FAULT is a path that differs from its own kind, or that no design explains. Where nothing of its kind was measured, or
+where messages of others may have delayed it, it is SUSPECT and measured alone; where measuring more decides nothing, it
+is CONFOUNDED. A kind that is slower as a whole is a note: that is how the network was built.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Pairs
 from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.words import NEXT_STEP, size_text
+from fablint.analyse.detect.path_modes import Mode
+from fablint.analyse.detect.paths import Paths
+from fablint.analyse.detect.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S, Judgement
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.findings.path_groups import (
+    Explanation,
+    Path,
+    both_directions,
+    over_candidates,
+    over_ends,
+    over_links,
+)
+from fablint.analyse.words import NEXT_STEP, listed, relative, view_text
 from fablint.model import Finding, Question, State
 from fablint.names import plural
 from fablint.routing import Routes
 
-ASKED = -math.log(0.85)  # log loss of a way, beside the streams on a switch, from which it is measured alone
-SLOW = -math.log(0.75)  # of streams alone, from which the way is at fault
-FINE = -math.log(0.9)  # up to which it is not
-FEWEST_ALONE = 6  # streams, of
-FEWEST_ENDS = 2  # hosts at each end
-FEWEST_NEAR = 4  # streams on switches
-MOST_ASKED = 16  # ways
-NEARLY_ALL = 0.9  # of a slow way's streams are slow
-
-Way = tuple[int, int]  # codes of two switches of the run, the sender's first
-Values = npt.NDArray[np.float64]
+MOST_ASKED = 16  # paths
+PAIRS_ASKED = 6  # of each
+MOST_SPLITTING = 24  # pairs that split a group of candidates
+SEVERITY = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
 
 
 @dataclass(frozen=True)
-class Distances:
-    """What one view tells of the ways: those at fault, and those to be measured alone."""
+class PathFindings:
+    """What the views of a run say of the paths."""
 
     findings: tuple[Finding, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[Question, ...] = ()  # pairs to be measured alone
+    notes: tuple[str, ...] = ()
+    undeclared: bool = False  # declared routes do not explain which pairs are slow
 
 
 @dataclass(frozen=True)
-class _Streams:
-    """Streams along one way: log loss beside those on a switch, the ranks at its ends, and which were alone."""
+class _View:
+    """One view whose messages crossed paths."""
 
-    loss: Values
-    src: Codes
-    dst: Codes
-    alone: npt.NDArray[np.bool_]
+    judged: Judged
+    paths: Paths
+    places: Places
+    routes: Routes | None
 
-    @property
-    def median(self) -> float:
-        """Of those that were alone, where there are enough; else of all."""
-        return float(np.median(self.loss[self.alone] if self.told else self.loss))
+    def some(self, *judgements: Judgement) -> dict[Path, int]:
+        """Entries of the paths that were judged so."""
+        of = self.paths.judgements.of
+        return {path: entry for path, entry in self.paths.best().items() if of[entry] in judgements}
 
-    @property
-    def told(self) -> bool:
-        """Was it measured alone, often enough and between several hosts?"""
-        ends = (np.unique(end[self.alone]).size for end in (self.src, self.dst))
-        return int(self.alone.sum()) >= FEWEST_ALONE and all(size >= FEWEST_ENDS for size in ends)
-
-    @property
-    def worth_asking(self) -> bool:
-        """Were its streams slow among others? Of a few only, it may be chance."""
-        return not self.told and self.loss.size >= FEWEST_ALONE and self.median > ASKED
-
-    @property
-    def slow(self) -> bool:
-        return self.told and self.median > SLOW and bool((self.loss[self.alone] > SLOW / 2).mean() >= NEARLY_ALL)
+    def name(self, path: Path) -> str:
+        sign = "=" if self.paths.levels.mutual else ">"
+        return sign.join(self.places.switches[code] for code in path)
 
 
-@dataclass
-class Slow:
-    """A directed link and the slow ways across it."""
-
-    link: int
-    ways: frozenset[Way]
-    others: list[int] = field(default_factory=list)  # links that lie in series with it
-
-
-def distant(flows: Flows, places: Places, routes: Routes | None, named: Collection[int]) -> Distances:
-    """Judge the ways of a view of streams. `named` are hosts that are at fault themselves: they do not count."""
-    if not flows.one_way or flows.star or flows.observations.partner is None or places.switch.max(initial=-1) < 1:
-        return Distances()
-    ways = _ways(flows, places, named)
-    slow = {way for way, streams in ways.items() if streams.slow}
-    asked = [way for way, streams in ways.items() if streams.worth_asking]
-    asked.sort(key=lambda way: -ways[way].median)
-    questions = tuple(_question(way, ways[way], places) for way in asked[:MOST_ASKED])
-    if not slow:
-        return Distances((), questions)
-    if routes is None or routes.routing.kind in ("adaptive", "ecmp"):
-        return Distances(tuple(_unknown(flows, ways, slow, places)), questions)
-    fine = {way for way, streams in ways.items() if streams.median < FINE}
-    found = links_of(slow, fine, places, routes)
-    return Distances(tuple(_findings(flows, found, ways, places, routes)), questions)
+def about_paths(views: Sequence[Judged], places: Places, routes: Routes | None) -> PathFindings:
+    """What is said of the paths between switches, of each component once."""
+    seen = [_View(judged, judged.paths, places, routes) for judged in views if judged.paths is not None]
+    findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
+    questions = [question for view in seen for question in (*_alone(view), *_splitting(view))]
+    at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.convictions)
+    undeclared = any(view.paths.declared is False for view in seen) and not at_fault
+    notes = [NOT_EXPLAINED] if undeclared else []
+    return PathFindings(
+        tuple(_merged(findings)),
+        tuple(questions[:MOST_ASKED]),
+        (*notes, *(note for view in seen for note in _notes(view))),
+        undeclared,
+    )
 
 
-def _ways(flows: Flows, places: Places, named: Collection[int]) -> Mapping[Way, _Streams]:
-    """The streams between each two switches; empty where too few went on a switch to compare them with."""
-    pairs = Pairs.log_times(flows.observations)
-    assert pairs.partner is not None
-    src, column = np.nonzero(~np.isnan(pairs.value))
-    dst = pairs.partner[src, column]
-    clean = ~np.isin(places.host[src], list(named)) & ~np.isin(places.host[dst], list(named))
-    clean &= (places.switch[src] >= 0) & (places.switch[dst] >= 0) & (places.host[src] != places.host[dst])
-    src, dst, column = src[clean], dst[clean], column[clean]
-    value = pairs.value[src, column].astype(np.float64)
-    near = places.switch[src] == places.switch[dst]
-    if near.sum() < FEWEST_NEAR:
-        return {}
-    loss = value - float(np.median(value[near]))
-    alone = ~flows.concurrent[column]
-    a, b = places.switch[src], places.switch[dst]
-    found = {}
-    for way in {(int(x), int(y)) for x, y in zip(a[~near], b[~near], strict=True)}:
-        on = (a == way[0]) & (b == way[1])
-        found[way] = _Streams(loss[on], src[on], dst[on], alone[on])
-    return found
+# ------------------------------------------------------------------------------------------------ slow paths
 
 
-def _question(way: Way, streams: _Streams, places: Places) -> Question:
-    """Pairs of different hosts along a way, each rank at most twice."""
-    pairs = np.unique(np.stack([streams.src, streams.dst], axis=1), axis=0)
-    pairs = np.random.default_rng(way).permutation(pairs)
-    chosen: list[tuple[int, int]] = []
-    for a, b in pairs.tolist():
-        if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
-            chosen.append((a, b))
-    name = ">".join(places.switches[code] for code in way)
-    return Question("route", name, np.array(chosen[:FEWEST_ALONE]).reshape(-1, 2))
-
-
-# ------------------------------------------------------------------------------------------------ which link
-
-
-def links_of(slow: set[Way], fine: set[Way], places: Places, routes: Routes) -> list[Slow]:
-    """Links that only slow ways cross, those that explain most first, until every slow way is explained."""
-    crossed: dict[int, set[Way]] = {}
-    for way in slow | fine:
-        for link in _crossed(way, places, routes):
-            crossed.setdefault(link, set()).add(way)
-    candidates = {link: frozenset(ways) for link, ways in crossed.items() if ways <= slow}
-    left, found = set(slow), list[Slow]()
-    while left:
-        best = max(candidates, key=lambda link: len(candidates[link] & left), default=None)
-        if best is None or not candidates[best] & left:
-            break
-        alike = [link for link, ways in candidates.items() if ways == candidates[best] and link != best]
-        found.append(Slow(best, candidates[best], alike))
-        left -= candidates[best]
-    return _without_gates(found, routes, places)
-
-
-def _crossed(way: Way, places: Places, routes: Routes) -> list[int]:
-    """Directed links of a way. Where the destination host decides, those to the first of its switch."""
-    code = {name: index for index, name in enumerate(routes.switches)}
-    ends = [code.get(places.switches[switch], -1) for switch in way]
-    host = int(places.number[np.flatnonzero(places.switch == way[1])[0]])
-    hops = routes.hops(np.array([ends[0]]), np.array([ends[1]]), np.array([host]))
-    return [int(link) for link in hops.ravel() if link >= 0]
-
-
-def _without_gates(found: Sequence[Slow], routes: Routes, places: Places) -> list[Slow]:
-    """The same without the ways of a switch out of its group where the way to one neighbour in it is slow as well.
-
-    How a switch reaches other groups is presumed where nobody told; it is through that neighbour.
-    """
-    own = set(places.switches)
-    inside = [one for one in found if all(end in own for end in _ends(one.link, routes))]
-    kept = []
-    for one in found:
-        here, there = _ends(one.link, routes)
-        switch = here if here in own else there
-        explained = [other for other in inside if switch in _ends(other.link, routes)]
-        if (here in own and there in own) or not (here in own or there in own) or not explained:
-            kept.append(one)
-    return kept
-
-
-def _ends(link: int, routes: Routes) -> tuple[str, str]:
-    here, there = routes.names[link].split(">")
-    return here, there
-
-
-# ------------------------------------------------------------------------------------------------ words
-
-
-def _findings(
-    flows: Flows, found: Sequence[Slow], ways: Mapping[Way, _Streams], places: Places, routes: Routes
-) -> list[Finding]:
-    """One for each link, or for the cable where both its directions are slow."""
-    by_cable: dict[str, list[Slow]] = {}
-    for one in found:
-        by_cable.setdefault(routes.cable(one.link), []).append(one)
+def _slow(view: _View) -> list[Finding]:
+    """FAULT for what explains the paths that are slower than their kind."""
+    slow = view.some(Judgement.SLOW)
+    # With known links, a path that has nothing to be compared with may be the reason of others.
+    lone = view.some(Judgement.LONE, Judgement.ONCE) if slow and view.paths.followed else {}
+    entry_of = {**lone, **slow}
+    explanations = _explained(view, set(entry_of), fine=set(view.some(Judgement.FINE, Judgement.DESIGN)))
+    left = set(slow).difference(*(one.paths for one in explanations))
     findings = []
-    for cable, slow in by_cable.items():
-        both = len(slow) > 1
-        streams = [ways[way] for one in slow for way in one.ways]
-        name = cable if both else routes.names[slow[0].link]
-        series = [routes.cable(link) if both else routes.names[link] for one in slow for link in one.others]
-        findings.append(
-            Finding(
-                state=State.FAULT,
-                component="cable" if both else "link",
-                name=name,
-                direction="both" if both else None,
-                quantity="bandwidth",
-                **_effect(streams),
-                evidence=_evidence(flows, streams, places),
-                alternatives=tuple(dict.fromkeys(other for other in series if other != name)),
-                next_step=_next_step("cable" if both else "link", name, places),
-            )
-        )
+    for explanation in explanations:
+        ends = {end for path in explanation.paths for end in path}
+        if not explanation.paths & set(slow) and not any(ends & set(path) for path in left):
+            continue
+        entries = [entry_of[path] for path in view.paths.best() if path in explanation.paths and path in entry_of]
+        if view.routes is not None and not view.paths.followed:  # messages choose among the links between two switches
+            route = Explanation("route", explanation.name, explanation.paths, explanation.series)
+            findings.append(_finding(view, State.SUSPECT, route, entries))
+        else:
+            findings.append(_finding(view, State.FAULT, explanation, entries))
     return findings
 
 
-def _next_step(component: Literal["cable", "link"], name: str, places: Places) -> str:
-    """A way through a group is presumed: its cables have to be found first."""
-    ends = name.replace(">", "=").split("=")
+def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanation]:
+    mutual = view.paths.levels.mutual
+    every = set(view.paths.best())
+    if mutual:
+        slow, fine, every = both_directions(slow), both_directions(fine), both_directions(every)
+    if not slow:
+        return []
+    if view.paths.followed and view.routes is not None:
+        found = over_links(slow, fine, view.places, view.routes)
+        if view.paths.compared or set().union(*(one.paths for one in found)) >= slow:
+            return found
+    return over_ends(slow, every, view.places)
+
+
+def _finding(view: _View, state: State, explanation: Explanation, entries: Sequence[int], more: str = "") -> Finding:
+    judged = view.paths.judgements
+    quantity = view.judged.quantity
+    losses = np.array([judged.loss[entry] for entry in entries])
+    lower, upper = (
+        np.fmin.reduce([bound[entry] - judged.reference[entry] for entry in entries])
+        if sign < 0
+        else np.fmax.reduce([bound[entry] - judged.reference[entry] for entry in entries])
+        for bound, sign in ((view.paths.levels.lower, -1), (view.paths.levels.upper, 1))
+    )
+    ends = sorted(relative(float(loss), quantity) for loss in (lower, upper) if not np.isnan(loss))
+    return Finding(
+        state=state,
+        component=explanation.component,
+        name=explanation.name,
+        direction="both" if explanation.component == "cable" else None,
+        quantity=quantity,
+        effect=relative(float(np.median(losses)), quantity),
+        interval=(ends[0], ends[-1]) if ends else None,
+        evidence="; ".join(filter(None, (_evidence(view, entries), more))),
+        alternatives=explanation.series,
+        next_step=_next_step(explanation, view.places),
+    )
+
+
+def _evidence(view: _View, entries: Sequence[int]) -> str:
+    """`bandwidth 1 MiB: 36 of 36 pairs of hosts across s0>s1 slow, median -40.0 % beside 5 other paths`."""
+    levels, judged, quantity = view.paths.levels, view.paths.judgements, view.judged.quantity
+    pairs = sum(int(levels.pairs[entry]) for entry in entries)
+    slow = 0
+    for entry in entries:
+        own = levels.left[levels.entry == entry] - judged.reference[entry]
+        slow += round(float((own > judged.tolerance[entry]).mean()) * int(levels.pairs[entry]))
+    loss = relative(float(np.median([judged.loss[entry] for entry in entries])), quantity)
+    text = f"{view_text(view.judged)}: {slow} of {plural(pairs, 'pair')} of hosts slow, median {loss:+.1%}"
+    text += f" beside {judged.beside[entries[0]]}"
+    if quantity == "latency":
+        extra_s = np.median([np.exp(levels.level[entry]) - np.exp(judged.reference[entry]) for entry in entries])
+        text += f" ({float(extra_s) * 1e9:+,.0f} ns)"
+    when = [judged.slow_at[entry] for entry in entries if entry in judged.slow_at]
+    return "; ".join([text, *when[:1]])
+
+
+def _next_step(explanation: Explanation, places: Places) -> str:
+    """A path through a group is presumed: its cables have to be found first."""
+    ends = explanation.name.replace(">", "=").split("=")
     if all(end in places.switches for end in ends):
-        return NEXT_STEP[component].format(name=name)
+        return NEXT_STEP[explanation.component].format(name=explanation.name)
     return (
         f"find the cables between {' and '.join(ends)} (fablint discover --from), then read the counters of their ports"
     )
 
 
-def _unknown(flows: Flows, ways: Mapping[Way, _Streams], slow: set[Way], places: Places) -> list[Finding]:
-    """Where nobody knows which links the ways cross."""
+# ------------------------------------------------------------------------------------------------ doubtful paths
+
+
+def _doubtful(view: _View) -> list[Finding]:
     findings = []
-    for way in sorted(slow):
-        name = ">".join(places.switches[code] for code in way)
-        findings.append(
-            Finding(
-                state=State.SUSPECT,
-                component="route",
-                name=name,
-                quantity="bandwidth",
-                **_effect([ways[way]]),
-                evidence=_evidence(flows, [ways[way]], places),
-                next_step=NEXT_STEP["route"].format(name=name),
-            )
-        )
+    for judgement in (Judgement.ONCE, Judgement.LONE, Judgement.BESIDE, Judgement.POPULATION):
+        found = view.some(judgement)
+        if judgement is Judgement.BESIDE and view.paths.followed:
+            continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
+        for explanation in _explained(view, set(found), set(view.some(Judgement.FINE))):
+            own = explanation.paths | (both_directions(explanation.paths) if view.paths.levels.mutual else set())
+            entries = [found[path] for path in view.paths.best() if path in own and path in found]
+            if not entries:
+                continue
+            open_ = judgement is not Judgement.POPULATION and any(_open(view, entry) for entry in entries)
+            state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
+            finding = _finding(view, state, explanation, entries, judgement.value)
+            if state is State.CONFOUNDED:
+                finding = finding.model_copy(
+                    update={
+                        "alternatives": (*finding.alternatives, "config: slower cables"),
+                        "next_step": _decides(explanation),
+                    }
+                )
+            findings.append(finding)
     return findings
 
 
-def _effect(streams: Sequence[_Streams]) -> dict[str, float | tuple[float, float]]:
-    loss = np.concatenate([one.loss[one.alone] for one in streams])
-    low, middle, high = (math.expm1(-float(x)) for x in np.quantile(loss, (0.975, 0.5, 0.025)))
-    return {"effect": middle, "interval": (low, high)}
-
-
-def _evidence(flows: Flows, streams: Sequence[_Streams], places: Places) -> str:
-    loss = np.concatenate([one.loss[one.alone] for one in streams])
-    hosts = {int(host) for one in streams for end in (one.src, one.dst) for host in places.host[end[one.alone]]}
-    slow = int((loss > SLOW / 2).sum())
+def _decides(explanation: Explanation) -> str:
     return (
-        f"{flows.row.kernel} {size_text(flows.observations.size)}, one stream at a time: {slow} of"
-        f" {plural(loss.size, 'stream')} between {plural(len(hosts), 'host')} slower than streams on a switch"
+        f"compare the negotiated speed of the ports of {explanation.name} with what was ordered, or this run with an"
+        " earlier one of the same fabric"
     )
+
+
+def _open(view: _View, entry: int) -> bool:
+    """Would measuring its pairs alone say more?"""
+    levels = view.paths.levels
+    cells = int(np.count_nonzero(levels.entry == entry))
+    judgement = view.paths.judgements.of[entry]
+    few = cells < FEWEST_CELLS or levels.fewest_hosts[entry] < FEWEST_ENDS
+    return judgement in (Judgement.BESIDE, Judgement.ONCE) or few
+
+
+def _alone(view: _View) -> list[Question]:
+    """Pairs of different hosts along each path that measuring alone decides about, the slowest path first."""
+    found = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
+    loss = view.paths.judgements.loss
+    order = sorted((path for path in found if _open(view, found[path])), key=lambda path: -float(loss[found[path]]))
+    return [_question(view, path, found[path]) for path in order]
+
+
+def _question(view: _View, path: Path, entry: int) -> Question:
+    """Each rank at most twice."""
+    pairs = np.unique(_rank_pairs(view, np.flatnonzero(view.paths.levels.entry == entry)), axis=0)
+    pairs = np.random.default_rng(path).permutation(pairs)
+    chosen: list[tuple[int, int]] = []
+    for a, b in pairs.tolist():
+        if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
+            chosen.append((a, b))
+    return Question("route", view.name(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
+
+
+def _rank_pairs(view: _View, cells: Codes) -> Codes:
+    """(k, 2) sender and receiver of these cells of the levels."""
+    return np.stack([ranks[cells] for ranks in view.paths.ranks], axis=1)
+
+
+# ------------------------------------------------------------------------------------------------ one of several
+
+
+def _modes(view: _View) -> list[Finding]:
+    """SUSPECT for the cables among which one makes some pairs slow."""
+    levels = view.paths.levels
+    modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
+    if not modes:
+        return []
+    every = set(view.paths.best())
+    slow = set(modes)
+    if levels.mutual:
+        slow, every = both_directions(slow), both_directions(every)
+    if view.routes is not None and len(view.routes.ends):
+        explanations = over_candidates(slow, every - slow, view.places, view.routes)
+    else:
+        explanations = over_ends(slow, every, view.places)
+    own = [[modes[path] for path in sorted(modes) if {path, path[::-1]} & one.paths] for one in explanations]
+    return [_mode_finding(view, one, of) for one, of in zip(explanations, own, strict=True) if of]
+
+
+def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
+    slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
+    loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
+    why = [NOT_EXPLAINED] if view.paths.declared is False else []
+    text = (
+        f"{view_text(view.judged)}: {slow} of {pairs} pairs of hosts across {explanation.name} slow, median {loss:+.1%}"
+    )
+    return Finding(
+        state=State.SUSPECT,
+        component=explanation.component,
+        name=explanation.name,
+        quantity=view.judged.quantity,
+        effect=loss,
+        evidence="; ".join([text, "the others as fast as elsewhere: one of several cables or paths", *why]),
+        alternatives=explanation.series,
+        next_step=f"measure slow and healthy pairs across {explanation.name} again, alone; read the error counters of"
+        " all its cables",
+    )
+
+
+def _splitting(view: _View) -> list[Question]:
+    """Slow pairs and as many others across the same path, in turns."""
+    questions = []
+    levels = view.paths.levels
+    for mode in view.paths.modes:
+        others = np.setdiff1d(np.flatnonzero(levels.entry == mode.entry), mode.cells)
+        rng = np.random.default_rng(mode.entry)
+        slow, fast = (rng.permutation(cells)[: MOST_SPLITTING // 2] for cells in (mode.cells, others))
+        both = min(slow.size, fast.size)
+        turns = np.concatenate([np.stack([slow[:both], fast[:both]], axis=1).ravel(), slow[both:], fast[both:]])
+        path = (int(levels.src[mode.entry]), int(levels.dst[mode.entry]))
+        questions.append(Question("route", view.name(path), _rank_pairs(view, turns)))
+    return questions
+
+
+# ------------------------------------------------------------------------------------------------ notes, all views
+
+
+def _notes(view: _View) -> list[str]:
+    notes = []
+    judged = view.paths.judgements
+    for judgement in (Judgement.DESIGN, Judgement.GEOMETRY):
+        found = view.some(judgement)
+        if not found:
+            continue
+        loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
+        names = listed([view.name(path) for path in found], "path")
+        beside = judged.beside[next(iter(found.values()))]
+        notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {judgement.value} (no fault)")
+    return notes
+
+
+def without_geometry(findings: Sequence[Finding], views: Sequence[Judged]) -> tuple[list[Finding], list[str]]:
+    """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
+
+    A constant that messages of any size take longer is no fault of a path whose streams are as fast as others. Where
+    no streams were measured, nobody knows.
+    """
+    streams = any(view.quantity == "bandwidth" for view in views)
+    medians = [case.part() for view in views for case in (*view.convictions, *view.suspicions) if case.late is None]
+    far_s = [float(np.median(list(view.fit.class_time.values()))) for view in views if view.quantity == "latency"]
+    kept, notes = [], []
+    for finding in findings:
+        extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
+        of_path = finding.component in ("link", "cable") and (finding.component, finding.name) in medians
+        if streams and of_path and finding.quantity == "latency" and extra_s <= GEOMETRY_S:
+            ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
+            notes.append(f"{ns}, {Judgement.GEOMETRY.value}; its streams are as fast as others (no fault)")
+        else:
+            kept.append(finding)
+    return kept, notes
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Each component once: its worst state, its largest effect, the evidence of all views.
+
+    What round trips show of a cable is part of what streams show of one of its directions.
+    """
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.name, []).append(finding)
+    one_way = {name.replace(">", "=") for name in found if ">" in name}
+    merged = []
+    for name, same in found.items():
+        turned = "=".join(reversed(name.split("=")))
+        if "=" in name and one_way & {name, turned} and all(one.quantity == "latency" for one in same):
+            continue
+        worst = min((one.state for one in same), key=SEVERITY.index)
+        main = max(
+            (one for one in same if one.state is worst),
+            key=lambda one: (one.quantity == "bandwidth", abs(one.effect or 0)),
+        )
+        evidence = "; ".join(dict.fromkeys([main.evidence, *(one.evidence for one in same)]))
+        merged.append(main.model_copy(update={"evidence": evidence}))
+    return merged

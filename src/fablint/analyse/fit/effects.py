@@ -20,8 +20,12 @@ from fablint.analyse.data.balance import Mask, balanced
 from fablint.analyse.data.pairs import Cells, Pairs, Values
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd, row_medians
+from fablint.analyse.data.resolution import step_of
 from fablint.analyse.data.ways import Ways
 from fablint.analyse.fit.classes import Classes
+from fablint.analyse.fit.drift import drift_of
+from fablint.analyse.fit.few_switches import MOST_FEW, usual_without_one
+from fablint.analyse.fit.populations import Populations, best_of_ranks, error_of, is_anchored, populations_of, subtract
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Scope
 
@@ -32,6 +36,7 @@ MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standar
 FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
 FEWEST_STRANGERS = 3  # hosts that the topology does not name, from which they can be compared with each other
 FEWEST_ALIKE = 12  # pairs that collided alike, from which they can be compared
+ONE_STEP = 1.05  # steps between figures, up to which a difference of medians is rounding
 SEGMENT_CELLS = 1 << 22  # cells from which the effects of segments are found
 FITTED_FROM = 30  # cells of a segment from which its own effect is taken out: fewer are noise
 
@@ -53,6 +58,9 @@ class Effects:
     noise: float  # robust standard deviation of what is left over
     host_tolerance: float  # how much slower than its peers a healthy host may be
     link_tolerance: float
+    populations: tuple[Populations | None, Populations | None] = (None, None)  # of senders and of receivers
+    drift: Values | None = None  # (n, m) what the time of measurement added, taken out of the residuals; None: nothing
+    step: float = 0.0  # smallest step between two figures, log: an effect below it is none
 
     @property
     def sent(self) -> Values:
@@ -76,14 +84,27 @@ def _known(effect: Floats) -> Values:
     return np.where(np.isnan(effect), 0.0, effect).astype(np.float32)
 
 
-def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutual: bool) -> Effects:
-    """Fit the model to log times; `pairs` is changed in place to residuals from the class.
+def fit(
+    pairs: Pairs,
+    classes: Classes,
+    ways: Ways,
+    settings: Settings,
+    *,
+    mutual: bool,
+    started: Floats | None = None,
+    stream: int | None = None,
+) -> Effects:
+    """Fit the model to log times; `pairs` is changed in place to residuals from the class, population and time.
+
+    `started` (n, m): s since the start of the run, where it is known when each pair was measured. `stream`: bytes of a
+    message, of streams.
 
     Messages that stay on a host tell nothing about the fabric: they get a class of their own and are then left out,
     except in a run on one host alone.
     """
+    step = step_of(pairs.value[pairs.sample_cells()])
     once = balanced(pairs, classes.places)
-    offsets = _class_offsets(pairs, classes, None, once)
+    offsets = _class_offsets(pairs, classes, None, once, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
     telling = balanced(pairs, classes.places, classes.telling(pairs, offsets, settings.tolerance))
     ends = _of_ends(pairs, telling)
@@ -102,8 +123,11 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
         noise=FINEST_NOISE,
         host_tolerance=settings.tolerance,
         link_tolerance=settings.tolerance,
+        step=step,
     )
-    effects = _recentred(effects, once)
+    effects = _in_populations(effects, settings, stream)
+    effects = _recentred(effects, once, settings.tolerance)
+    effects = _without_drift(effects, started)
     effects = replace(effects, noise=_noise(effects))
     crossed, segment, upper = _segments(effects)
     effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
@@ -115,9 +139,49 @@ def fit(pairs: Pairs, classes: Classes, ways: Ways, settings: Settings, *, mutua
     return replace(
         effects,
         noise=noise,
-        host_tolerance=max(settings.tolerance, settings.spread_factor * hosts),
-        link_tolerance=max(settings.tolerance, settings.spread_factor * links),
+        host_tolerance=max(settings.tolerance, settings.spread_factor * hosts, ONE_STEP * step),
+        link_tolerance=max(settings.tolerance, settings.spread_factor * links, ONE_STEP * step),
     )
+
+
+def _in_populations(effects: Effects, settings: Settings, stream: int | None) -> Effects:
+    """The same model where each host is compared with its own population, if there are several."""
+    pairs, places = effects.residual, effects.classes.places
+    if len(places.hosts) < 2:
+        return effects
+    left = leftover_of(effects, pairs.sample_cells())
+    each = np.count_nonzero(~np.isnan(pairs.value)) / pairs.ranks
+    error, ends = max(error_of(left, each), effects.step), _of_ends(pairs, effects.telling)
+    every = tuple(
+        populations_of(pairs, bounds[1], best_of_ranks(ends, sent=sent), error, places, settings.tolerance, sent=sent)
+        for bounds, sent in ((effects.sent_bounds, True), (effects.received_bounds, False))
+    )
+    fastest = min(effects.class_log_time.values(), default=0.0)
+    found = [
+        None
+        if one is None or (stream and is_anchored(one, fastest, stream, places.line_rate, settings.line_rate_share))
+        else one
+        for one in every
+    ]
+    if found == [None, None]:
+        return effects
+    subtract(pairs, effects.classes, places, found[0], found[1])
+    sent, received = _polish(_of_ends(pairs, effects.telling))
+    return replace(effects, sent_bounds=sent, received_bounds=received, populations=(found[0], found[1]))
+
+
+def _without_drift(effects: Effects, started: Floats | None) -> Effects:
+    """The same model without what the time of measurement adds to the pairs of all hosts."""
+    pairs = effects.residual
+    if started is None:
+        return effects
+    drift = drift_of(pairs, started, effects.classes, effects.classes.places, lambda cells: leftover_of(effects, cells))
+    if drift is None:
+        return effects
+    for rows in pairs.blocks():
+        pairs.value[rows] -= drift[rows]
+    sent, received = _polish(_of_ends(pairs, effects.telling))
+    return replace(effects, sent_bounds=sent, received_bounds=received, drift=drift)
 
 
 def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
@@ -159,10 +223,13 @@ def leftover_of(effects: Effects, cells: Cells) -> Values:
     return np.asarray(left, dtype=np.float32)
 
 
-def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None, once: Mask | None) -> dict[int, float]:
+def _class_offsets(
+    pairs: Pairs, classes: Classes, effects: Effects | None, once: Mask | None, least: float
+) -> dict[int, float]:
     """Log time of each class that occurs: the median, in a sample of a large run; without the effects of the parts.
 
-    `once` are the cells of pairs that were measured equally often, None: all.
+    `least` is the smallest difference that matters. `once` are the cells of pairs that were measured equally often,
+    None: all.
     """
     cells = pairs.sample_cells()
     if once is not None:
@@ -176,7 +243,13 @@ def _class_offsets(pairs: Pairs, classes: Classes, effects: Effects | None, once
         if code == SCOPES.index(Scope.UNKNOWN) and _strangers(classes.places) < FEWEST_STRANGERS:
             continue  # alone in its class, a host would be what is usual there
         if code < len(SCOPES) or count >= FEWEST_ALIKE:  # what few others collided like is compared with nobody
-            found[code], counts[code] = float(np.median(values[codes == code])) + known.get(code, 0.0), count
+            here = codes == code
+            usual = float(np.median(values[here]))
+            a, b = (classes.places.switch[end[here]] for end in (cells[0], pairs.destination(cells)))
+            few = len(classes.places.switches) <= MOST_FEW  # of more, a class of few is one distance among several
+            if few and ((a != b) & (a >= 0) & (b >= 0)).all():
+                usual = usual_without_one(values[here], a, b, usual, least)
+            found[code], counts[code] = usual + known.get(code, 0.0), count
     return classes.plausible(found, counts)
 
 
@@ -195,14 +268,14 @@ def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float],
         pairs.value[rows] -= known[classes.of_rows(pairs, rows)]
 
 
-def _recentred(effects: Effects, once: Mask | None) -> Effects:
+def _recentred(effects: Effects, once: Mask | None, least: float) -> Effects:
     """The same model with noise around 0 in every class.
 
     The class offsets were medians of sums of uneven effects; now that the effects are known, what is left over says
     where the class really is. Without this, few and uneven hosts make all links look slow.
     """
     pairs, before = effects.residual, effects.class_log_time
-    after = _class_offsets(pairs, effects.classes, effects, once)
+    after = _class_offsets(pairs, effects.classes, effects, once, least)
     shift = {code: after[code] - offset for code, offset in before.items() if code in after}
     _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
     return replace(effects, class_log_time={**before, **after})

@@ -1,0 +1,49 @@
+"""Slow pairs that no component explains, as findings: SUSPECT, and never a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fablint.analyse.data.places import Places
+from fablint.analyse.detect.goodness import Stratum
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.words import NEXT_STEP, relative, view_text
+from fablint.model import Finding, State
+from fablint.names import plural
+
+
+def unexplained_pairs(views: Sequence[Judged], places: Places, named: Collection[int]) -> list[Finding]:
+    """One finding for each host, for each two switches, and one for the rest. `named`: hosts of other findings."""
+    if len(places.hosts) == 1:
+        return []
+    findings: dict[str, Finding] = {}
+    for view in views:
+        for stratum, when in zip(view.unexplained, view.unexplained_when, strict=True):
+            if stratum.host in named or (stratum.host >= 0 and places.crowded[stratum.host]):
+                continue
+            found = _finding(view, stratum, when, places)
+            findings.setdefault(found.name, found)
+    return list(findings.values())
+
+
+def _finding(view: Judged, stratum: Stratum, when: str, places: Places) -> Finding:
+    share = f"{stratum.slow} of {plural(stratum.pairs, 'pair')} ({stratum.slow / stratum.pairs:.0%})"
+    if stratum.host >= 0:
+        name = places.hosts[stratum.host]
+        evidence = f"{share} of {name} are slow, its other pairs are not, nor are those of other hosts"
+    elif stratum.switches is not None:
+        name = "=".join(places.switches[code] for code in stratum.switches)
+        evidence = f"{share} between these switches are slow: one of several paths, or some of the time"
+    else:
+        name = "pairs of hosts"
+        evidence = f"{share} are slower than the noise of the others, and nothing that they have in common explains it"
+    of_host = stratum.host >= 0
+    return Finding(
+        state=State.SUSPECT,
+        component="host" if of_host else "route",
+        name=name,
+        quantity=view.quantity,
+        effect=relative(stratum.loss, view.quantity),
+        evidence=f"{view_text(view)}: {evidence}" + (f"; {when}" if when else ""),
+        next_step=(f"measure {name} again" if of_host else NEXT_STEP["route"].format(name=name)),
+    )

@@ -1,0 +1,62 @@
+"""All uplinks of a switch slow at once: one finding about what they have in common, and not one per cable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fablint.analyse.data.places import Places
+from fablint.model import Finding, State
+from fablint.names import plural
+from fablint.routing import Routes
+
+FEWEST = 2  # cables of a switch
+
+
+def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes | None) -> list[Finding]:
+    """The same findings, where a `FAULT` of every cable of a switch is one `SUSPECT` about the switch.
+
+    Several cables of one switch do not fail at the same time. Its own load does the same, and so do cables that are
+    thinner by design: a switch that is slow itself is slow between its own hosts as well, and is found by that.
+    """
+    if routes is None:
+        return list(findings)
+    result = list(findings)
+    cables = [routes.cable(link) for link in range(0, len(routes.ends), 2)]
+    for switch in places.switches:
+        own = {_sorted(cable) for cable in cables if switch in cable.split("=")}
+        at_fault = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
+        if len(own) >= FEWEST and own <= at_fault.keys():
+            result = [finding for finding in result if not _is_of(finding, switch)]
+            result.append(_together(switch, [at_fault[cable] for cable in sorted(own)]))
+    return result
+
+
+def _is_of(finding: Finding, switch: str) -> bool:
+    is_cable = finding.component in ("cable", "link") and finding.state is State.FAULT
+    return is_cable and switch in finding.name.replace(">", "=").split("=")
+
+
+def _cable(finding: Finding) -> str:
+    return _sorted(finding.name.replace(">", "="))
+
+
+def _sorted(cable: str) -> str:
+    """A cable with its ends in the order of the alphabet."""
+    return "=".join(sorted(cable.split("=")))
+
+
+def _together(switch: str, cables: Sequence[Finding]) -> Finding:
+    worst = max(cables, key=lambda finding: abs(finding.effect or 0.0))
+    return worst.model_copy(
+        update={
+            "state": State.SUSPECT,
+            "component": "switch",
+            "name": switch,
+            "direction": None,
+            "evidence": f"all {plural(len(cables), 'cable')} between {switch} and other switches are slow, pairs on"
+            f" {switch} are not; the slowest: {worst.evidence}",
+            "alternatives": tuple(f"{finding.component} {finding.name}" for finding in cables),
+            "next_step": f"read the load and the error counters of {switch}; compare the speed of its uplinks with the"
+            " others; measure again when no other job uses them",
+        }
+    )

@@ -1,0 +1,315 @@
+"""Time that messages take between each two switches, with the effects of the hosts at both ends taken out.
+
+    log time(i -> j) = level(switch of i, switch of j) + end(i) + end(j) + load + noise
+
+by alternating medians. The ends of each switch have a median of 0, so that a level holds what all pairs between two
+switches share: the path between them. Nothing is assumed about which levels are alike, so that two switches are enough,
+and a path that is slow in one direction makes neither its hosts nor the other direction look slow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.data.flows import Flows
+from fablint.analyse.data.pairs import Cells, Pairs
+from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd
+from fablint.analyse.fit.classes import SMALLEST_SHARED
+from fablint.analyse.fit.effects import FINEST_NOISE, MEDIAN_ERROR
+
+Mask = npt.NDArray[np.bool_]
+
+PASSES = 8
+MOST_CELLS = 1 << 20  # cells of a large run that are looked at
+MOST_SWITCHES = 1 << 10
+FEWEST_OF_END = 3  # cells from which an end has an effect of its own
+FEWEST_AT_LOAD = 6  # cells from which a load has one
+GAUSSIAN_DIFFERENCE = 0.954  # median absolute difference of two normal values, in standard deviations
+
+
+@dataclass(frozen=True)
+class PathLevels:
+    """Levels of the ordered pairs of switches between which messages were measured (of round trips: unordered).
+
+    Entries are paths, and, with equal switches, the messages that stay on a switch. Messages that others may have
+    delayed have entries of their own.
+    """
+
+    src: Codes  # (k,) codes of switches
+    dst: Codes
+    shared: Mask  # (k,) measured at once with others, where that costs time
+    level: Floats  # (k,) log time: median over pairs of hosts
+    lower: Floats  # (k,) 95 % interval of that median by order statistics; NaN of fewer than 6 pairs
+    upper: Floats
+    error: Floats  # (k,) standard error from the noise of pairs and the spread of hosts
+    pairs: Codes  # (k,) pairs of hosts
+    fewest_hosts: Codes  # (k,) hosts at the end that has fewer
+    cells: Cells  # (c,) cells looked at
+    entry: Codes  # (c,) entry of each cell
+    left: Floats  # (c,) log time without the effects of ends and load
+    mutual: bool
+    noise: float
+    freedom: int  # degrees of freedom of the spread of hosts
+
+    @property
+    def is_path(self) -> Mask:
+        """(k,) entries between two switches."""
+        return np.asarray(self.src != self.dst)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells between hosts whose switches are known."""
+
+    at: Cells
+    value: Floats
+    first: Codes  # (c,) switches; of round trips the lower first
+    second: Codes
+    ends: Codes  # (c, 2) sender and receiver, as numbers of ends
+    pair: Codes  # (c,) pair of hosts
+    hosts: Codes  # (c, 2)
+    shared: Mask
+    load: Codes  # (c,) flows that may have shared a cable with it, 0 where that does not matter
+    receivers: int  # ends from this number on receive; of round trips none does so only
+
+
+def path_levels(flows: Flows, pairs: Pairs, places: Places, tolerance: float) -> PathLevels | None:
+    """Levels of one size of a row, whose log times are `pairs`.
+
+    None where no message crossed a path between two known switches. `tolerance` is how much longer messages may take
+    among others than alone before the two are told apart.
+    """
+    size = len(places.switches)
+    if flows.star or size < 2 or size > MOST_SWITCHES:
+        return None
+    cells = _cells_of(flows, pairs, places)
+    if not (cells.first != cells.second).any():
+        return None
+    ends = int(cells.ends.max()) + 1
+    fitted = _fit(cells, size, ends, places)
+    if cells.shared.any() and _loads_cost_nothing(fitted, tolerance):
+        cells = replace(cells, shared=np.zeros_like(cells.shared), load=np.zeros_like(cells.load))
+        fitted = _fit(cells, size, ends, places)
+    return _levels(cells, fitted, size, places, mutual=not flows.one_way)
+
+
+# ------------------------------------------------------------------------------------------------ cells
+
+
+def _cells_of(flows: Flows, pairs: Pairs, places: Places) -> _Cells:
+    row, column = pairs.sample_cells(MOST_CELLS)
+    to = pairs.destination((row, column))
+    a, b = (places.switch[end].astype(np.int64) for end in (row, to))
+    known = (a >= 0) & (b >= 0) & (places.host[row] != places.host[to])
+    row, column, to, a, b = (values[known] for values in (row, column, to, a, b))
+    ranks, hosts = pairs.ranks, len(places.hosts)
+    host = np.stack([places.host[row], places.host[to]], axis=1).astype(np.int64)
+    ends = np.stack([row, to], axis=1).astype(np.int64)
+    if flows.one_way:
+        ends[:, 1] += ranks
+    else:  # nobody can say which of the two directions was slow
+        turned = (a > b) | ((a == b) & (host[:, 0] > host[:, 1]))
+        ends[turned], host[turned] = ends[turned][:, ::-1], host[turned][:, ::-1]
+        a, b = np.minimum(a, b), np.maximum(a, b)
+    far = a != b
+    shared = far & _concurrent(flows, (row, column))
+    load = np.where(shared, _loads(flows, places, row, column, to), 0)
+    value = pairs.value[row, column].astype(np.float64)
+    receivers = ranks if flows.one_way else 2 * ranks
+    return _Cells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)
+
+
+def _concurrent(flows: Flows, cells: Cells) -> Mask:
+    """(c,) cells of messages large enough to fill a cable that were measured at once with others."""
+    if flows.observations.size < SMALLEST_SHARED:
+        return np.zeros(cells[0].size, dtype=bool)
+    if flows.observations.partner is not None:
+        return np.asarray(flows.concurrent[cells[1]]) if flows.concurrent.size else np.zeros(cells[0].size, bool)
+    return np.full(cells[0].size, flows.row.attributes.get("order") == "parallel")
+
+
+def _loads(flows: Flows, places: Places, row: Codes, column: Codes, to: Codes) -> Codes:
+    """(c,) most messages that left the sender's switch or group, or entered the receiver's, in the same turn.
+
+    Which cables these took is not known: it is the largest number that a cable of the path can have carried. 0 where
+    the rounds are not known.
+    """
+    if flows.observations.partner is not None:
+        turn = column.astype(np.int64)
+    elif flows.rounds is not None:
+        turn = flows.rounds[row, column].astype(np.int64)
+    else:
+        return np.zeros(row.size, dtype=np.int64)
+    if flows.one_way:
+        turn = 2 * turn + (row < to)  # the directions of a pair take turns
+    most = np.zeros(row.size, dtype=np.int64)
+    for place in (places.switch, places.group):
+        a, b = place[row].astype(np.int64), place[to].astype(np.int64)
+        away = a != b
+        for end in (a, b):
+            _, code, count = np.unique(
+                turn[away] * (int(place.max()) + 1) + end[away], return_inverse=True, return_counts=True
+            )
+            most[away] = np.maximum(most[away], count[code])
+    return most
+
+
+# ------------------------------------------------------------------------------------------------ fit
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    left: Floats  # (c,) values without ends and load
+    end: Floats  # (e,) effects
+    end_switch: Codes  # (e,) -1: no cells
+    entry: Codes  # (c,)
+    keys: Codes  # (k,) of the entries
+    load: dict[int, tuple[float, int]]  # effect and number of cells of each load
+
+
+def _fit(cells: _Cells, size: int, ends: int, places: Places) -> _Fitted:
+    """Alternate medians of entries, ends and loads until they stay."""
+    keys, entry = np.unique((cells.first * size + cells.second) * 2 + cells.shared, return_inverse=True)
+    end_switch = np.full(ends, -1, dtype=np.int64)
+    end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
+    effect, own_load = np.zeros(ends), np.zeros(cells.value.size)
+    level = group_medians(cells.value, entry, keys.size)
+    loads: dict[int, tuple[float, int]] = {}
+    for _ in range(PASSES):
+        before = effect
+        effect = _end_effects(cells, cells.value - level[entry] - own_load, effect, end_switch, size)
+        left = cells.value - effect[cells.ends].sum(axis=1)
+        own_load, loads = _load_effects(cells, left - level[entry])
+        level = group_medians(left - own_load, entry, keys.size)
+        if not np.any(np.abs(effect - before) > FINEST_NOISE / 10):
+            break
+    return _Fitted(left - own_load, effect, end_switch, entry, keys, loads)
+
+
+def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
+    """(e,) median of each end over its cells, and with median 0 over the ends of a switch that do the same."""
+    others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
+    end = cells.ends.T.ravel()
+    effect = group_medians(others, end, before.size)
+    few = np.bincount(end, minlength=before.size) < FEWEST_OF_END
+    effect[few | np.isnan(effect)] = 0.0
+    role = switch + size * (np.arange(before.size) >= cells.receivers)
+    used = switch >= 0
+    centre = group_medians(effect[used], role[used], 2 * size)
+    effect[used] -= centre[role[used]]
+    return effect
+
+
+def _load_effects(cells: _Cells, value: Floats) -> tuple[Floats, dict[int, tuple[float, int]]]:
+    """(c,) how much longer cells took for the number of messages beside them, and the same by that number.
+
+    The least load that occurs has none.
+    """
+    found: dict[int, tuple[float, int]] = {}
+    own = np.zeros(value.size)
+    for load in np.unique(cells.load[cells.load > 0]).tolist():
+        at = cells.load == load
+        if at.sum() >= FEWEST_AT_LOAD:
+            found[load] = float(np.median(value[at])), int(at.sum())
+    if found:
+        least = found[min(found)][0]
+        found = {load: (effect - least, count) for load, (effect, count) in found.items()}
+        for load, (effect, _) in found.items():
+            own[cells.load == load] = effect
+    return own, found
+
+
+def _loads_cost_nothing(fitted: _Fitted, tolerance: float) -> bool:
+    """Are messages as fast beside many others as beside few? Where loads did not differ, nobody knows."""
+    effects = [effect for effect, _ in fitted.load.values()]
+    return len(effects) > 1 and max(effects) - min(effects) <= tolerance
+
+
+# ------------------------------------------------------------------------------------------------ levels
+
+
+def _levels(cells: _Cells, fitted: _Fitted, size: int, places: Places, *, mutual: bool) -> PathLevels:
+    count = fitted.keys.size
+    width = len(places.hosts) ** 2
+    both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
+    value, entry = group_medians(fitted.left, of_pair, both.size), both // width
+    order = np.lexsort((value, entry))
+    value, pairs = value[order], np.bincount(entry, minlength=count)
+    first = np.cumsum(pairs) - pairs
+    level = (value[first + (pairs - 1) // 2] + value[first + pairs // 2]) / 2
+    low, high = (first + rank for rank in interval_ranks(pairs))
+    few = pairs < FEWEST_VALUES
+    lower, upper = (np.where(few, np.nan, value[at]) for at in (low, high))
+    residual = value - level[entry[order]]
+    ends = np.count_nonzero(fitted.end)
+    noise = max(
+        robust_sd(residual) * float(np.sqrt(residual.size / max(residual.size - count - ends, 1))), FINEST_NOISE
+    )
+    hosts = np.stack([_distinct(fitted.entry, cells.hosts[:, side], count) for side in (0, 1)])
+    spread = _host_spread(fitted, cells)
+    variance = (MEDIAN_ERROR * noise) ** 2 / pairs
+    variance = variance + (MEDIAN_ERROR * spread) ** 2 * (1 / hosts[0] + 1 / hosts[1]) / 2
+    switches = fitted.keys // 2
+    return PathLevels(
+        src=switches // size,
+        dst=switches % size,
+        shared=fitted.keys % 2 == 1,
+        level=level,
+        lower=lower,
+        upper=upper,
+        error=np.sqrt(variance),
+        pairs=pairs,
+        fewest_hosts=hosts.min(axis=0),
+        cells=cells.at,
+        entry=fitted.entry,
+        left=fitted.left,
+        mutual=mutual,
+        noise=noise,
+        freedom=max(1, _ends_left(fitted, cells)),
+    )
+
+
+def _ends_left(fitted: _Fitted, cells: _Cells) -> int:
+    """Ends beyond the one per switch and role that the medians use up."""
+    used = np.flatnonzero(fitted.end_switch >= 0)
+    return int(used.size - np.unique(_roles(fitted, cells)).size)
+
+
+def _roles(fitted: _Fitted, cells: _Cells) -> Codes:
+    """(u,) switch and role, sending or receiving, of the ends that have cells."""
+    used = np.flatnonzero(fitted.end_switch >= 0)
+    return np.asarray(fitted.end_switch[used] + (fitted.end_switch.max() + 1) * (used >= cells.receivers))
+
+
+def _host_spread(fitted: _Fitted, cells: _Cells) -> float:
+    """Robust standard deviation of the ends of a switch, from differences between neighbours in the list."""
+    role = _roles(fitted, cells)
+    order = np.argsort(role, kind="stable")
+    effect, role = fitted.end[fitted.end_switch >= 0][order], role[order]
+    differences = [np.abs(effect[k:] - effect[:-k])[role[k:] == role[:-k]] for k in (1, 2)]
+    known = np.concatenate(differences)
+    return float(np.median(known)) / GAUSSIAN_DIFFERENCE if known.size else 0.0
+
+
+def _distinct(group: Codes, member: Codes, groups: int) -> Codes:
+    """(groups,) different members of each."""
+    width = int(member.max(initial=0)) + 1
+    return np.bincount(np.unique(group * width + member) // width, minlength=groups)
+
+
+def group_medians(values: Floats, group: Codes, groups: int) -> Floats:
+    """(groups,) median of the values of each, NaN where it has none."""
+    order = np.lexsort((values, group))
+    counts = np.bincount(group, minlength=groups)
+    first = np.cumsum(counts) - counts
+    last = max(0, values.size - 1)
+    ordered = values[order] if values.size else np.full(1, np.nan)
+    middle = (
+        ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
+        + ordered[np.minimum(first + counts // 2, last)]
+    ) / 2
+    return np.where(counts > 0, middle, np.nan)

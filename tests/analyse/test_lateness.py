@@ -1,0 +1,205 @@
+"""Which component loses messages, on fabrics drawn message by message (lateness_cases.py); 20 seeds a case."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lateness_cases import Layout, LossyFabric, cauchy, faults, named, pareto
+
+from fablint.analyse.data.flows import usable_rows
+from fablint.analyse.data.places import locate
+from fablint.analyse.detect.explanation import Explanation, LateSearch
+from fablint.analyse.detect.late_pairs import Candidate, Candidates
+from fablint.analyse.findings.lateness import late_messages
+from fablint.analyse.settings import Settings
+from fablint.model import Finding, Run, State
+from fablint.routing import routes_of
+
+SEEDS = range(20)
+LAYOUTS = pytest.mark.parametrize("layout", ["list", "matrix"])
+
+
+def late(fabric: LossyFabric, run: Run) -> list[Finding]:
+    """What late messages alone say of a run."""
+    settings, topology = Settings(), fabric.topology
+    places = locate(run, topology)
+    routes = routes_of(topology) if topology and topology.cables else None
+    return late_messages(usable_rows(run, places, settings)[0], places, routes, settings)
+
+
+def exact(fabric: LossyFabric, layout: Layout, *truth: tuple[str, str], rounds: int | None = None) -> int:
+    """In how many of the runs just these are at fault; that no run names another one is asserted."""
+    found = [faults(fabric.findings(layout, seed, rounds)) for seed in SEEDS]
+    assert {fault for one in found for fault in one} <= set(truth)
+    return sum(one == sorted(truth) for one in found)
+
+
+# ------------------------------------------------------------------------------------------------ cables and paths
+
+
+@pytest.mark.parametrize("lossy", [{"l1=p0": 0.05}, {"l1=p0": 0.01}, {"l1>p0": 0.02}])
+def test_a_lossy_cable_is_named_and_not_its_victims(lossy: dict[str, float]) -> None:
+    """4 leaves x 4 hosts, two spines, all paths known."""
+    assert exact(LossyFabric(lossy=lossy), "list", ("cable", "l1=p0")) == 20
+
+
+def test_a_lossy_cable_is_named_where_few_pairs_were_measured() -> None:
+    fabric = LossyFabric(leaves=8, lossy={"l1=p0": 0.05})
+    assert exact(fabric, "list", ("cable", "l1=p0"), rounds=10) == 20
+
+
+def test_two_lossy_cables_are_both_named() -> None:
+    fabric = LossyFabric(lossy={"l1=p0": 0.05, "l3=p1": 0.03})
+    assert exact(fabric, "matrix", ("cable", "l1=p0"), ("cable", "l3=p1")) == 20
+
+
+@pytest.mark.parametrize("groups", [None, 1])
+def test_a_lossy_uplink_is_named_where_paths_are_presumed(groups: int | None) -> None:
+    """Also with one switch per group, where no path is presumed at all. The switch itself is healthy."""
+    fabric = LossyFabric(spines=1, knows="presumed", groups=groups, lossy={"l1=p0": 0.05})
+    assert exact(fabric, "list", ("route", "l1=any")) == 20
+
+
+def test_a_lossy_path_is_named_with_one_switch_per_group() -> None:
+    fabric = LossyFabric(leaves=3, spines=0, knows="presumed", groups=1, lossy={"l0=l1": 0.05})
+    assert exact(fabric, "matrix", ("route", "l0=l1")) == 20
+
+
+def test_the_only_path_between_two_switches_is_suspected() -> None:
+    """There is no other to compare it with; whoever reads PASS would think it is fine."""
+    fabric = LossyFabric(leaves=2, spines=0, knows="presumed", lossy={"l0=l1": 0.05})
+    for seed in SEEDS:
+        found = fabric.findings("matrix", seed)
+        assert faults(found) == []
+        assert "l0=l1" in named(found)
+
+
+@pytest.mark.parametrize("switch", ["l2", "p1"])
+def test_a_lossy_switch_is_one_fault(switch: str) -> None:
+    assert exact(LossyFabric(lossy={switch: 0.05}), "list", ("switch", switch)) == 20
+
+
+# ------------------------------------------------------------------------------------------------ hosts
+
+
+@LAYOUTS
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
+def test_a_lossy_host_is_named(layout: Layout, share: float) -> None:
+    """Of 30 % and more the median of some pairs is late as well."""
+    assert exact(LossyFabric(lossy={"h05": share}), layout, ("host", "h05")) == 20
+
+
+def test_where_medians_are_late_the_minimum_shows_it() -> None:
+    """Half of the messages of half of the pairs: without the minimum these look like slow pairs that lose nothing."""
+    fabric = LossyFabric(lossy={"h05": 0.6})
+    found = [late(fabric, fabric.measured("list", seed)) for seed in SEEDS]
+    assert [faults(one) for one in found] == [[("host", "h05")]] * 20
+
+
+@LAYOUTS
+@pytest.mark.parametrize("names", [("h05", "h12"), ("h05", "h06")])
+def test_two_lossy_hosts_are_both_named(layout: Layout, names: tuple[str, str]) -> None:
+    """Also two of the four of a leaf, whose switch is contradicted by the two others."""
+    fabric = LossyFabric(lossy=dict.fromkeys(names, 0.05))
+    assert exact(fabric, layout, *(("host", name) for name in names)) == 20
+
+
+@pytest.mark.parametrize("factor", [1.5, 4.0])
+def test_a_lossy_and_a_slow_host_are_both_named(factor: float) -> None:
+    fabric = LossyFabric(lossy={"h05": 0.05}, slow={"h09": factor})
+    assert exact(fabric, "list", ("host", "h05"), ("host", "h09")) == 20
+
+
+def test_several_ranks_per_host_are_one_host() -> None:
+    assert exact(LossyFabric(leaves=2, ranks=3, lossy={"h02": 0.05}), "list", ("host", "h02")) == 20
+
+
+@LAYOUTS
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        *(LossyFabric(leaves=1, hosts=hosts, knows="nothing") for hosts in (4, 5, 6, 8)),
+        LossyFabric(leaves=2, hosts=2, spines=0, groups=1, knows="presumed"),
+        LossyFabric(leaves=1, hosts=4, ranks=2),
+    ],
+)
+def test_a_lossy_host_among_few_never_passes(fabric: LossyFabric, layout: Layout) -> None:
+    lossy = LossyFabric(**{**fabric.__dict__, "lossy": {"h02": 0.08}})
+    for seed in SEEDS:
+        found = lossy.findings(layout, seed)
+        assert set(faults(found)) <= {("host", "h02")}
+        assert "h02" in named(found)
+
+
+def test_three_of_eight_hosts_never_pass() -> None:
+    """18 of 28 pairs are late: the usual is what the calm tenth does, and no majority."""
+    fabric = LossyFabric(leaves=1, hosts=8, knows="nothing", lossy={"h02": 0.08, "h05": 0.08, "h07": 0.08})
+    for seed in SEEDS:
+        assert {one.name for one in fabric.findings("matrix", seed)} == {"h02", "h05", "h07"}
+
+
+def test_a_host_whose_messages_are_interrupted_is_suspected() -> None:
+    """Means 1.5 times as long as usual are what noise of an operating system does, not a loss."""
+    fabric = LossyFabric(noisy={"h05": 0.05})
+    for seed in SEEDS:
+        [found] = fabric.findings("list", seed)
+        assert (found.state, found.name) == (State.SUSPECT, "h05")
+
+
+def test_what_is_late_in_one_stretch_of_time_is_suspected() -> None:
+    """The same late pairs, told to have been measured one after the other within a tenth of the run."""
+    fabric = LossyFabric(leaves=2, hosts=6, lossy={"h05": 0.08})
+    for seed in SEEDS:
+        run = fabric.measured("list", seed)
+        assert faults(late(fabric, run)) == [("host", "h05")]
+        arrays = run.rows[0].arrays
+        own = (arrays["dst"] == 5) | (np.arange(12)[:, None] == 5)
+        arrays["started"][own] = 0.01
+        [found] = late(fabric, run)
+        assert (found.state, found.name) == (State.SUSPECT, "h05")
+        assert "one stretch of time" in found.evidence
+
+
+# ------------------------------------------------------------------------------------------------ healthy fabrics
+
+
+@LAYOUTS
+@pytest.mark.parametrize("noise", [pareto, cauchy])
+@pytest.mark.parametrize(("leaves", "hosts", "messages"), [(1, 4, 5), (2, 4, 60), (4, 4, 60), (6, 6, 5)])
+def test_heavy_tails_accuse_no_component(layout: Layout, noise, leaves: int, hosts: int, messages: int) -> None:
+    fabric = LossyFabric(leaves=leaves, hosts=hosts, noise=noise, messages=messages)
+    assert [faults(late(fabric, fabric.measured(layout, seed))) for seed in SEEDS] == [[]] * 20
+
+
+def test_tails_of_all_far_pairs_accuse_no_cable() -> None:
+    """What all paths between switches share is their design, or something that no path alone can show."""
+    fabric = LossyFabric()
+    for seed in SEEDS:
+        run, random = fabric.measured("list", seed), np.random.default_rng(seed)
+        arrays = run.rows[0].arrays
+        far = np.arange(16)[:, None] // 4 != arrays["dst"] // 4
+        arrays["time_mean"][far & (random.random(far.shape) < 0.6)] *= 5
+        [found] = late(fabric, run)
+        assert (found.state, found.name) == (State.CONFOUNDED, "paths between switches")
+
+
+@pytest.mark.parametrize(("noise", "share"), [(pareto, 0.05), (cauchy, 0.2)])
+def test_a_lossy_host_is_named_among_heavy_tails(noise, share: float) -> None:
+    fabric = LossyFabric(noise=noise, lossy={"h05": share})
+    found = [faults(late(fabric, fabric.measured("list", seed))) for seed in SEEDS]
+    assert found == [[("host", "h05")]] * 20
+
+
+def test_a_component_that_others_cover_is_no_member_of_the_explanation() -> None:
+    """All late pairs of `a` cross `b` or `c` as well: it would have no pairs to average."""
+    crossed = {"a": range(8), "b": range(6), "c": range(2, 10)}
+    candidates = Candidates(
+        tuple(Candidate("cable", name, "cable") for name in crossed),
+        ((), (), ()),
+        np.concatenate([np.array(pairs) for pairs in crossed.values()]),
+        np.repeat(np.arange(3), [len(pairs) for pairs in crossed.values()]),
+    )
+    search = LateSearch(candidates, np.where(np.arange(200) < 10, 1.0, 0.0), np.ones(200), 2.0)
+    members = search.members(Explanation((0, 1, 2)), 1.0)
+    assert [candidates.candidate[one.number].name for one in members] == ["b", "c"]
+    assert all(one.pairs.size for one in members)

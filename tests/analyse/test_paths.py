@@ -1,0 +1,129 @@
+"""Paths between few switches whose cables are not declared, from data that `fablint.simulate` did not make."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+
+import pytest
+from path_cases import HOP_S, Capacity, Small
+
+from fablint.analyse import Settings, diagnose
+from fablint.analyse.data.flows import usable_rows
+from fablint.analyse.data.places import locate
+from fablint.analyse.detect.paths import path_bounds
+from fablint.analyse.detect.view import judge
+from fablint.model import Diagnosis, State
+
+SEEDS = range(20)
+LAYOUTS = ("matrix", "list")
+
+
+def only(*paths: tuple[int, int], share: float) -> Capacity:
+    return lambda s, t, a, b: share if (s, t) in paths else 1.0
+
+
+def judged(small: Small, seed: int, layout: str, *kernels: str) -> Diagnosis:
+    return diagnose(small.run(seed, layout, kernels or ("bandwidth",)), small.topology)
+
+
+def in_state(diagnosis: Diagnosis, state: State) -> tuple[str, ...]:
+    return tuple(f"{one.component} {one.name}" for one in diagnosis.verdict.findings if one.state is state)
+
+
+def outcomes(small: Small, state: State, *kernels: str) -> Counter[tuple[str, ...]]:
+    return Counter(in_state(judged(small, seed, layout, *kernels), state) for layout in LAYOUTS for seed in SEEDS)
+
+
+@pytest.mark.parametrize(
+    ("switches", "paths", "name"),
+    [
+        (2, [(0, 1)], "link s0>s1"),
+        (3, [(0, 1)], "link s0>s1"),
+        (3, [(0, 1), (1, 0)], "cable s0=s1"),
+        (3, [(0, 1), (0, 2)], "link s0>s[1-2]"),
+        (3, [(0, 1), (0, 2), (1, 0), (2, 0)], "cable s0=s[1-2]"),
+    ],
+)
+def test_a_slow_path_is_named_where_each_group_has_one_switch(switches, paths, name):
+    small = Small(switches=switches, path=only(*paths, share=0.8))
+    assert outcomes(small, State.FAULT) == {(name,): 2 * len(SEEDS)}
+
+
+def test_both_directions_of_the_only_path_are_never_a_pass():
+    small = Small(switches=2, path=lambda *_: 0.8)
+    assert outcomes(small, State.CONFOUNDED) == {("cable s0=s1",): 2 * len(SEEDS)}
+    diagnosis = judged(small, 0, "matrix")
+    assert (diagnosis.verdict.exit_code, in_state(diagnosis, State.FAULT)) == (3, ())
+
+
+def test_thinner_cables_between_all_switches_are_a_note():
+    diagnosis = judged(Small(path=lambda *_: 0.5), 1, "matrix")
+    assert diagnosis.verdict.verdict == "pass"
+    assert any("-50% beside messages on a switch" in note for note in diagnosis.verdict.notes)
+
+
+@pytest.mark.parametrize("switches", [2, 3])
+def test_sixteen_times_the_latency_is_a_fault_of_the_cable(switches):
+    small = Small(switches=switches, added=lambda a, b: 16 * 1.2e-6 if {a, b} == {0, 1} else HOP_S)
+    assert outcomes(small, State.FAULT, "latency") == {("cable s0=s1",): 2 * len(SEEDS)}
+
+
+def test_a_longer_cable_is_a_note():
+    small = Small(added=lambda a, b: HOP_S + 300e-9 if {a, b} == {0, 1} else HOP_S)
+    for seed in range(5):
+        diagnosis = judged(small, seed, "matrix", "latency", "bandwidth")
+        assert diagnosis.verdict.verdict == "pass"
+        assert any("s0=s1" in note and "longer cable" in note for note in diagnosis.verdict.notes)
+
+
+def test_two_slow_hosts_of_a_switch_are_no_path():
+    small = Small(slow_hosts={0: 1.4, 1: 1.4})
+    for name in outcomes(small, State.FAULT):
+        assert not any(one.startswith(("link", "cable")) for one in name)
+
+
+@pytest.mark.parametrize(
+    "rough",
+    [{}, {"pair_noise": 0.03}, {"hosts": 0.03}, {"noise": 0.05}, {"busy": (0, 1)}],
+    ids=["quiet", "launch effects", "uneven hosts", "noisy", "a neighbour's traffic"],
+)
+@pytest.mark.parametrize(("switches", "each", "per_group"), [(2, 3, 1), (3, 6, 1), (4, 3, 2)])
+def test_a_healthy_fabric_has_no_path_at_fault(rough, switches, each, per_group):
+    small = Small(switches=switches, each=each, per_group=per_group, **rough)
+    assert outcomes(small, State.FAULT, "bandwidth", "latency") == {(): 2 * len(SEEDS)}
+
+
+def test_one_of_four_parallel_cables_is_a_group_of_candidates():
+    small = Small(each=8, path=lambda s, t, a, b: 0.7 if (s, t) == (0, 1) and _hash(a, b) % 4 == 0 else 1.0)
+    for seed in range(5):
+        diagnosis = judged(small, seed, "matrix")
+        assert in_state(diagnosis, State.FAULT) == ()
+        assert in_state(diagnosis, State.SUSPECT) == ("link s0>s1",)
+        (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.SUSPECT)
+        assert finding.effect == pytest.approx(-0.3, abs=0.02)
+        assert "of 64 pairs of hosts across s0>s1 slow" in finding.evidence
+        (question,) = diagnosis.distances
+        slow = [_hash(a, b) % 4 == 0 for a, b in question.pairs.tolist()]
+        assert 0.25 <= sum(slow) / len(slow) <= 0.75  # they split the group
+
+
+def _hash(a: int, b: int) -> int:
+    return zlib.crc32(bytes([a, b]))
+
+
+def test_the_bound_of_a_healthy_path_covers_what_it_loses():
+    small = Small(path=only((0, 1), share=0.97), hosts=0.005)
+    covered = total = 0
+    for seed in SEEDS:
+        run = small.run(seed)
+        places = locate(run, small.topology)
+        (usable,), _ = usable_rows(run, places, Settings())
+        view = judge(usable.flows(usable.row.sizes[0], places), places, None, Settings(), views=1)
+        bounds = path_bounds(view.paths, places)
+        assert bounds.names == tuple(f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b)
+        assert (bounds.host_pairs == 9).all()
+        covered += bounds.upper[0] >= 0.03
+        total += 1
+        assert bounds.upper.max() < 0.1
+    assert covered >= 0.95 * total

@@ -1,0 +1,31 @@
+"""All uplinks of a switch slow at once are one finding, and some of them are theirs."""
+
+from fablint.analyse.data.places import locate
+from fablint.analyse.findings.uplinks import uplinks_together
+from fablint.model import Finding, State
+from fablint.routing import routes_of
+from fablint.simulate import fat_tree, simulate
+
+TREE = fat_tree(4, 2)
+PLACES = locate(simulate(TREE), TREE.topology)
+ROUTES = routes_of(TREE.topology)
+LEAF = PLACES.switches[0]
+CABLES = sorted({f"{one.a}={one.b}" for one in TREE.topology.cables if LEAF in (one.a, one.b)})
+
+
+def fault(name: str) -> Finding:
+    return Finding(state=State.FAULT, component="link" if ">" in name else "cable", name=name, effect=-0.1)
+
+
+def test_all_of_a_switch_are_one_suspect() -> None:
+    (first, *others) = CABLES
+    given = [fault(first.replace("=", ">")), *map(fault, others)]
+    (found,) = uplinks_together(given, PLACES, ROUTES)
+    assert (found.state, found.component, found.name) == (State.SUSPECT, "switch", LEAF)
+    assert len(found.alternatives) == len(CABLES)
+
+
+def test_all_but_one_are_faults() -> None:
+    given = list(map(fault, CABLES[1:]))
+    assert uplinks_together(given, PLACES, ROUTES) == given
+    assert len(CABLES) > 2

@@ -1,0 +1,189 @@
+"""Every component is measured all over a row: no component has all of its rounds in one stretch of time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pytest
+from fabrics import dragonfly, fat_tree, two_level
+
+from fablint.model import Diagnosis, Question, Scope, Slots, Topology, Verdict
+from fablint.plan.levels import Level, level_stage
+from fablint.plan.retest import plan_retest
+from fablint.plan.seats import Pairs, Seats, seats_of
+from fablint.plan.stages import ROUTE_REPEATS, Asked, first_stage, next_stage
+from fablint.plan.stratified import stratified_rounds
+from fablint.plan.suites import ALL_PAIRS, between
+from fablint.simulate import SimulatedFabric, fat_tree as simulated_fat_tree
+
+STRETCHES = 4
+SEEDS = (1, 2)
+FABRICS = {
+    "two levels": two_level(8, 8, 4),
+    "fat tree": fat_tree(4, 4, 4),
+    "dragonfly": dragonfly(4, 4, 4),
+    "one switch a group": dragonfly(3, 1, 6),
+    "three hosts a switch": dragonfly(2, 3, 3),
+}
+LEVELS = [*(between(scope) for scope in (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)), ALL_PAIRS]
+CASES = [pytest.param(name, seed, id=f"{name}, seed {seed}") for name in FABRICS for seed in SEEDS]
+
+Component = tuple[str, Hashable]
+
+
+def asked(topology: Topology, **more: object) -> Asked:
+    slots = tuple(Slots(host, 1) for host in topology.host_switch)
+    return Asked(len(slots), slots, topology, **more)  # type: ignore[arg-type]
+
+
+def components(pairs: Pairs, seats: Seats) -> Iterator[Component]:
+    """Hosts, switches with their own hosts, and paths between two switches that a round measures."""
+    for rank in np.unique(pairs).tolist():
+        yield "host", rank
+    for a, b in np.unique(np.sort(seats.switch[pairs], axis=1), axis=0).tolist():
+        yield ("path", (a, b)) if a != b else ("switch", a)
+
+
+def stretches(rounds: Sequence[Iterable[Component]]) -> Mapping[Component, list[int]]:
+    """Of each component the stretch of each of its rounds, where the row is cut into four of equal length."""
+    found: dict[Component, list[int]] = defaultdict(list)
+    for number, measured in enumerate(rounds):
+        for component in measured:
+            found[component].append(number * STRETCHES // len(rounds))
+    return found
+
+
+def shares(rounds: Sequence[Pairs], seats: Seats) -> tuple[float, float]:
+    """Shares of components with several rounds that have them in one stretch, and of those with many that lack one."""
+    found = stretches([components(pairs, seats) for pairs in rounds]).values()
+    several = [len(set(where)) == 1 for where in found if len(where) > 1]
+    many = [len(set(where)) < STRETCHES for where in found if len(where) >= 2 * STRETCHES]
+    return float(np.mean(several)), float(np.mean(many)) if many else 0.0
+
+
+def level_rounds(level: Level, topology: Topology, seed: int) -> Sequence[Pairs]:
+    request = asked(topology, seed=seed)
+    stage = level_stage(level, request, request.seats())
+    return () if stage is None else next(iter(stage.rounds.values()))
+
+
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_near_and_far_rounds_are_interleaved(name: str, seed: int) -> None:
+    seats = asked(FABRICS[name]).seats()
+    rounds = stratified_rounds(seats, seed)
+    near = [(seats.switch[pairs[:, 0]] == seats.switch[pairs[:, 1]]).mean() > 0.5 for pairs in rounds]
+    where = stretches([[("near" if here else "far", 0)] for here in near])
+    for kind in ("near", "far"):
+        counts = np.bincount(where[kind, 0], minlength=STRETCHES)
+        assert np.ptp(counts) <= 2, f"{kind}: {counts}"
+        assert counts.all() or counts.sum() < STRETCHES
+
+
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_matchings_measure_no_component_in_one_stretch_only(name: str, seed: int) -> None:
+    seats = asked(FABRICS[name]).seats()
+    in_one, lack_one = shares(stratified_rounds(seats, seed), seats)
+    assert in_one == 0
+    assert lack_one == 0
+
+
+def test_paths_with_two_rounds_each_are_spread_as_far_as_the_rounds_allow() -> None:
+    """The rounds of a dragonfly bring many switches together in the same two rounds and no others."""
+    seats = asked(dragonfly()).seats()
+    for seed in SEEDS:
+        in_one, _ = shares(stratified_rounds(seats, seed), seats)
+        assert in_one < 0.03
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_a_level_measures_every_component_in_all_stretches(name: str, seed: int, level: Level) -> None:
+    topology = FABRICS[name]
+    rounds = level_rounds(level, topology, seed)
+    if rounds:
+        in_one, lack_one = shares(rounds, asked(topology).seats())
+        assert in_one == 0
+        assert lack_one == 0
+
+
+def test_a_small_switch_is_measured_as_long_as_a_large_one() -> None:
+    """Three hosts have all their pairs in three rounds, eight need seven."""
+    topology = two_level(2, 8, 2)
+    small = {f"h{number}" for number in range(8, 13)}
+    kept = {host: name for host, name in topology.host_switch.items() if host not in small}
+    request = asked(Topology(topology.switches, kept, topology.cables, routing=topology.routing))
+    seats = request.seats()
+    stage = level_stage(between(Scope.EDGE), request, seats)
+    assert stage is not None
+    (rounds,) = stage.rounds.values()
+    where = stretches([components(pairs, seats) for pairs in rounds])
+    for switch in np.unique(seats.switch).tolist():
+        assert set(where["switch", switch]) == set(range(STRETCHES))
+
+
+def test_all_pairs_that_are_spelt_out_are_spread() -> None:
+    for name in ("one switch a group", "three hosts a switch"):
+        request = asked(FABRICS[name])
+        (rounds,) = first_stage(request).rounds.values()
+        assert shares(rounds, request.seats()) == (0, 0)
+
+
+# ------------------------------------------------------------------------------------------------ again
+
+
+def of_questions(rounds: Sequence[Pairs], questions: Sequence[Question]) -> Mapping[Component, list[int]]:
+    """Of each question the stretches in which pairs of it are measured."""
+    wanted = {one.name: {frozenset(pair) for pair in one.pairs.tolist()} for one in questions}
+    return stretches(
+        [
+            [("question", name) for name, keys in wanted.items() if keys & {frozenset(pair) for pair in pairs.tolist()}]
+            for pairs in rounds
+        ]
+    )
+
+
+def host_question(rank: int, ranks: int) -> Question:
+    others = [other for other in range(ranks) if other != rank]
+    return Question("host", f"h{rank}", np.array([(rank, other) for other in others]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_follow_up_rounds_of_one_question_do_not_lie_together(seed: int) -> None:
+    fabric = simulated_fat_tree(4, 3)
+    run = SimulatedFabric(fabric).measure(stratified_rounds(seats_of(fabric.hosts, fabric.topology)))
+    request = asked(fabric.topology, seed=seed)
+    hosts = [host_question(rank, len(fabric.hosts)) for rank in (0, 21)]
+    routes = [Question("route", f"h{a}=h{b}", np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
+    stage = next_stage(request, run, hosts, 1, 1e9, 6, (routes, ()))
+    assert stage is not None
+    (rounds,) = stage.rounds.values()
+    where = of_questions(rounds, [*hosts, *routes])
+    for one in routes:
+        assert len(where["question", one.name]) >= ROUTE_REPEATS
+        assert set(where["question", one.name]) == set(range(STRETCHES)), one.name
+    for one in hosts:
+        assert len(set(where["question", one.name])) >= 3, one.name
+
+
+def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
+    fabric = simulated_fat_tree(4, 3)
+    run = SimulatedFabric(fabric).measure(stratified_rounds(seats_of(fabric.hosts, fabric.topology)))
+    ranks = len(fabric.hosts)
+    link = Question("link", "a path", np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
+    questions = (host_question(5, ranks), host_question(6, ranks), link)
+    verdict = Verdict.model_validate(
+        {
+            "verdict": "fault",
+            "exit_code": 1,
+            "findings": (),
+            "coverage": {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1},
+        }
+    )
+    retest = plan_retest(run, Diagnosis(verdict, (), retests=questions), fabric.topology)
+    assert retest is not None
+    (rounds,) = retest.stage.rounds.values()
+    where = of_questions(rounds, retest.questions)
+    for one in retest.questions:
+        assert set(where["question", one.name]) == set(range(STRETCHES)), (one.name, where["question", one.name])

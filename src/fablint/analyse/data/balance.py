@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Pairs
-from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.pairs import Pairs, unordered
+from fablint.analyse.data.places import Places
+from fablint.analyse.data.quantiles import lower_medians
 
 Mask = npt.NDArray[np.bool_]
 
@@ -30,11 +31,9 @@ def balanced(pairs: Pairs, places: Places, of: Mask | None = None) -> Mask | Non
     between = a != b
     row, column, a, b = row[between], column[between], a[between], b[between]
     hosts = len(places.hosts)
-    both, of_pair, times = np.unique(
-        np.minimum(a, b) * hosts + np.maximum(a, b), return_inverse=True, return_counts=True
-    )
-    usual = _lower_medians(np.concatenate([both // hosts, both % hosts]), np.tile(times, 2), hosts)
-    allowed = np.minimum(times, np.minimum(usual[both // hosts], usual[both % hosts]))
+    both, of_pair, times = np.unique(unordered(a, b, hosts), return_inverse=True, return_counts=True)
+    usual = np.nan_to_num(lower_medians(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts))
+    allowed = np.minimum(times, np.minimum(usual[both // hosts], usual[both % hosts]).astype(np.int64))
     if (allowed == times).all():
         return of
     _, of_key, count = np.unique(a * hosts + b, return_inverse=True, return_counts=True)
@@ -46,15 +45,4 @@ def balanced(pairs: Pairs, places: Places, of: Mask | None = None) -> Mask | Non
     dropped = order[~counts]
     found = np.ones(pairs.value.shape, dtype=bool) if of is None else of.copy()
     found[row[dropped], column[dropped]] = False
-    return found
-
-
-def _lower_medians(host: Codes, times: Codes, hosts: int) -> Codes:
-    """(hosts,) of how often each host was measured with each of its partners; 0 for hosts without."""
-    order = np.lexsort((times, host))
-    partners = np.bincount(host, minlength=hosts)
-    first = np.cumsum(partners) - partners
-    known = partners > 0
-    found = np.zeros(hosts, dtype=np.int64)
-    found[known] = times[order][(first + (partners - 1) // 2)[known]]
     return found

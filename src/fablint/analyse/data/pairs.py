@@ -114,6 +114,11 @@ class Pairs:
         return cells[1] if self.partner is None else self.partner[cells]
 
 
+def unordered(a: Codes, b: Codes, count: int) -> Codes:
+    """(k,) one number for each two of `count` hosts or ranks, whichever comes first."""
+    return np.minimum(a, b).astype(np.int64) * count + np.maximum(a, b)
+
+
 def _flat(rows: Codes, columns: Codes) -> Cells:
     rows, columns = np.broadcast_arrays(rows, columns)
     return rows.ravel(), columns.ravel()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Cells
+from fablint.analyse.data.pairs import Cells, unordered
 from fablint.analyse.data.places import Codes
 from fablint.analyse.data.quantiles import robust_sd
 from fablint.analyse.detect.evidence import Evidence
@@ -65,7 +65,7 @@ def unexplained(
     live = evidence.gain[cells] != 0
     if known:
         ranks, to = evidence.pairs.ranks, evidence.pairs.destination(cells)
-        pair = np.minimum(cells[0], to).astype(np.int64) * ranks + np.maximum(cells[0], to)
+        pair = unordered(cells[0], to, ranks)
         live &= ~np.isin(pair, [min(one) * ranks + max(one) for one in known])
     cells = (cells[0][live], cells[1][live])
     left = leftover_of(effects, cells)
@@ -92,7 +92,7 @@ def unexplained(
 def _in_slow_pairs(evidence: Evidence, cells: Cells, slow: Mask) -> Mask:
     """(k,) measurements of pairs of hosts of which at least half were slow: being slow once is noise."""
     a, b = evidence.places.host[cells[0]].astype(np.int64), evidence.places.host[evidence.pairs.destination(cells)]
-    pair = np.minimum(a, b) * len(evidence.places.hosts) + np.maximum(a, b)
+    pair = unordered(a, b, len(evidence.places.hosts))
     inverse = np.unique(pair, return_inverse=True)[1]
     share = np.bincount(inverse, weights=slow) / np.bincount(inverse)
     return np.asarray(share[inverse] >= HALF)
@@ -119,7 +119,7 @@ def _worst(
     size = max(1, len(places.switches))
     # Where hosts without a switch take part, what the pairs of two switches shared with them is not known.
     across = (x >= 0) & (y >= 0) & (x != y) & bool((host_switch >= 0).all())
-    key = np.minimum(x, y) * size + np.maximum(x, y)
+    key = unordered(x, y, size)
     between, place = np.unique(key[across], return_inverse=True)
     measured = np.concatenate([measured, np.bincount(place, minlength=between.size)])
     late = np.concatenate([late, np.bincount(place[units.slow[across]], minlength=between.size)])
@@ -163,7 +163,7 @@ def _stratum(
 ) -> Stratum:
     a, b = evidence.places.host[cells[0]], evidence.places.host[evidence.pairs.destination(cells)]
     width = len(evidence.places.hosts)
-    pair = np.minimum(a, b).astype(np.int64) * width + np.maximum(a, b)
+    pair = unordered(a, b, width)
     return Stratum(
         host,
         switches,
@@ -192,8 +192,3 @@ def _second_mode(left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float
     gap = np.count_nonzero((left > limit) & (left < begin)) / (begin - limit) if begin > limit else 0.0
     density = np.count_nonzero(core) / (2 * MEMBER * spread)
     return begin if gap < EMPTY * density else None
-
-
-def of_hosts(found: Sequence[Stratum]) -> Codes:
-    """Codes of the hosts that strata are about."""
-    return np.array([one.host for one in found if one.host >= 0], dtype=np.int64)

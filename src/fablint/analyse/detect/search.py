@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Cells, Values
+from fablint.analyse.data.pairs import Cells, Values, unordered
 from fablint.analyse.data.places import Codes
 from fablint.analyse.data.quantiles import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.detect.ambiguity import Rival, Rivals, rival, rivals_of
@@ -57,8 +57,6 @@ class Conviction:
     shared: str = ""  # how much slower it was among others than alone, where both were measured
     own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
-    partners: int = 0  # hosts that it was measured with; of a link, pairs of hosts
-    stretches: int | None = None  # of the time of the row in which it was slow; None: the times are not known
     lasting: bool = True  # False: slow in one stretch of time only, or from some time on
 
     def part(self, direction: Direction | None = None) -> tuple[Component, str]:
@@ -198,7 +196,6 @@ def _examine(
         cells,
         rivals_of(family, part, sides, cells, evidence, parts),
         own=tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
-        partners=partners,
     )
 
 
@@ -223,7 +220,7 @@ def _clusters(family: Family, part: int, cells: Cells, evidence: Evidence) -> Co
     a, b = one[cells[0]].astype(np.int64), one[to].astype(np.int64)
     if isinstance(family, Endpoints):
         return np.asarray(np.where(family.code[cells[0]] == part, b, a))
-    return np.asarray(np.minimum(a, b) * (int(one.max()) + 1) + np.maximum(a, b))
+    return unordered(a, b, int(one.max()) + 1)
 
 
 def _ends(family: Family, part: int, cells: Cells, evidence: Evidence) -> Codes:

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from fablint.analyse.data.places import Codes
-from fablint.analyse.data.quantiles import Floats
-from fablint.analyse.fit.effects import MEDIAN_ERROR
+from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats
 from fablint.analyse.fit.path_levels import PathLevels
 
 Mask = npt.NDArray[np.bool_]
@@ -27,7 +26,6 @@ Mask = npt.NDArray[np.bool_]
 HOP_S, CABLE_S = 400e-9, 490e-9  # a switch, and 100 m of cable at 4.9 ns/m
 GEOMETRY_S = HOP_S + CABLE_S  # by which the latency of two healthy paths of a kind may differ
 MOST_HOPS = 4  # more cables than a message on one switch crosses: up, across a fabric of three levels, down
-IN_SCOPE = 0.10  # loss beside messages that stay on a switch, from which something has to be said about it
 FEWEST_PAIRS = 3  # of hosts, of which a path is compared at all
 FEWEST_CELLS = 6  # of which it can be at fault
 FEWEST_ENDS = 2  # hosts at each end, so that it is not their own
@@ -88,6 +86,7 @@ class Measure:
     tolerance: float  # log-effect, at least
     spread_factor: float
     chance: float  # of one false judgement among the paths of this size of the row
+    in_scope: float  # loss beside messages that stay on a switch, from which something has to be said about it
 
 
 def judge_paths(
@@ -316,7 +315,7 @@ def _whole_kind(found: PathJudgements, reference: Codes, members: Codes, measure
             return
         judgement = Judgement.LONE if extra_s <= MOST_HOPS * hop_s or alike >= FEWEST_MEMBERS else Judgement.SLOW
     else:
-        if centre <= -np.log1p(-IN_SCOPE):
+        if centre <= -np.log1p(-measure.in_scope):
             return
         beside = bool(levels.shared[reference].any())
         judgement = Judgement.BESIDE if beside else Judgement.DESIGN if alike >= FEWEST_MEMBERS else Judgement.LONE

@@ -248,7 +248,7 @@ def _described(case: Conviction, flows: Flows, effects: Effects, evidence: Evide
     if found is None:
         return replace(case, shared=_shared(case, effects))
     when = "" if found.when is None or found.when.kind == "always" else found.when.text
-    return replace(case, when=when, shared=_shared(case, effects), stretches=found.stretches, lasting=found.is_lasting)
+    return replace(case, when=when, shared=_shared(case, effects), lasting=found.is_lasting)
 
 
 def _is_intermittent(loss: Values, evidence: Evidence) -> bool:

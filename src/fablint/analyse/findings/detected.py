@@ -11,6 +11,7 @@ import numpy as np
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.detect.ambiguity import Rival
 from fablint.analyse.detect.search import Conviction
+from fablint.analyse.detect.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.view import Judged
 from fablint.analyse.fit.slopes import explain
 from fablint.analyse.words import NEXT_STEP, conviction_text, relative, view_text
@@ -18,8 +19,6 @@ from fablint.model import Component, Direction, Finding, State
 from fablint.names import fold, plural
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
-HOP_S = 400e-9  # latency of a switch, at most
-LONGEST_CABLE_M, S_PER_M = 100.0, 4.9e-9
 Charge = tuple[Judged, Conviction]
 
 
@@ -160,7 +159,7 @@ def _is_geometry(view: Judged, conviction: Conviction) -> bool:
     if view.quantity != "latency":
         return False
     added = max(view.fit.class_time.values()) * math.expm1(conviction.loss[1])
-    return added <= HOP_S + LONGEST_CABLE_M * S_PER_M
+    return added <= GEOMETRY_S
 
 
 def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pairs import Cells, Pairs, Values
 from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import Floats, robust_sd
+from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats, lower_medians, robust_sd
 from fablint.analyse.fit.classes import Classes
 
 MOST_WINDOWS = 64
@@ -22,7 +22,6 @@ FEWEST_CELLS = 24  # in a window of one class
 FEWEST_HOSTS = 6
 FEWEST_PATHS = 3  # pairs of switches, unless the class is that of pairs on a switch
 SIGNIFICANT = 4.0  # standard errors of a window's median, below which the window adds nothing
-MEDIAN_ERROR = 1.2533
 
 
 def drift_of(
@@ -86,10 +85,9 @@ def _is_of_all(src: Codes, dst: Codes, places: Places) -> bool:
 
 def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
     """Median over hosts of the medians of their cells: no host and no path counts more than the others."""
-    host, value = np.concatenate([sender, receiver]), np.concatenate([left, left])
-    order = np.lexsort((value, host))
-    hosts, first, count = np.unique(host[order], return_index=True, return_counts=True)
-    return float(np.median(value[order][first + (count - 1) // 2])) if hosts.size else 0.0
+    host = np.concatenate([sender, receiver])
+    of_hosts = lower_medians(np.tile(left, 2), host, int(host.max(initial=-1)) + 1)
+    return float(np.nanmedian(of_hosts)) if host.size else 0.0
 
 
 def _spread(

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from fablint.analyse.data.balance import Mask, balanced
 from fablint.analyse.data.pairs import Cells, Pairs, Values
 from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd, row_medians
+from fablint.analyse.data.quantiles import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd, row_medians
 from fablint.analyse.data.resolution import step_of
 from fablint.analyse.data.ways import Ways
 from fablint.analyse.fit.classes import Classes
@@ -32,7 +32,6 @@ from fablint.model import SCOPES, Scope
 PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
 FEW_PARTS = 5  # so many parts have their spread doubled
-MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
 FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
 FEWEST_STRANGERS = 3  # hosts that the topology does not name, from which they can be compared with each other
 FEWEST_ALIKE = 12  # pairs that collided alike, from which they can be compared
@@ -157,13 +156,10 @@ def _in_populations(effects: Effects, settings: Settings, stream: int | None) ->
         for bounds, sent in ((effects.sent_bounds, True), (effects.received_bounds, False))
     )
     fastest = min(effects.class_log_time.values(), default=0.0)
-    found = [
-        None
-        if one is None or (stream and is_anchored(one, fastest, stream, places.line_rate, settings.line_rate_share))
-        else one
-        for one in every
-    ]
-    if found == [None, None]:
+    rate = places.line_rate, settings.line_rate_share
+    undecided = (one and not (stream and is_anchored(one, fastest, stream, *rate)) for one in every)
+    found = [one if open_ else None for one, open_ in zip(every, undecided, strict=True)]
+    if not any(found):
         return effects
     subtract(pairs, effects.classes, places, found[0], found[1])
     sent, received = _polish(_of_ends(pairs, effects.telling))

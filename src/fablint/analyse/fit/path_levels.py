@@ -17,9 +17,9 @@ import numpy.typing as npt
 from fablint.analyse.data.flows import Flows
 from fablint.analyse.data.pairs import Cells, Pairs
 from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats, interval_ranks, robust_sd
+from fablint.analyse.data.quantiles import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd
 from fablint.analyse.fit.classes import SMALLEST_SHARED
-from fablint.analyse.fit.effects import FINEST_NOISE, MEDIAN_ERROR
+from fablint.analyse.fit.effects import FINEST_NOISE
 
 Mask = npt.NDArray[np.bool_]
 

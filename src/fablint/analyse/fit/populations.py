@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pairs import Pairs
 from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import Floats, robust_sd
+from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats, lower_medians, robust_sd
 from fablint.analyse.fit.classes import Classes
 from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, modes_of
 
@@ -63,7 +63,7 @@ def populations_of(
         Smallest difference that matters, log.
     """
     for values in (effect, best):
-        hosts = _per_host(values, places)
+        hosts = lower_medians(values, places.host, len(places.hosts))
         modes = _without_switches(modes_of(hosts, error, least), places)
         if modes is not None and _is_of_hosts(pairs, modes, places, sent=sent):
             return Populations(modes.label, modes.centre - modes.centre[0])
@@ -91,18 +91,6 @@ def _is_of_hosts(pairs: Pairs, modes: Modes, places: Places, *, sent: bool) -> b
             if lost < SHOWN * (modes.centre[number] - modes.centre[0]):
                 return False
     return True
-
-
-def _per_host(values: Floats, places: Places) -> Floats:
-    """(hosts,) median over the ranks of each host, NaN where none is known."""
-    order = np.lexsort((values, places.host))
-    known = order[~np.isnan(values[order])]
-    count = np.bincount(places.host[known], minlength=len(places.hosts))
-    first = np.cumsum(count) - count
-    found = np.full(len(places.hosts), np.nan)
-    some = count > 0
-    found[some] = values[known][(first + (count - 1) // 2)[some]]
-    return found
 
 
 def _without_switches(modes: Modes, places: Places) -> Modes | None:
@@ -191,4 +179,4 @@ def _groups(key: Codes, value: npt.NDArray[np.float32]) -> Iterator[tuple[int, n
 
 def error_of(left: npt.NDArray[np.float32], measured_per_rank: float) -> float:
     """Standard error of a host's effect: that of a median of so many values."""
-    return float(1.2533 * robust_sd(left) / np.sqrt(max(measured_per_rank, 1.0)))
+    return float(MEDIAN_ERROR * robust_sd(left) / np.sqrt(max(measured_per_rank, 1.0)))

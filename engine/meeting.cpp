@@ -189,7 +189,7 @@ double Meeting::announce(const Part& part, const Order& order) {
     const std::int64_t repetitions = order.batches * order.batch;
     if (repetitions > 0) kernel_->arm(part.end, part.leads, repetitions);
     for (const int rank : part.commanded) team_.tell(rank, &order, sizeof order);
-    for (const int rank : part.commanded) hear(rank, ready);
+    for (const int rank : part.commanded) hear(part, rank, ready);
     if (part.crowd)
         for (const int rank : part.commanded) team_.tell(rank, &ready, sizeof ready);
     if (repetitions == 0) return 0.0;
@@ -202,11 +202,11 @@ double Meeting::announce(const Part& part, const Order& order) {
 void Meeting::obey(const Part& part) {
     char ready = 1;
     for (Order order;;) {
-        hear(part.commander, order);
+        hear(part, part.commander, order);
         const std::int64_t repetitions = order.batches * order.batch;
         if (repetitions > 0) kernel_->arm(part.end, part.leads, repetitions);
         team_.tell(part.commander, &ready, sizeof ready);
-        if (part.crowd) hear(part.commander, ready);
+        if (part.crowd) hear(part, part.commander, ready);
         if (repetitions == 0) return;
         team_.heartbeat().measuring(round_, part.crowd ? -1 : part.commander);
         run(part, order);
@@ -227,6 +227,7 @@ double Meeting::run(const Part& part, const Order& order) {
         if (part.leads) kernel_->lead(part.end, order.batch);
         if (!part.leads) kernel_->follow(part.end, order.batch);
         time_s = clock_.now() - begin;
+        team_.heartbeat().beat();  // a block is sized by its first samples: on CPUs shared since, it may last minutes
         total_s += time_s;
         if (row_.validate) {
             gather(part);  // what is written from afar is there when those who wrote it say so
@@ -253,11 +254,11 @@ void Meeting::prepare_check(const Part& part) {
 void Meeting::gather(const Part& part) {
     char ready = 0;
     if (part.commander == team_.rank()) {
-        for (const int rank : part.commanded) hear(rank, ready);
+        for (const int rank : part.commanded) hear(part, rank, ready);
         for (const int rank : part.commanded) team_.tell(rank, &ready, sizeof ready);
     } else {
         team_.tell(part.commander, &ready, sizeof ready);
-        hear(part.commander, ready);
+        hear(part, part.commander, ready);
     }
 }
 

@@ -59,7 +59,9 @@ void Watchdog::watch() {
             since = SteadyTime::now();
             rescued = false;
         }
-        if (now.beats != last.beats || now.signs != last.signs) heard = SteadyTime::now();
+        // In a group of many an answer says nothing about the rank that is late.
+        const bool in_group = now.phase == Heartbeat::Phase::measuring && now.peer < 0;
+        if (now.beats != last.beats || (now.signs != last.signs && !in_group)) heard = SteadyTime::now();
         last = now;
         if (!rescued && seconds_since(since) > rescue_after_s && now.phase != Heartbeat::Phase::busy) {
             rescue_();

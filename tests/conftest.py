@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from fablint.system import System
 from tested_mpis import built_engine, tested_mpis
@@ -17,8 +17,10 @@ from vcluster import StartCluster, cluster
 _MPIS = tested_mpis()
 
 # The same examples in every run: one that fails can be repeated. `pytest --hypothesis-profile=random` tries others.
-settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("random", derandomize=False)
+# How long an example takes says more about what else the machine does than about the code.
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _UNTIMED, derandomize=True)
+settings.register_profile("random", _UNTIMED, derandomize=False)
 settings.load_profile("repeatable")
 
 

@@ -77,7 +77,7 @@ EDGES = st.integers(2, 7).flatmap(
 # ------------------------------------------------------------------------------------------------ shortest
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=EDGES, kind=st.sampled_from(["shortest", "ecmp"]))
 def test_hops_are_the_shortest_path_where_there_is_one_only(graph: tuple[int, Edges], kind: str) -> None:
     size, edges = graph
@@ -253,7 +253,7 @@ def walk(tables: dict[str, dict[str, str]], edges: Edges, src: int, dst: int) ->
     return links
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=EDGES, seed=st.integers(0, 1000), holes=st.sampled_from([0.0, 0.2]))
 def test_hops_are_a_walk_through_the_tables(graph: tuple[int, Edges], seed: int, holes: float) -> None:
     size, edges = graph
@@ -296,7 +296,7 @@ def chances(paths: list[Path]) -> dict[str, float]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=EDGES, share=st.sampled_from([1.0, 0.5, 0.25]), kind=st.sampled_from(["ecmp", "adaptive"]))
 def test_exposure_is_that_of_an_even_choice_at_every_switch(graph: tuple[int, Edges], share: float, kind: str) -> None:
     size, edges = graph

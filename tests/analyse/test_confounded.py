@@ -180,7 +180,7 @@ def test_a_slow_first_host_of_a_lexicographic_order_is_no_slow_time() -> None:
     assert slow_times(cells(src, dst, excess, np.arange(src.size, dtype=float)), places_of(64), SETTINGS) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), hosts=st.integers(8, 48), tails=st.booleans())
 def test_healthy_runs_have_no_slow_time(seed: int, hosts: int, tails: bool) -> None:
     view = all_pairs(hosts, seed)

@@ -16,7 +16,7 @@ POOLS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(name=st.sampled_from(sorted(POOLS)), size=st.integers(30, 3000), seed=st.integers(0, 10_000))
 def test_expected_growth_under_the_null_is_at_most_one(name: str, size: int, seed: int) -> None:
     pool = POOLS[name](np.random.default_rng(seed), size).astype(np.float32)

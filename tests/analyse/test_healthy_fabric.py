@@ -41,7 +41,7 @@ def test_no_fault_in_a_thousand_hosts(kind) -> None:
     assert named(diagnose(simulate(fabric, noise=Noise(kind), seed=3), fabric.topology)) == set()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     kind=st.sampled_from(NOISES),
     scale=st.sampled_from([0.0, 0.001, 0.025, 0.1, 0.4]),

@@ -133,7 +133,7 @@ def test_switches_that_no_cable_joins() -> None:
     assert named(diagnose(measured(TREE, "list"), halves)) == set()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_no_topology_makes_a_fault_of_a_healthy_run(data: st.DataObject) -> None:
     """Whatever somebody declares: some hosts missing, some cables, any routing. No two pairs share a link."""

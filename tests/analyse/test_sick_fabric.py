@@ -163,7 +163,7 @@ def test_the_fit_gives_back_what_was_simulated() -> None:
     np.testing.assert_array_equal(latency.tx, latency.rx)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(order=st.permutations(range(64)), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
 def test_the_order_of_the_hosts_does_not_matter(order, case, seed) -> None:
     faults, truth = case
@@ -171,7 +171,7 @@ def test_the_order_of_the_hosts_does_not_matter(order, case, seed) -> None:
     assert named(diagnose(permuted(run, order), MESH.topology)) == named(diagnose(run, MESH.topology)) == truth
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(factor=st.floats(1e-3, 1e3), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
 def test_a_faster_clock_changes_nothing(factor, case, seed) -> None:
     run = simulate(MESH, faults=case[0], seed=seed)
@@ -179,7 +179,7 @@ def test_a_faster_clock_changes_nothing(factor, case, seed) -> None:
     assert named(diagnose(scaled, MESH.topology)) == named(diagnose(run, MESH.topology))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(share=st.floats(0.05, 0.95), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
 @example(
     share=0.9499999999999998, case=([Fault("switch", "s3", bandwidth_factor=0.8)], {("switch", "s3", "both")}), seed=470

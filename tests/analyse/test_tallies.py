@@ -87,7 +87,7 @@ def test_without_a_topology_only_ends_are_tallied(layout: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "layout", "mutual"), FEW)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seeds=st.lists(st.tuples(st.integers(0, 999), st.sampled_from(["part", "random", "again"])), max_size=5))
 def test_what_is_removed_is_gone_from_every_tally(
     name: str, layout: str, mutual: bool, seeds: Sequence[tuple[int, str]]

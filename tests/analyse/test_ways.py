@@ -71,7 +71,7 @@ def test_a_matrix_and_a_list_of_the_same_pairs_have_the_same_totals(name: str) -
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", FABRICS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_cells_on_a_link_are_those_that_cross_it(name: str, layout: str, data: st.DataObject) -> None:
     fabric = FABRICS[name]

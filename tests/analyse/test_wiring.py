@@ -125,7 +125,7 @@ def test_hosts_that_the_map_does_not_name_are_no_evidence() -> None:
     assert verified(run_of(MESH), None) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), share=st.floats(0, 0.95), kind=st.sampled_from(KINDS))
 def test_no_gap_in_a_run_accuses_anybody(seed: int, share: float, kind: str) -> None:
     assert verified(deleted(run_of(MESH, seed, kind=kind), share, seed), MESH.topology) == []
@@ -191,7 +191,7 @@ def test_groups_show_among_the_switches() -> None:
     assert [topology.group_of(host) for host in run.hosts] == [f"inferred-g{code}" for code in group]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
     hosts=st.integers(2, 40),

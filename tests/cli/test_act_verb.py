@@ -127,7 +127,7 @@ def test_what_is_only_suspected_drains_nobody():
     assert drains(Source([finding("host", HOSTS[0], state=state) for state in states], HOSTS)) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=40), st.text(max_size=80), st.sampled_from(["slurm", "pbs"]))
 def test_no_name_and_no_message_does_anything_in_a_shell(name, said, scheduler):
     for line in commands([finding("host", name, said), finding("nic", "n1/x", said)], scheduler, None):

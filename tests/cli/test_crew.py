@@ -201,7 +201,7 @@ def test_trials_leave_nothing_behind(cluster: FakeCluster) -> None:
 
 
 @given(st.integers(3, 7), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_sick_host_of_many_is_found_whoever_is_accused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, random: Any
 ) -> None:

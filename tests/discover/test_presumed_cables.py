@@ -114,7 +114,7 @@ def test_a_run_keeps_what_was_presumed(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5).filter(lambda sizes: max(sizes) > 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_between_two_switches_there_is_one_way(sizes: list[int]) -> None:
     before = topology(**{f"g{number}": size for number, size in enumerate(sizes)})
     found = with_presumed_cables(before)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 from discovery_help import SAMPLES, BareFakeSystem
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.discover import discover, print_tree, write_topology
 from fablint.discover.answers import read_answers
@@ -61,13 +61,13 @@ def read_all(text: str) -> None:
             source.read(Saved("fuzz", text, "x1000c0r3b0"))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(st.one_of(broken(), JSON.map(json.dumps), st.text(max_size=200)))
 def test_no_source_breaks(text: str) -> None:
     read_all(text)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(st.lists(broken(), min_size=1, max_size=3))
 def test_what_was_understood_can_be_printed_and_written(texts: list[str]) -> None:
     known = [
@@ -82,7 +82,7 @@ def test_what_was_understood_can_be_printed_and_written(texts: list[str]) -> Non
         assert write_topology(found.topology)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(JSON, JSON, JSON)
 def test_no_answer_breaks(net: object, lldp: object, other: object) -> None:
     said = {"output": json.dumps({"lldp": lldp}), "status": 0}

@@ -77,7 +77,7 @@ def in_order(topology: Topology) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(topology=topologies())
 def test_what_was_written_reads_back(topology: Topology, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("written") / "topology.yaml"

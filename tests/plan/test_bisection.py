@@ -61,7 +61,7 @@ def test_hosts_that_are_left_out_do_not_count():
 
 
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=6), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_pair_crosses_the_cut(sizes, each):
     request = asked(topology(*[[size] for size in sizes]), each)
     *_, level = find_suite("bisection", unequal=True).levels

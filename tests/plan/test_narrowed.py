@@ -123,7 +123,7 @@ SIZES = st.lists(st.integers(1, 3), min_size=2, max_size=5)
 
 
 @given(SIZES, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_pair_that_may_meet_meets_in_its_round_and_no_other_does(each: list[int], random: Random) -> None:
     slots = tuple(Slots(f"h{number}", count) for number, count in enumerate(each))
     hosts = [slot.host for slot in slots for _ in range(slot.ranks)]

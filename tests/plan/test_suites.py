@@ -75,7 +75,7 @@ FABRICS = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), min_size
 
 
 @given(FABRICS, st.integers(1, 3), st.sampled_from(SCOPES), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_pair_of_a_scope_is_measured_equally_often(groups, each, scope, random):
     # The busiest host has its partners in the other groups; with more of them matchings are measured, not every pair.
     assume(sum(map(sum, groups)) - min(map(sum, groups)) <= MOST_ROUNDS)
@@ -106,7 +106,7 @@ def test_every_pair_of_a_scope_is_measured_equally_often(groups, each, scope, ra
 
 
 @given(FABRICS, st.integers(1, 3), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_whoever_is_left_out_is_in_no_round_of_any_level(groups, each, random):
     request = asked(topology(*groups), each)
     seats = request.seats()

@@ -91,7 +91,7 @@ def sound(results: list[Result]) -> None:
         assert one.host and len(one.message) < 500, (one.check, one.message[:99])
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(st.lists(damaged(), min_size=1, max_size=3))
 def test_damaged_hosts_and_tools_are_judged(documents: list[dict[str, Any]]) -> None:
     snapshots = [snapshot_of({**document, "host": f"n{number}"}) for number, document in enumerate(documents)]
@@ -100,7 +100,7 @@ def test_damaged_hosts_and_tools_are_judged(documents: list[dict[str, Any]]) -> 
     sound(every(Fleet(hosts, {"n9": "no answer"}, TOPOLOGY, snapshots[0], snapshots[-1])))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(sorted(OUTPUTS)), st.text()), st.binary(max_size=200))
 @example({name: "x" * 900 for name in OUTPUTS}, b"")
 @example({"sminfo": "sm lid 9" * 500}, b"\xff\xfe[1]\t\x00")

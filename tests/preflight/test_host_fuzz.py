@@ -97,7 +97,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(documents(), max_size=4))
 def test_no_check_raises(taken: list[dict[str, Any]]) -> None:
     hosts = [Host(snapshot_of(document)) for document in taken]
@@ -106,7 +106,7 @@ def test_no_check_raises(taken: list[dict[str, Any]]) -> None:
     assert all(one.message for one in results if one.outcome is not Outcome.PASS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(torn(tuple(LINES)))
 def test_no_record_parser_raises(log: str) -> None:
     found = KernelLog(log)
@@ -116,7 +116,7 @@ def test_no_record_parser_raises(log: str) -> None:
     assert sum(len(record.lines) for record in hardware_errors(lines)) <= len(lines)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_text_that_is_no_kernel_log_accuses_nobody(log: str) -> None:
     host = Host(snapshot_of({"host": "n1", "kernel_log": {"output": log}}))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 from net_help import wired
 from preflight_help import SAMPLES, nic, sample
 
@@ -102,14 +102,14 @@ def assert_told(hosts: list[Host]) -> None:
     json.dumps([one._asdict() for one in found.results])
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(st.lists(HOSTS, min_size=1, max_size=3))
 def test_no_check_breaks(every: list[tuple[Mapping[str, str], Mapping[str, str]]]) -> None:
     odd_ones = [odd(index, *one) for index, one in enumerate(every, 1)]
     assert_told([*odd_ones, wired(8), wired(9)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(["files", "counters", "later", "names", "commands", "folders"]), JSON), ROWS)
 def test_no_document_breaks(document: dict[str, Any], rows: list[Any]) -> None:
     commands = {name: {"output": json.dumps(rows), "status": 0} for name in COMMANDS}

@@ -412,13 +412,13 @@ _JSON = st.recursive(
 _KEYS = ("pings", "names", "error")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.dictionaries(st.sampled_from(_KEYS), _JSON), min_size=1, max_size=4))
 def test_nothing_that_a_pinger_says_stops_the_checks(said):
     judge(Fleet([bare(number, reach=one) for number, one in enumerate(said)]), FAMILY)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(_JSON, max_size=7), st.sampled_from(_KEYS[:2]), st.integers(0, 3), st.integers(0, 1))
 def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
     hosts = pinged(4)
@@ -426,7 +426,7 @@ def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
     judge(Fleet(hosts), FAMILY)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(6, 40), st.data())
 def test_one_dead_host_in_any_fleet(count, data):
     dead = data.draw(st.integers(0, count - 1))

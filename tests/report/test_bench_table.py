@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from report_cases import bench_run
 
 from fablint.errors import UsageError
@@ -22,7 +22,6 @@ def table(kernel="latency", percentiles=(50, 90, 99.9), **arrays):
     return bench_table(run, run.rows[0], percentiles)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(1e-6, 1e-4), min_size=1, max_size=500), st.floats(0, 1))
 def test_histogram_quantiles_are_within_half_a_percent_of_the_samples(samples, share):
     counts, _ = np.histogram(samples, bins=np.append(EDGES, np.inf))

@@ -179,7 +179,7 @@ RESULTS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(RESULTS, max_size=12), st.dictionaries(TEXT, TEXT, max_size=2))
 def test_whatever_hosts_say_all_outputs_can_be_read(results, silent):
     hosts = list(dict.fromkeys(one.host for one in results if one.host not in silent))

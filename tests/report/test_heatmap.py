@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from fablint.model import Placement
 from fablint.report.heatmap import HeatMap, block_side, topological_order
@@ -49,7 +49,6 @@ def test_a_png_passes_every_value():
     assert (pixels(data) == image).all()
 
 
-@settings(deadline=None)
 @given(st.integers(2, 40), st.integers(1, 7), st.integers(0, 2**32 - 1), st.floats(0, 0.9))
 def test_every_block_shows_its_worst_cell_and_names_it(ranks, side, seed, missing):
     rng = np.random.default_rng(seed)

@@ -39,7 +39,7 @@ STAR = [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
 WORLD = [(rank, -1, 0) for rank in range(4)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from(
         [
@@ -95,7 +95,7 @@ def test_latency_test_is_read_as_many_tables():
     assert [parsed.launches[table.launch].hosts for table in parsed.tables] == [("n0", "n1"), ("n0", "n2")]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.sampled_from(["rpc_put", "rpc_get", "bandwidth"]), SIZES, st.data())
 def test_net_sanitizer(kernel, sizes, data):
     pattern = "all-pairs" if kernel == "bandwidth" else "clients-servers"
@@ -121,7 +121,7 @@ def agrees(figures, exact):
     assert (figures.time, figures.bandwidth, figures.latency, figures.iops) == pytest.approx(scaled, rel=5.01e-3)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.sampled_from(["latency", "bandwidth", "exchange"]),
     st.sampled_from(["all-pairs", "bisection"]),

@@ -36,7 +36,7 @@ def ends(fabric: Fabric, link: int) -> list[str]:
     return fabric.link_name(link).split(">")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(fabric=fabrics, rails=st.integers(1, 2), seed=st.integers(0, 99))
 def test_every_way_leads_from_the_sender_to_the_receiver(fabric: Fabric, rails: int, seed: int) -> None:
     fabric = multi_rail(fabric, rails)

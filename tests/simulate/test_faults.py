@@ -72,7 +72,7 @@ def test_a_lossy_link_shows_in_the_tail_and_not_in_the_median() -> None:
 
 
 @given(share=st.floats(0.1, 0.9), seed=st.integers(0, 50))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_flapping_part_is_sick_in_its_share_of_the_rounds(share: float, seed: int) -> None:
     fault = Fault("host", "h01", bandwidth_factor=0.5, flapping=share)
     condition = condition_of(TREE, [fault], np.zeros(TREE.links, np.float32), 400, np.random.default_rng(seed))
@@ -196,7 +196,7 @@ def test_random_faults_are_asked_for() -> None:
 # ------------------------------------------------------------------------------------------------ drawn by chance
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), k=st.integers(1, 4), fabric=st.sampled_from([DEEP, FLY, RAILS]))
 def test_drawn_faults_all_show_themselves(seed: int, k: int, fabric) -> None:
     ranks = len(fabric.hosts) * fabric.rails

@@ -128,7 +128,7 @@ def test_a_crowded_dragonfly_is_slower_the_fewer_its_ways() -> None:
     assert (crowded / quiet).max() < size
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(players=st.integers(2, 30), number=st.integers(0, 60))
 def test_opponents_are_those_of_the_schedule(players: int, number: int) -> None:
     rounds = schedule(players)

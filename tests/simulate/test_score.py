@@ -119,7 +119,7 @@ def test_a_lone_host_is_one_with_its_switch() -> None:
     assert known.twins["h01"] == "both"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 1000), fabric=st.sampled_from([DEEP, FLY, TREE]))
 def test_the_truth_itself_scores_full_marks(seed: int, fabric) -> None:
     rounds = all_rounds(len(fabric.hosts))
@@ -133,7 +133,7 @@ def test_the_truth_itself_scores_full_marks(seed: int, fabric) -> None:
     assert score([], known).missed == 2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 1000), fabric=st.sampled_from([DEEP, FLY, TREE]))
 def test_twins_slow_the_very_same_measurements(seed: int, fabric) -> None:
     rounds = [all_rounds(len(fabric.hosts))[index] for index in (0, 5, 6)]

@@ -7,7 +7,7 @@ import json
 import zlib
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fablint.model import Answer
 from fablint.snapshot import Snapshot, fabric_nics, heard, nics_of, rails, snapshot_of
@@ -62,7 +62,7 @@ def look_at(snapshot: Snapshot) -> None:
         assert isinstance(snapshot.link(path), str)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from(PARTS), documents(KEYS), max_size=len(PARTS)))
 def test_any_document_is_a_snapshot(document: dict[str, Any]) -> None:
     snapshot = snapshot_of(document)
@@ -71,7 +71,7 @@ def test_any_document_is_a_snapshot(document: dict[str, Any]) -> None:
     assert heard([Answer("n1", printed({"fablint_snapshot": 1, **document}))]).snapshots["n1"].host == "n1"
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(documents(LLDP), documents(IP), TEXTS)
 def test_any_output_of_lldp_and_ip_is_read(lldp: object, ip: object, text: str) -> None:
     said = {"lldpcli": json.dumps({"lldp": lldp}), "ip-addr": json.dumps(ip), "lldptool/hsn0": text}
@@ -80,13 +80,13 @@ def test_any_output_of_lldp_and_ip_is_read(lldp: object, ip: object, text: str) 
     local_name(said["lldpcli"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(st.text(), st.text().map("fablint:{}.".format), st.binary().map(lambda raw: raw.decode("latin1"))))
 def test_any_text_is_unpacked(text: str) -> None:
     assert unpacked(text) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(documents(KEYS), st.data())
 def test_an_answer_that_was_broken_is_unpacked_or_is_none(document: object, data: st.DataObject) -> None:
     packed = bytearray(zlib.compress(json.dumps({"fablint_snapshot": 1, "files": document}).encode()))

@@ -30,7 +30,7 @@ POISON = [
     b"][",
 ]
 
-quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def imported(folder, data):

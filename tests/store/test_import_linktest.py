@@ -88,7 +88,7 @@ def test_a_text_of_something_else_is_refused(text):
         parse_linktest(text)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.sampled_from(ALL), st.data())
 def test_no_damage_makes_it_fail(name, data):
     text = text_of("linktest", name)

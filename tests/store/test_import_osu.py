@@ -190,7 +190,7 @@ def test_a_text_without_a_table_is_refused_in_one_line(text):
         parse_osu(text)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.sampled_from(ALL), st.data())
 def test_no_damage_makes_it_fail(name, data):
     """Cut, doubled, overwritten: a table or one UsageError, and every line accounted for at most once."""

@@ -28,7 +28,7 @@ def test_a_complete_row_misses_nothing(make_row, ranks):
     assert missing_rounds(make_row(ranks=ranks)) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from([matrix_row, list_row]), st.integers(3, 9), st.data())
 def test_exactly_the_rounds_taken_away(make_row, ranks, data):
     row = make_row(ranks=ranks)

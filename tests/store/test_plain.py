@@ -54,7 +54,7 @@ def keys(draw: st.DrawFn, shape: list[int]):
     return tuple(words) if len(words) != 1 or draw(st.booleans()) else words[0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_slices_are_those_of_zarr(data):
     shape = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))

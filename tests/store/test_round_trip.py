@@ -45,7 +45,7 @@ def runs(draw: st.DrawFn) -> Run:
     return run_of(*draw(st.permutations([matrix, listed])))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(runs())
 def test_a_run_reads_back_as_it_was_written(run):
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def test_a_run_reads_back_as_it_was_written(run):
         assert_same(run, again)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(runs(), st.integers(1, 4))
 def test_what_the_engine_writes_is_read(run, rows_per_chunk):
     with tempfile.TemporaryDirectory() as folder:

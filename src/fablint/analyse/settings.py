@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+# Shares of the chance of error of a run that the detectors may spend; the shares add up to 1. Each component is judged
+# by one detector of the first kind: by the times of its pairs or, where no cable is known, by its late messages.
+DETECTORS = {"components": 0.55, "late messages": 0.25, "paths": 0.1, "wiring": 0.1}
+Detector = Literal["components", "late messages", "paths", "wiring"]
 
 
 @dataclass(frozen=True)
@@ -18,3 +24,7 @@ class Settings:
     min_partners: int = 3  # fewer measured partners: NOT JUDGED
     loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED
     line_rate_share: float = 0.9  # of the negotiated speed, which large messages of a healthy host reach
+
+    def alpha_of(self, detector: Detector) -> float:
+        """Chance of a false FAULT in a whole healthy run that a detector may spend."""
+        return self.alpha * DETECTORS[detector]

@@ -134,7 +134,7 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     """
     each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
     pairs = float(np.median(each[each > 0])) if each.any() else 1.0
-    needed = np.log(max(tests, 1) / settings.alpha)
+    needed = np.log(max(tests, 1) / settings.alpha_of("components"))
     return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
 
 

@@ -111,7 +111,9 @@ def late_parts(
         compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
         exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
         counts = np.bincount(exposures.part, minlength=exposures.parts)
-        bar = float(np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha))
+        bar = float(
+            np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
+        )
         for tails in compared:
             bets = _Bets(tails, *_background(effects, tails), exposures)
             search = replace(search, rejected=counts < FEWEST_ASKED)

@@ -90,7 +90,7 @@ def paths_of(
     known = places.switch >= 0
     group[places.switch[known]] = places.group[known]
     latency = flows.row.quantity == "latency"
-    chance = settings.alpha / max(1, views)
+    chance = settings.alpha_of("paths") / max(1, views)
     measure = Measure(latency, settings.tolerance, settings.spread_factor, chance, settings.loss_in_scope)
     started = None if flows.started is None else np.asarray(flows.started[levels.cells], dtype=np.float64)
     judgements = judge_paths(levels, group, _apart(places, routes), measure, started)

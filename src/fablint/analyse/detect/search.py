@@ -58,6 +58,7 @@ class Conviction:
     own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
     lasting: bool = True  # False: slow in one stretch of time only, or from some time on
+    usual: bool = False  # of a host: do healthy hosts of this fabric differ by as much?
 
     def part(self, direction: Direction | None = None) -> tuple[Component, str]:
         """Component and name for the verdict. A cable that is slow one way is a directed link."""
@@ -109,7 +110,7 @@ def convict(
 
 def threshold_of(tests: int, settings: Settings) -> float:
     """Nats that convict one of so many parts."""
-    return float(np.log(max(tests, 1) / settings.alpha))
+    return float(np.log(max(tests, 1) / settings.alpha_of("components")))
 
 
 def _strongest(

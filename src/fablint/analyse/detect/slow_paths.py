@@ -10,6 +10,7 @@ Latency is compared in seconds: a longer cable or one more switch adds a constan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -18,7 +19,8 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from fablint.analyse.data.places import Codes
-from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats
+from fablint.analyse.data.quantiles import Floats
+from fablint.analyse.detect.timing import FEWEST_STRETCHES, STRETCHES, error_over_time
 from fablint.analyse.fit.path_levels import PathLevels
 
 Mask = npt.NDArray[np.bool_]
@@ -31,9 +33,6 @@ FEWEST_CELLS = 6  # of which it can be at fault
 FEWEST_ENDS = 2  # hosts at each end, so that it is not their own
 FEWEST_MEMBERS = 3  # of a kind, that show what is usual
 MANY = 0.2  # of a kind: so many equally slow members are a population of their own
-STRETCHES = 4  # of time
-FEWEST_STRETCHES = 2  # in which a path has to be slow
-FEWEST_IN_STRETCH = 3  # cells
 ON_A_SWITCH = "messages on a switch"  # what a path without others is compared with
 
 
@@ -45,7 +44,7 @@ class Judgement(Enum):
     DESIGN = "as slow as all others of its kind: what the network was built for"
     GEOMETRY = "later by no more than a longer cable or one more switch explains"
     SLOW = "slower than the others of its kind"
-    ONCE = "slower than the others of its kind in one stretch of time"
+    ONCE = "slower than the others of its kind, but not evenly over time"
     BESIDE = "slower among other messages; alone it was not measured"
     LONE = "slower than messages on a switch, with nothing of its kind to compare it with"
     POPULATION = "in one of two populations, of which nothing says which is healthy"
@@ -334,52 +333,50 @@ def _weigh(found: PathJudgements, measure: Measure, started: Floats | None) -> N
     The loss has to be beyond what is tolerated by more than its median over stretches of time varies. Paths that have a
     switch in common are looked at together: load on the switch varies for all of them.
     """
-    if started is None or np.isnan(started).all():
-        return
-    levels = found.levels
+    times = None if started is None or np.isnan(started).all() else started
     slow = found.entries(Judgement.SLOW)
     for entry in slow:
-        ends = {int(levels.src[entry]), int(levels.dst[entry])}
-        alike = [
-            one
-            for one in slow
-            if ends & {int(levels.src[one]), int(levels.dst[one])} and levels.shared[one] == levels.shared[entry]
-        ]
-        own = np.flatnonzero(np.isin(levels.entry, alike) & ~np.isnan(started))
-        if not own.size:
-            continue
-        excess = levels.left[own] - levels.level[levels.entry[own]]
-        margin = float(found.loss[entry] - found.tolerance[entry])
-        if _varies(excess, started[own], levels.noise) * _quantile(levels, measure) > margin or _at_once(
-            started[own], started[(~levels.is_path | levels.shared == levels.shared[entry])[levels.entry]]
-        ):
+        own = _cells_beside(found, entry, slow)
+        if times is not None:
+            own = own[~np.isnan(times[own])]
+        if own.size and _is_unsteady(found, entry, own, measure, times):
             found.of[entry] = Judgement.ONCE
-            late = own[levels.left[own] - found.reference[levels.entry[own]] > found.tolerance[entry]]
-            if late.size:
-                when = started[late]
-                found.slow_at[entry] = f"slow from {float(when.min()):.1f} s to {float(when.max()):.1f} s, not evenly"
+            found.slow_at[entry] = _when(found, entry, own, times)
+
+
+def _cells_beside(found: PathJudgements, entry: int, slow: Sequence[int]) -> Codes:
+    """Cells of the slow paths that have a switch in common with this one."""
+    levels = found.levels
+    ends = {int(levels.src[entry]), int(levels.dst[entry])}
+    alike = [
+        one
+        for one in slow
+        if ends & {int(levels.src[one]), int(levels.dst[one])} and levels.shared[one] == levels.shared[entry]
+    ]
+    return np.flatnonzero(np.isin(levels.entry, alike))
+
+
+def _is_unsteady(found: PathJudgements, entry: int, own: Codes, measure: Measure, times: Floats | None) -> bool:
+    """Does the loss vary so much that it may be within the tolerance in the long run, or is all in one stretch?"""
+    levels = found.levels
+    excess = levels.left[own] - levels.level[levels.entry[own]]
+    error = error_over_time(excess, None if times is None else times[own], levels.noise)
+    if error * _quantile(levels, measure) > float(found.loss[entry] - found.tolerance[entry]):
+        return True
+    beside = (~levels.is_path | levels.shared == levels.shared[entry])[levels.entry]
+    return times is not None and _at_once(times[own], times[beside])
+
+
+def _when(found: PathJudgements, entry: int, own: Codes, times: Floats | None) -> str:
+    levels = found.levels
+    late = own[levels.left[own] - found.reference[levels.entry[own]] > found.tolerance[entry]]
+    if times is None or not late.size:
+        return "its loss varies from pair to pair"
+    when = times[late]
+    return f"slow from {float(when.min()):.1f} s to {float(when.max()):.1f} s, not evenly"
 
 
 def _at_once(own: Floats, every: Floats) -> bool:
     """Do all measurements lie in one of the stretches into which the time of all is cut?"""
     edges = np.nanquantile(every, np.linspace(0, 1, STRETCHES + 1)[1:-1])
     return np.unique(np.searchsorted(edges, own)).size < FEWEST_STRETCHES
-
-
-def _varies(excess: Floats, started: Floats, noise: float) -> float:
-    """Standard error of the median of all for what varies over time: what stretches differ by beyond the noise.
-
-    Stretches beside each other may be slow together; the fewer independent ones there are, the larger it is.
-    """
-    stretches = min(2 * STRETCHES, started.size // FEWEST_IN_STRETCH)
-    if stretches < FEWEST_STRETCHES:
-        return 0.0
-    parts = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
-    middle = np.array([np.median(part) for part in parts])
-    each = (MEDIAN_ERROR * noise) ** 2 / (excess.size / stretches)
-    own = max(0.0, float(np.var(middle, ddof=1)) - each)
-    beside = middle - middle.mean()
-    total = float((beside**2).sum())
-    related = float((beside[1:] * beside[:-1]).sum()) / total if total else 0.0
-    independent = stretches * (1 - max(0.0, related)) / (1 + max(0.0, related))
-    return float(np.sqrt(own / max(1.0, independent)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import Floats
+from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import size_text
 from fablint.names import plural
@@ -148,6 +148,9 @@ class When:
 
 
 STRETCHES = 4  # of the time of a row, each with as many of its measurements
+FEWEST_STRETCHES = 2  # in which a component has to be slow
+FEWEST_IN_STRETCH = 3  # measurements
+NOISIER = 2.0  # times the usual noise, that a component may have without varying over time
 CONFIRMED = 3  # later measurements that were slow, from which what began at some time is lasting
 
 
@@ -163,7 +166,7 @@ class Lasting:
     def is_lasting(self) -> bool:
         """Was it slow in two stretches at least, and not only from some time on or up to some time?"""
         begins = self.when is not None and self.when.kind in ("since", "until", "between")
-        return self.confirmed or (self.stretches > 1 and not begins)
+        return self.confirmed or (self.stretches >= FEWEST_STRETCHES and not begins)
 
 
 def lasting(started: Floats, every: Floats, slow: Mask, later: Mask) -> Lasting | None:
@@ -189,6 +192,28 @@ def lasting(started: Floats, every: Floats, slow: Mask, later: Mask) -> Lasting 
     again = int(np.count_nonzero(slow & later))
     confirmed = again >= CONFIRMED and 2 * again > int(later.sum())
     return Lasting(int(np.count_nonzero((measured > 0) & (2 * of_these > measured))), when(started, slow), confirmed)
+
+
+def error_over_time(excess: Floats, started: Floats | None, noise: float) -> float:
+    """Standard error of the median of a component's cells for what varies over time: stretches differ beyond the noise.
+
+    Stretches beside each other may be slow together; the fewer independent ones there are, the larger it is. Where the
+    times are not known (None), all cells may be of one stretch: it is what they differ by beyond the noise.
+    """
+    if started is None:
+        return float(np.sqrt(max(0.0, robust_sd(excess) ** 2 - (NOISIER * noise) ** 2)))
+    stretches = min(2 * STRETCHES, started.size // FEWEST_IN_STRETCH)
+    if stretches < FEWEST_STRETCHES:
+        return 0.0
+    parts = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
+    middle = np.array([np.median(part) for part in parts])
+    each = (MEDIAN_ERROR * noise) ** 2 / (excess.size / stretches)
+    own = max(0.0, float(np.var(middle, ddof=1)) - each)
+    beside = middle - middle.mean()
+    total = float((beside**2).sum())
+    related = float((beside[1:] * beside[:-1]).sum()) / total if total else 0.0
+    independent = stretches * (1 - max(0.0, related)) / (1 + max(0.0, related))
+    return float(np.sqrt(own / max(1.0, independent)))
 
 
 def when(started: npt.ArrayLike, slow: npt.ArrayLike) -> When | None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Pairs, Values
+from fablint.analyse.data.pairs import Pairs
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.data.ways import Ways, ways_of
@@ -21,11 +21,13 @@ from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.detect.exposure import LatePart, late_parts
 from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
 from fablint.analyse.detect.goodness import Stratum, unexplained
+from fablint.analyse.detect.host_spread import within_spread
 from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
 from fablint.analyse.detect.paths import Paths, paths_of, without_paths
 from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Bar, Conviction, Sides, convict, threshold_of
+from fablint.analyse.detect.timing import error_over_time
 from fablint.analyse.fit.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
-from fablint.analyse.fit.effects import Effects, fit, median_error, without
+from fablint.analyse.fit.effects import Effects, fit, leftover_of, median_error, without
 from fablint.analyse.fit.populations import Populations
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import times_text
@@ -36,6 +38,7 @@ Quantity = Literal["latency", "bandwidth"]
 HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
 FEWEST_SHARED = 3  # pairs of a culprit, alone and among others, from which these are compared
 MOST_SUSPICIONS = 100
+STEADY = 5.0  # standard errors over time, by which the loss has to be beyond the tolerance
 STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
 
 
@@ -190,6 +193,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     convictions = [_described(case, flows, effects, evidence) for case in found]
     if convictions:
         effects = without(effects, evidence.gain == 0)
+        convictions = _beside_spread(convictions, effects, settings, views=court.views)
     doubtful: list[Conviction] = []
     if court.late is not None:
         sick = frozenset(case.name for case in convictions if case.kind == "switch")
@@ -240,10 +244,28 @@ def _sample(flows: Flows, effects: Effects, places: Places) -> timing.Cells:
     return timing.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
 
 
+def _beside_spread(
+    found: Sequence[Conviction], effects: Effects, settings: Settings, *, views: int
+) -> list[Conviction]:
+    """The same, where the hosts among them that differ by no more than healthy ones do are marked."""
+    hosts = [case for case in found if case.kind in STAR_KINDS]
+    if not hosts:
+        return list(found)
+    healthy = np.stack([effects.sent_bounds[1], effects.received_bounds[1]])
+    for case in hosts:
+        healthy[:, case.ranks] = np.nan
+    alpha = settings.alpha_of("components") / views
+    usual = within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
+    marked = {id(case): replace(case, usual=is_usual) for case, is_usual in zip(hosts, usual, strict=True)}
+    return [marked.get(id(case), case) for case in found]
+
+
 def _described(case: Conviction, flows: Flows, effects: Effects, evidence: Evidence) -> Conviction:
     """The same with when and beside whom it was slow."""
     found = _lasting(case, flows, effects)
-    if case.kind not in STAR_KINDS and _is_intermittent(effects.residual.value[case.cells], evidence):
+    if _is_unsteady(case, flows, effects):
+        return replace(case, shared=_shared(case, effects), when="its loss varies over time", lasting=False)
+    if _is_intermittent(case, effects):
         return replace(case, shared=_shared(case, effects), when="slow for some of its pairs only", lasting=False)
     if found is None:
         return replace(case, shared=_shared(case, effects))
@@ -251,14 +273,40 @@ def _described(case: Conviction, flows: Flows, effects: Effects, evidence: Evide
     return replace(case, when=when, shared=_shared(case, effects), lasting=found.is_lasting)
 
 
-def _is_intermittent(loss: Values, evidence: Evidence) -> bool:
-    """Are more of the cells of a link or switch healthy than noise explains, were it slow all the time?"""
+def _is_intermittent(case: Conviction, effects: Effects) -> bool:
+    """Are more of the cells of a component healthy than noise explains, were it slow all the time?
+
+    The noise is that of the other cells: what varies in its own is the question.
+    """
     from scipy.stats import binom
 
+    pairs = effects.residual
+    loss = pairs.value[case.cells]
     typical = float(np.median(loss))
     healthy = int(np.count_nonzero(loss < UNHEALTHY * typical))
-    chance = evidence.chance_below((UNHEALTHY - 1) * typical)
+    row, column = pairs.sample_cells()
+    width = pairs.value.shape[1]
+    other = ~np.isin(row * width + column, case.cells[0] * width + case.cells[1])
+    noise = leftover_of(effects, (row[other], column[other]))
+    chance = (np.count_nonzero(noise < (UNHEALTHY - 1) * typical) + 1) / (noise.size + 2)
     return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
+
+
+def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
+    """Does its loss vary over time by so much that it may be within the tolerance in the long run?
+
+    The load of others on a switch varies like that; measurements that were made later to confirm it settle it.
+    """
+    if flows.later is not None and flows.later[case.cells].any():
+        return False
+    loss = effects.residual.value[case.cells].astype(np.float64)
+    started = None if flows.started is None else flows.started[case.cells]
+    if started is not None:
+        known = np.isfinite(started)
+        loss, started = (loss[known], started[known]) if known.any() else (loss, None)
+    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+    error = error_over_time(loss - np.median(loss), started, effects.noise)
+    return bool(error * STEADY > case.loss[1] - tolerance)
 
 
 def _lasting(case: Conviction, flows: Flows, effects: Effects) -> timing.Lasting | None:

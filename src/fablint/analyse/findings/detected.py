@@ -64,6 +64,8 @@ def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> 
         added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
         evidence.append(f"{added * 1e9:.0f} ns more: a longer cable or one more switch adds as much")
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
+    if state is State.SUSPECT and all(conviction.usual for _, conviction in charges):
+        evidence.append("healthy hosts here differ so much that one as slow is to be expected among them")
     if main.kind == "uplinks":
         evidence.insert(0, "pairs on the switch are as fast as others: all of its uplinks are slow, or some of them")
     if main.kind == "rank":
@@ -151,6 +153,8 @@ def _state(charges: list[Charge], places: Places) -> State:
         return State.CONFOUNDED
     if not any(conviction.lasting for _, conviction in charges):
         return State.SUSPECT  # another job's traffic does the same, until a later measurement confirms it
+    if all(conviction.usual for _, conviction in charges):
+        return State.SUSPECT
     return State.FAULT
 
 

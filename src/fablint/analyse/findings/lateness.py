@@ -27,7 +27,6 @@ from fablint.names import plural
 from fablint.routing import Routes
 
 BOUNDS = tuple(1.5 * 2**step for step in range(7))  # times the usual mean by median, beyond which a cell may be late
-DETECTORS = 4  # that share the error budget of a run: components, paths, late messages, wiring and thresholds
 SPEAKS = 1.5  # nats beyond the log of the number of candidates, from which a component is named: 4 hosts give no more
 LOSS = 3.0  # mean by median of late pairs that a loss or a timeout explains; less is as likely noise of the host
 SHARE = 0.3  # of a component's pairs are late in a FAULT: of fewer, some paths across it are as good a reason
@@ -115,7 +114,7 @@ class _Evidence:
     def _doubts(self, member: Member, candidate: Candidate, share: Floats, cells: Mask, ratio: float) -> list[str]:
         """Why it is not sure that the component is faulty; empty where it is."""
         settings = self.settings
-        bar = math.log(len(self.candidates.candidate) * len(BOUNDS) * DETECTORS / settings.alpha)
+        bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("late messages"))
         own = share[member.pairs]
         late = self.pairs.hosts[member.pairs[own > 0]]
         partners = np.unique(late[:, 0] * len(self.places.hosts) + late[:, 1]).size

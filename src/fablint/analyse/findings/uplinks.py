@@ -13,7 +13,7 @@ FEWEST = 2  # cables of a switch
 
 
 def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes | None) -> list[Finding]:
-    """The same findings, where a `FAULT` of every cable of a switch is one `SUSPECT` about the switch.
+    """The same findings, where those of all cables of a switch are one `SUSPECT` about the switch; one is a `FAULT`.
 
     Several cables of one switch do not fail at the same time. Its own load does the same, and so do cables that are
     thinner by design: a switch that is slow itself is slow between its own hosts as well, and is found by that.
@@ -24,15 +24,16 @@ def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes
     cables = [routes.cable(link) for link in range(0, len(routes.ends), 2)]
     for switch in places.switches:
         own = {_sorted(cable) for cable in cables if switch in cable.split("=")}
-        at_fault = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
-        if len(own) >= FEWEST and own <= at_fault.keys():
+        slow = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
+        certain = any(finding.state is State.FAULT for finding in slow.values())
+        if certain and len(own) >= FEWEST and own <= slow.keys():
             result = [finding for finding in result if not _is_of(finding, switch)]
-            result.append(_together(switch, [at_fault[cable] for cable in sorted(own)]))
+            result.append(_together(switch, [slow[cable] for cable in sorted(own)]))
     return result
 
 
 def _is_of(finding: Finding, switch: str) -> bool:
-    is_cable = finding.component in ("cable", "link") and finding.state is State.FAULT
+    is_cable = finding.component in ("cable", "link") and finding.state in (State.FAULT, State.SUSPECT)
     return is_cable and switch in finding.name.replace(">", "=").split("=")
 
 

@@ -212,7 +212,7 @@ def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings
         return []
     gains = _gains(on, off)
     evidence = np.bincount(host, weights=gains.of(gains.away, time)[number], minlength=switch.size)
-    threshold = np.log(np.count_nonzero(switch >= 0) / settings.alpha)
+    threshold = np.log(np.count_nonzero(switch >= 0) / settings.alpha_of("wiring"))
     accused: dict[int, _Accused] = {}
     for one in sorted(np.flatnonzero(suspect & (evidence > threshold)).tolist(), key=lambda one: -evidence[one]):
         others = (switch[inside.a] == switch[one]) & (inside.a != one) & (inside.b != one)
@@ -327,7 +327,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, places: Places, settings:
 def _place(accused: _Accused, beside: Codes, time: Floats, settings: Settings) -> int | None:
     """The switch with whose hosts it is as fast as hosts on one switch are; None where there is none."""
     gain = accused.gains.of(accused.gains.beside, time)
-    best, most = None, float(np.log((beside.max(initial=0) + 1) / settings.alpha))
+    best, most = None, float(np.log((beside.max(initial=0) + 1) / settings.alpha_of("wiring")))
     for switch in np.unique(beside[(beside >= 0) & (beside != accused.switch[accused.host])]):
         with_it = beside == switch
         if np.median(time[with_it]) < accused.classes.middle and (total := float(gain[with_it].sum())) > most:

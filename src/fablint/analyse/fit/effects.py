@@ -106,8 +106,7 @@ def fit(
     offsets = _class_offsets(pairs, classes, None, once, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
     telling = balanced(pairs, classes.places, classes.telling(pairs, offsets, settings.tolerance))
-    ends = _of_ends(pairs, telling)
-    sent, received = _polish(ends)
+    sent, received = _polish(_of_ends(pairs, telling))
     effects = Effects(
         class_log_time=offsets,
         residual=pairs,
@@ -132,7 +131,8 @@ def fit(
     effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
     noise = _noise(effects)
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
-    hosts = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in (sent, received))
+    ends = (effects.sent_bounds, effects.received_bounds)
+    hosts = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in ends)
     fitted = np.flatnonzero(crossed[: ways.known_links] >= FITTED_FROM)
     links = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.size else 0.0
     return replace(

@@ -55,6 +55,7 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         IncompleteError: fewer than two hosts can be measured.
     """
     from fablint.discover import discover, read_files, with_presumed_cables
+    from fablint.snapshot import host_facts
 
     system, note = around.system, around.progress.note
     begun = system.monotonic()
@@ -78,7 +79,9 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts), lost=dict(unfit))
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
     launches = Launches(around, asked, output, crew, _options(wanted))
-    return Elimination(launches, wanted.suite, others, wanted.thresholds, asking_s=system.monotonic() - begun).check()
+    facts = {host: host_facts(one) for host, one in looked.heard.snapshots.items()}
+    asking_s = system.monotonic() - begun
+    return Elimination(launches, wanted.suite, others, wanted.thresholds, facts, asking_s=asking_s).check()
 
 
 def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:

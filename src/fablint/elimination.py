@@ -6,7 +6,7 @@ would slow every level above its own, and be found there again with more suspect
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ class Elimination:
     suite: Suite
     known: Sequence[Finding] = ()  # what was found before anything was measured
     thresholds: Path | None = None  # the site file
+    host_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by host and name
     failed: dict[str, str] = field(default_factory=dict)
     inside: list[Finding] = field(default_factory=list)  # found between ranks of one host
     skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
@@ -69,6 +70,7 @@ class Elimination:
     def judge(self, run: Run) -> Diagnosis:
         """The diagnosis of all that was measured, with what is known besides."""
         flow.keep_findings(self._besides(), self.launches.output)
+        flow.keep_host_facts(self.host_facts, self.launches.output)
         return flow.diagnose(run, self.launches.asked.topology)
 
     def _besides(self) -> list[Finding]:
@@ -210,16 +212,15 @@ class Elimination:
 
 def _without_open_ways(diagnosis: Diagnosis) -> Diagnosis:
     """No pass where streams between switches were slow among others, and there was no time to measure them alone."""
+    from fablint.analyse import redecided
+
     ways = [question.name for question in diagnosis.distances]
     if not ways:
         return diagnosis
     shown = ", ".join(ways[:_WAYS_SHOWN]) + (f" and {len(ways) - _WAYS_SHOWN} more" if len(ways) > _WAYS_SHOWN else "")
-    verdict = diagnosis.verdict
+    verdict = redecided(diagnosis.verdict, diagnosis.verdict.findings, complete=False)
     note = f"undecided: {shown}: slower than streams on a switch, and not measured alone (a larger --budget does)"
-    update: dict[str, object] = {"notes": (*verdict.notes, note)}
-    if verdict.exit_code == 0:
-        update |= {"verdict": "incomplete", "exit_code": 3}
-    return replace(diagnosis, verdict=verdict.model_copy(update=update))
+    return replace(diagnosis, verdict=verdict.model_copy(update={"notes": (*verdict.notes, note)}))
 
 
 def same_hosts(asked: Asked, inner: Asked) -> Asked:

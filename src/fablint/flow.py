@@ -21,10 +21,12 @@ from fablint.kept import (
     THRESHOLDS as THRESHOLDS,
     TOPOLOGY as TOPOLOGY,
     keep_findings as keep_findings,
+    keep_host_facts as keep_host_facts,
     keep_levels as keep_levels,
     keep_thresholds as keep_thresholds,
     keep_topology as keep_topology,
     load_findings as load_findings,
+    load_host_facts as load_host_facts,
     load_levels as load_levels,
     load_thresholds as load_thresholds,
     load_topology as load_topology,
@@ -281,7 +283,8 @@ def diagnose(
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
-    judged = with_besides(judge(run, topology, others=others), load_findings(own_file(run, FINDINGS)))
+    facts = load_host_facts(run)
+    judged = with_besides(judge(run, topology, others=others, host_facts=facts), load_findings(own_file(run, FINDINGS)))
     judged = with_missing_levels(judged, missing_levels(run))
     site = thresholds or own_file(run, THRESHOLDS)
     return judged if site is None else _compared(judged, run, load_thresholds(site))

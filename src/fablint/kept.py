@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ THRESHOLDS = "thresholds.toml"  # of a run directory: what its site promises
 INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
 LAUNCHES = "launches"  # of a run directory: launches of other ranks than its own, numbered or named by their level
 LEVELS = "rounds/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
+HOST_FACTS = "hosts.json"  # of a run directory: CPU model, firmware, driver, image of its hosts
 FINDINGS = "findings.json"  # of a run directory: what is known of its hosts besides the measurement
 
 
@@ -55,6 +56,26 @@ def keep_findings(findings: Sequence[Finding], run: Path) -> None:
     nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
     known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing)
     (run / FINDINGS).write_text(known.model_dump_json(indent=1))
+
+
+def keep_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
+    """Write facts of the hosts into a run directory: they may separate a population of slower hosts."""
+    if facts:
+        (run / HOST_FACTS).write_text(json.dumps({"format": 1, "hosts": facts}, indent=1), encoding="utf-8")
+
+
+def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
+    """Facts by host and name; empty where the run has none. BrokenRunError where the file cannot be read."""
+    path = own_file(run, HOST_FACTS)
+    if path is None:
+        return {}
+    try:
+        hosts = json.loads(path.read_text(encoding="utf-8"))["hosts"]
+        return {str(host): {str(name): str(value) for name, value in own.items()} for host, own in hosts.items()}
+    except OSError as error:
+        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BrokenRunError(f"{path}: is no table of hosts", "remove it, or measure again") from None
 
 
 def load_thresholds(path: Path) -> Sequence[Threshold]:

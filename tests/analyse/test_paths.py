@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 
+import numpy as np
 import pytest
 from path_cases import HOP_S, Capacity, Small
 
@@ -127,3 +128,45 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses():
         total += 1
         assert bounds.upper.max() < 0.1
     assert covered >= 0.95 * total
+
+
+def test_healthy_paths_are_ok_with_the_largest_loss_that_may_hide():
+    diagnosis = judged(Small(), 1, "matrix", "bandwidth", "latency")
+    ok = {one.quantity: one for one in diagnosis.verdict.findings if one.component == "route"}
+    assert {one.state for one in ok.values()} == {State.OK}
+    assert ok["bandwidth"].name == "s0>s1, s0>s2, s1>s0, s1>s2, s2>s0, s2>s1"
+    assert ok["latency"].name == "s0=s1, s0=s2, s1=s2"
+    assert -0.1 < ok["bandwidth"].effect < 0 < ok["latency"].effect < 0.1
+    assert "each measured between at least 9 pairs of hosts; compared with" in ok["bandwidth"].evidence
+    assert diagnosis.verdict.verdict == "pass"
+
+
+def test_a_path_that_may_hide_a_loss_is_not_judged():
+    diagnosis = judged(Small(noise=0.2), 1, "list", "bandwidth")
+    assert diagnosis.verdict.verdict == "incomplete"
+    (finding,) = [
+        one for one in diagnosis.verdict.findings if one.component == "route" and one.state is State.NOT_JUDGED
+    ]
+    assert "may hide in bandwidth, more than 10%" in finding.evidence
+
+
+@pytest.mark.parametrize("switches", [3, 6])
+def test_a_path_between_too_few_pairs_of_hosts_is_not_judged(switches: int):
+    """Between few switches each path counts; between many, those that a plan left out are a note."""
+    small = Small(switches=switches)
+    run = small.run(1)
+    (row,) = run.rows
+    first, second = slice(0, small.each), slice(small.each, 2 * small.each)
+    for name, missing in (("time_median", np.nan), ("count", 0)):
+        row.arrays[name][0, first, second] = missing
+        row.arrays[name][0, 0, small.each] = 100 if name == "count" else row.arrays[name][0, 0, -1]
+    verdict = diagnose(run, small.topology).verdict
+    unjudged = [one for one in verdict.findings if one.component == "route" and one.state is State.NOT_JUDGED]
+    what = "fewer than 3 pairs of hosts"
+    if switches == 3:
+        assert [one.name for one in unjudged] == ["s0>s1"]
+        assert what in unjudged[0].evidence
+        assert verdict.verdict == "incomplete"
+    else:
+        assert not unjudged
+        assert any(what in note for note in verdict.notes)

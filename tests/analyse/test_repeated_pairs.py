@@ -44,7 +44,7 @@ def test_a_host_with_one_partner_is_not_at_fault_however_often_it_was_measured(r
     assert findings(run, State.FAULT, topology) == []
     assert findings(run, State.SUSPECT, topology) == [("host", HOSTS[LAST])]
     assert findings(run, State.NOT_JUDGED, topology) == [("host", HOSTS[LAST])]
-    assert all(one.log10_odds is None for one in verdict.findings)
+    assert all(one.log10_e is None for one in verdict.findings)
 
 
 def test_the_command_line_says_so_of_a_run_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,8 +61,8 @@ def test_a_host_on_another_switch_is_named_with_that_switch(kind: str, moved: di
         assert finding.evidence.startswith(f"declared on {moved[finding.name]}, but ")
         assert f"its times are those of {MESH.topology.host_switch[finding.name]} (" in finding.evidence
         assert finding.next_step == f"look where the cable of {finding.name} ends, or mend the topology file"
-        assert finding.log10_odds is not None
-        assert finding.log10_odds > np.log10(64 / 0.01)
+        assert finding.log10_e is not None
+        assert finding.log10_e > np.log10(64 / 0.01)
         assert finding.effect == pytest.approx(0.27, abs=0.06)  # a cable and a switch more
 
 
@@ -115,7 +115,7 @@ def test_several_ranks_of_a_host_are_one_witness() -> None:
     one = simulate(full_mesh(2, 4), rows=LATENCY)
     topology = elsewhere(full_mesh(2, 4).topology, {"h00": "s1"})
     for findings in (verified(run, topology), verified(one, topology)):
-        assert all(finding.log10_odds is not None and finding.log10_odds < 6 for finding in findings)
+        assert all(finding.log10_e is not None and finding.log10_e < 6 for finding in findings)
 
 
 def test_hosts_that_the_map_does_not_name_are_no_evidence() -> None:

@@ -13,7 +13,7 @@ from fablint.model import Verdict
 from fablint.report import verdict_json, verdict_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verdict.md"
-FINDING = ["state", "component", "name", "direction", "quantity", "effect", "interval", "log10_odds", "evidence"]
+FINDING = ["state", "component", "name", "direction", "quantity", "effect", "interval", "log10_e", "evidence"]
 FINDING += ["alternatives", "next_step"]
 
 

@@ -1,4 +1,4 @@
-"""The text of a ticket: what is wrong with which part, how that is known, how sure it is, what to do next."""
+"""The text of a ticket: what is wrong with which part, how that is known, what to do next."""
 
 from __future__ import annotations
 
@@ -70,16 +70,14 @@ def _finding(finding: Finding) -> list[str]:
     told = (
         (finding.state, figure or finding.evidence),
         ("seen", finding.evidence if figure else ""),
-        ("how sure", _how_sure(finding)),
+        ("source", _source(finding)),
         ("or else", ", ".join(finding.alternatives)),
         ("next", finding.next_step),
     )
     return [line for label, words in told if words for line in _wrapped(words, label)]
 
 
-def _how_sure(finding: Finding) -> str:
-    if finding.log10_odds is not None:
-        return f"odds 1e{int(finding.log10_odds)} to 1 against chance"
+def _source(finding: Finding) -> str:
     return "read on the host, not inferred from times" if said_by(finding) else ""
 
 

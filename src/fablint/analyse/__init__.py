@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fablint.analyse.decide import redecided
 from fablint.analyse.diagnose import diagnose
 from fablint.analyse.findings.additional import with_besides, with_missing_levels
 from fablint.analyse.settings import Settings
 
-__all__ = ["Settings", "diagnose", "with_besides", "with_missing_levels"]
+__all__ = ["Settings", "diagnose", "redecided", "with_besides", "with_missing_levels"]

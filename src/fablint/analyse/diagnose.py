@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from fablint.analyse.data.flows import Usable, usable_rows
 from fablint.analyse.data.places import Places, locate
+from fablint.analyse.decide import EXIT_CODES, decide, ordered
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged, judge
@@ -26,9 +26,10 @@ from fablint.analyse.findings.healthy import (
     judged_links,
     unjudged,
 )
+from fablint.analyse.findings.healthy_paths import healthy_paths
 from fablint.analyse.findings.lateness import late_messages
 from fablint.analyse.findings.path_streams import about_paths, without_geometry
-from fablint.analyse.findings.populations import populations
+from fablint.analyse.findings.populations import HostFacts, populations
 from fablint.analyse.findings.reported import damaged, lost
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.uplinks import uplinks_together
@@ -37,7 +38,7 @@ from fablint.analyse.findings.within_hosts import slow_inside
 from fablint.analyse.fit.inferring import infer
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import between_switches, times_text, view_text, without_run
-from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict, VerdictWord
+from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict
 from fablint.names import fold, plural, unfold
 from fablint.routing import Routes, routes_of
 
@@ -47,13 +48,17 @@ ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 
 def diagnose(
-    run: Run, topology: Topology | None = None, settings: Settings | None = None, others: Sequence[Finding] = ()
+    run: Run,
+    topology: Topology | None = None,
+    settings: Settings | None = None,
+    others: Sequence[Finding] = (),
+    host_facts: HostFacts | None = None,
 ) -> Diagnosis:
     """Name the parts that are slow, say how sure that is, and what could not be judged.
 
     `topology` adds switches and links to the parts that can be named. `others` are findings of other stages (loopback
-    tests, preflight): they convict nobody, but tell which of the parts in series it is. The method is
-    docs/explanation/how-it-decides.md.
+    tests, preflight): they convict nobody, but tell which of the parts in series it is. `host_facts` (CPU model,
+    firmware, driver, image) say what separates populations of hosts. The method is docs/explanation/how-it-decides.md.
     """
     settings = settings or Settings()
     topology, misplaced, wiring_notes = _wiring(run, topology, settings)
@@ -69,7 +74,7 @@ def diagnose(
     clearing = [view for view in judged if view.clears and not (places.containers and view.quantity == "latency")]
     findings = [*damaged(run), *lost(run), *misplaced, *_ranked(convicted(judged, places), run, topology, others)]
     findings += suspected(judged, places, findings)
-    findings += populations(run, judged, places)
+    findings += populations(run, judged, places, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
     paths = about_paths(judged, places, routes)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
@@ -81,12 +86,28 @@ def diagnose(
     beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
     findings += beside
     findings += _not_accused(clearing, places, routes, findings, settings)
-    notes = [*_notes(run, judged, places, topology), *wiring_notes, *paths.notes, *geometry, *beside_notes, *left_out]
-    verdict, code = _conclusion(run, findings, clearing)
+    of_paths, path_notes = healthy_paths(clearing, places, settings)
+    findings += of_paths
+    notes = [
+        *_notes(run, judged, places, topology),
+        *wiring_notes,
+        *paths.notes,
+        *path_notes,
+        *geometry,
+        *beside_notes,
+        *left_out,
+    ]
+    verdict = decide(findings, complete=bool(clearing) and _is_complete(run))
     if "imported" in run.attributes:
         findings = [one.model_copy(update={"next_step": without_run(one.next_step)}) for one in findings]
     return Diagnosis(
-        Verdict(verdict=verdict, exit_code=code, findings=_ordered(findings), coverage=coverage, notes=tuple(notes)),
+        Verdict(
+            verdict=verdict,
+            exit_code=EXIT_CODES[verdict],
+            findings=ordered(findings),
+            coverage=coverage,
+            notes=tuple(notes),
+        ),
         fits=tuple(view.fit for view in judged),
         topology=topology,
         settings=asdict(settings),
@@ -321,6 +342,10 @@ def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topolog
     return notes
 
 
+def _is_complete(run: Run) -> bool:
+    return run.state == "complete" and all(row.attributes["state"] == "complete" for row in run.rows)
+
+
 def _unfinished(run: Run) -> list[str]:
     """What was not measured to its end."""
     notes = [f"the run is not complete (state: {run.state}): what is missing is not judged"]
@@ -346,19 +371,3 @@ def _contention(judged: Sequence[Judged]) -> list[str]:
                 " not (contention, not a fault; each is compared with pairs that shared alike)"
             )
     return notes
-
-
-def _conclusion(run: Run, findings: Sequence[Finding], judged: Sequence[Judged]) -> tuple[VerdictWord, int]:
-    states = {finding.state for finding in findings}
-    if State.FAULT in states:
-        return "fault", 1
-    complete = run.state == "complete" and all(row.attributes["state"] == "complete" for row in run.rows)
-    if not judged or not complete or states - {State.OK}:
-        return "incomplete", 3
-    return "pass", 0
-
-
-def _ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Worst first, otherwise as found."""
-    order = {state: position for position, state in enumerate(State)}
-    return tuple(sorted(findings, key=lambda finding: (order[finding.state], -math.fabs(finding.effect or 0.0))))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fablint.model import Component, Run, Topology
+from fablint.names import plural
 
 if TYPE_CHECKING:
     from fablint.analyse.detect.search import Conviction
@@ -70,14 +71,23 @@ def conviction_text(view: Judged, conviction: Conviction) -> str:
     """What one view saw of a culprit."""
     lower, middle, upper = (relative(loss, view.quantity) for loss in conviction.loss)
     interval = f"{middle:+.1%} [{min(lower, upper):+.1%}, {max(lower, upper):+.1%}]"
-    odds = f"odds 1e{int(conviction.log_e / math.log(10))} to 1"
-    text = f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs slow, {interval}, {odds}"
+    of = _clusters_text(conviction)
+    text = f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs slow{of}, median {interval}"
+    text += f", noise of a pair {math.expm1(view.fit.noise):.1%}"
     if conviction.late is not None:
         return (
             f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs that may cross it have late messages,"
-            f" about {conviction.late:.0%} of those that do, {interval}, {odds}"
+            f" about {conviction.late:.0%} of those that do, median {interval}"
         )
     return "; ".join(filter(None, (text, conviction.when, conviction.shared)))
+
+
+def _clusters_text(conviction: Conviction) -> str:
+    """`, 16 partners, 3 of 4 stretches of time`: what the pairs share counts once."""
+    texts = [plural(conviction.partners, "host pair" if conviction.kind == "cable" else "partner")]
+    if conviction.stretches is not None:
+        texts.append(f"{plural(conviction.stretches, 'stretch')} of time")
+    return "".join(f", {text}" for text in texts if conviction.partners)
 
 
 def listed(names: Sequence[str], kind: str) -> str:

@@ -39,8 +39,10 @@ class Finding(BaseModel):
         "for OK the largest loss that could hide",
     )
     interval: tuple[float, float] | None = Field(default=None, description="95 % interval of the effect")
-    log10_odds: float | None = Field(
-        default=None, description="how sure: decimal logarithm of the evidence against chance (e-value)"
+    log10_e: float | None = Field(
+        default=None,
+        description="decimal logarithm of the e-value of the evidence; no probability, since measurements that share a "
+        "cause count as if they did not",
     )
     evidence: str = Field(default="", description="what was seen, in one sentence with counts")
     alternatives: tuple[str, ...] = Field(default=(), description="parts that the evidence cannot tell from this one")

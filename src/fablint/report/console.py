@@ -63,11 +63,13 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
     The worst ones are told at length as long as one line remains for each of the others.
     """
     blocks = [_finding(finding, painter) for finding in findings.sick(found)]
-    blocks += [painter.block(State.OK, _words(*part), 2, _STATE_COLOURS[State.OK]) for part in findings.healthy(found)]
+    blocks += [
+        painter.block(State.OK, _words(*part[:2]), 2, _STATE_COLOURS[State.OK]) for part in findings.healthy(found)
+    ]
     short = [
         painter.line(finding.state, _title(finding), _STATE_COLOURS[finding.state]) for finding in findings.sick(found)
     ]
-    short += [painter.line(State.OK, _words(*part), _STATE_COLOURS[State.OK]) for part in findings.healthy(found)]
+    short += [painter.line(State.OK, _words(*part[:2]), _STATE_COLOURS[State.OK]) for part in findings.healthy(found)]
     kept = min(len(blocks), room)
     while kept > 1 and sum(map(len, blocks[:kept])) + len(blocks) - kept > room:
         kept -= 1

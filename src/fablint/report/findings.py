@@ -48,13 +48,16 @@ def effect(finding: Finding) -> str:
     return text.effect(finding.effect, finding.interval, finding.quantity)
 
 
-def healthy(found: Sequence[Finding]) -> list[tuple[str, str]]:
-    """Parts that are OK, each with the losses that could hide: `host h[00-63]`, `added latency below 2.3 %, ...`."""
-    losses: dict[str, list[str]] = {}
+def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
+    """Parts that are OK (`host h[00-63]`), the losses that could hide (`added latency below 2.3 %`), the evidence."""
+    same: dict[str, list[Finding]] = {}
     for finding in found:
         if finding.state is State.OK:
-            losses.setdefault(subject(finding), []).append(effect(finding))
-    return [(part, ", ".join(filter(None, words))) for part, words in losses.items()]
+            same.setdefault(subject(finding), []).append(finding)
+    return [
+        (part, ", ".join(filter(None, map(effect, own))), "; ".join(dict.fromkeys(one.evidence for one in own)))
+        for part, own in same.items()
+    ]
 
 
 def sick(found: Sequence[Finding]) -> list[Finding]:

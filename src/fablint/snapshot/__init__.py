@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fablint.snapshot.collecting import Heard, command_to_collect, heard, load_snapshots, save_snapshots, snapshot_of
 from fablint.snapshot.fabric_nics import fabric_nics, rails
+from fablint.snapshot.host_facts import host_facts
 from fablint.snapshot.nics import NicFact, nics_of
 from fablint.snapshot.snapshot import Output, Snapshot
 
@@ -15,6 +16,7 @@ __all__ = [
     "command_to_collect",
     "fabric_nics",
     "heard",
+    "host_facts",
     "load_snapshots",
     "nics_of",
     "rails",

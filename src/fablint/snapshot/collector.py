@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from fablint.snapshot.machine import Late, Machine, begin, output_of_client, say, stop, wait_for
+from fablint.snapshot.machine import Late, Machine, begin, output_of_client, put, say, stop, wait_for
 
 LAST_S = 3.0  # at most, for the second reading
 GRACE_S = 0.1  # to stop by itself where time is up
@@ -66,6 +66,7 @@ FILES = (
     # Last, since devices that sleep are woken:
     "/sys/bus/pci/devices/*/{class,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
 )
+FIRST_CPU = 1000  # letters of /proc/cpuinfo: the other CPUs are as the first
 TELEMETRY = (
     "hni_pcs_{good,corrected,uncorrected}_cw",
     "hni_rx_bad_{opt,ieee}",
@@ -213,6 +214,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     machine.fill(taken["counters"], COUNTERS)
     if level != "fabric":
         machine.fill(taken["files"], FILES)
+        put(taken["files"], "/proc/cpuinfo", machine.read("/proc/cpuinfo", FIRST_CPU))
     taken["links"].update(machine.links(LINKS))
     taken["folders"].update(machine.folders(FOLDERS))
     taken["shared_memory"].update(machine.shared_memory())

@@ -16,7 +16,6 @@ from fablint.analyse.data.ways import Ways
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.path_modes import Mode, declared_routes_explain, modes_of
 from fablint.analyse.detect.slow_paths import (
-    DOUBTFUL,
     FEWEST_PAIRS,
     ON_A_SWITCH,
     Judgement,
@@ -175,7 +174,7 @@ class PathBounds:
     upper: npt.NDArray[np.float64]  # upper 95 % bound of the log-loss, of all paths together; NaN where unknown
     host_pairs: Codes  # that were measured across it
     compared_with: tuple[str, ...]
-    doubtful: npt.NDArray[np.bool_]  # a finding says what is known of it
+    fine: npt.NDArray[np.bool_]  # as fast as its kind: else a finding or note says what is known of it
 
 
 def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
@@ -198,7 +197,7 @@ def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
         _of_ties(upper)[entries],
         levels.pairs[entries],
         tuple(judged.beside[entry] for entry in entries),
-        np.array([judged.of[entry] in DOUBTFUL or judged.of[entry] is Judgement.SLOW for entry in entries], dtype=bool),
+        np.array([judged.of[entry] is Judgement.FINE for entry in entries], dtype=bool),
     )
 
 

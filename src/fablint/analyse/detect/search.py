@@ -58,6 +58,8 @@ class Conviction:
     own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
     lasting: bool = True  # False: slow in one stretch of time only, or from some time on
+    partners: int = 0  # clusters of evidence: other hosts, of a link pairs of hosts
+    stretches: int | None = None  # of the time of the row, in which it was slow; None: the times are not known
     usual: bool = False  # of a host: do healthy hosts of this fabric differ by as much?
 
     def part(self, direction: Direction | None = None) -> tuple[Component, str]:
@@ -197,6 +199,7 @@ def _examine(
         cells,
         rivals_of(family, part, sides, cells, evidence, parts),
         own=tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
+        partners=int(partners),
     )
 
 

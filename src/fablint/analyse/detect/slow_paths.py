@@ -50,9 +50,6 @@ class Judgement(Enum):
     POPULATION = "in one of two populations, of which nothing says which is healthy"
 
 
-DOUBTFUL = frozenset({Judgement.ONCE, Judgement.BESIDE, Judgement.LONE, Judgement.POPULATION})
-
-
 @dataclass
 class PathJudgements:
     """Judgements of the entries of `levels`; arrays are as those. Entries on a switch are FEW."""

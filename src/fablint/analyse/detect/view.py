@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,30 +16,25 @@ from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.data.ways import Ways, ways_of
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.ambiguity import Rival, Rivals
+from fablint.analyse.detect.circumstances import ENDPOINT_KINDS, beside_spread, described, when_slow
 from fablint.analyse.detect.components import Family, Kind, families
 from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.detect.exposure import LatePart, late_parts
 from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
 from fablint.analyse.detect.goodness import Stratum, unexplained
-from fablint.analyse.detect.host_spread import within_spread
 from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
 from fablint.analyse.detect.paths import Paths, paths_of, without_paths
-from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Bar, Conviction, Sides, convict, threshold_of
-from fablint.analyse.detect.timing import error_over_time
+from fablint.analyse.detect.search import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.fit.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
-from fablint.analyse.fit.effects import Effects, fit, leftover_of, median_error, without
+from fablint.analyse.fit.effects import Effects, fit, median_error, without
 from fablint.analyse.fit.populations import Populations
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import times_text
 from fablint.model import SCOPES, Fit, Question
 from fablint.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
 HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
-FEWEST_SHARED = 3  # pairs of a culprit, alone and among others, from which these are compared
 MOST_SUSPICIONS = 100
-STEADY = 5.0  # standard errors over time, by which the loss has to be beyond the tolerance
-STAR_KINDS = frozenset({"host", "nic", "rank"})  # that a star can tell apart: it has few ends on one side
 
 
 @dataclass(frozen=True)
@@ -108,7 +103,7 @@ def judge(
     parts = [
         family
         for family in families(pairs, places, ways, mutual=mutual)
-        if _comparable(family.component, effects, settings) and (not flows.star or family.component in STAR_KINDS)
+        if _comparable(family.component, effects, settings) and (not flows.star or family.component in ENDPOINT_KINDS)
     ]
     together = flows.forward and mutual
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
@@ -151,7 +146,7 @@ def judge(
         populations=effects.populations,
         step=effects.step,
         unexplained=found.unexplained,
-        unexplained_when=[_when_slow(stratum, flows, effects) for stratum in found.unexplained],
+        unexplained_when=[when_slow(stratum, flows, effects) for stratum in found.unexplained],
     )
 
 
@@ -190,10 +185,10 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     crossed = _crossed(evidence, effects.ways)
     bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
     found = convict(evidence, effects, court.parts, bar, sides=court.sides)
-    convictions = [_described(case, flows, effects, evidence) for case in found]
+    convictions = [described(case, flows, effects) for case in found]
     if convictions:
         effects = without(effects, evidence.gain == 0)
-        convictions = _beside_spread(convictions, effects, settings, views=court.views)
+        convictions = beside_spread(convictions, effects, settings, views=court.views)
     doubtful: list[Conviction] = []
     if court.late is not None:
         sick = frozenset(case.name for case in convictions if case.kind == "switch")
@@ -242,115 +237,6 @@ def _sample(flows: Flows, effects: Effects, places: Places) -> timing.Cells:
     if effects.drift is not None:
         excess += effects.drift[cells]
     return timing.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
-
-
-def _beside_spread(
-    found: Sequence[Conviction], effects: Effects, settings: Settings, *, views: int
-) -> list[Conviction]:
-    """The same, where the hosts among them that differ by no more than healthy ones do are marked."""
-    hosts = [case for case in found if case.kind in STAR_KINDS]
-    if not hosts:
-        return list(found)
-    healthy = np.stack([effects.sent_bounds[1], effects.received_bounds[1]])
-    for case in hosts:
-        healthy[:, case.ranks] = np.nan
-    alpha = settings.alpha_of("components") / views
-    usual = within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
-    marked = {id(case): replace(case, usual=is_usual) for case, is_usual in zip(hosts, usual, strict=True)}
-    return [marked.get(id(case), case) for case in found]
-
-
-def _described(case: Conviction, flows: Flows, effects: Effects, evidence: Evidence) -> Conviction:
-    """The same with when and beside whom it was slow."""
-    found = _lasting(case, flows, effects)
-    if _is_unsteady(case, flows, effects):
-        return replace(case, shared=_shared(case, effects), when="its loss varies over time", lasting=False)
-    if _is_intermittent(case, effects):
-        return replace(case, shared=_shared(case, effects), when="slow for some of its pairs only", lasting=False)
-    if found is None:
-        return replace(case, shared=_shared(case, effects))
-    when = "" if found.when is None or found.when.kind == "always" else found.when.text
-    return replace(case, when=when, shared=_shared(case, effects), lasting=found.is_lasting)
-
-
-def _is_intermittent(case: Conviction, effects: Effects) -> bool:
-    """Are more of the cells of a component healthy than noise explains, were it slow all the time?
-
-    The noise is that of the other cells: what varies in its own is the question.
-    """
-    from scipy.stats import binom
-
-    pairs = effects.residual
-    loss = pairs.value[case.cells]
-    typical = float(np.median(loss))
-    healthy = int(np.count_nonzero(loss < UNHEALTHY * typical))
-    row, column = pairs.sample_cells()
-    width = pairs.value.shape[1]
-    other = ~np.isin(row * width + column, case.cells[0] * width + case.cells[1])
-    noise = leftover_of(effects, (row[other], column[other]))
-    chance = (np.count_nonzero(noise < (UNHEALTHY - 1) * typical) + 1) / (noise.size + 2)
-    return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
-
-
-def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
-    """Does its loss vary over time by so much that it may be within the tolerance in the long run?
-
-    The load of others on a switch varies like that; measurements that were made later to confirm it settle it.
-    """
-    if flows.later is not None and flows.later[case.cells].any():
-        return False
-    loss = effects.residual.value[case.cells].astype(np.float64)
-    started = None if flows.started is None else flows.started[case.cells]
-    if started is not None:
-        known = np.isfinite(started)
-        loss, started = (loss[known], started[known]) if known.any() else (loss, None)
-    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
-    error = error_over_time(loss - np.median(loss), started, effects.noise)
-    return bool(error * STEADY > case.loss[1] - tolerance)
-
-
-def _lasting(case: Conviction, flows: Flows, effects: Effects) -> timing.Lasting | None:
-    """In how many stretches of time it was slow, and when; None where nobody knows the times."""
-    if flows.started is None:
-        return None
-    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
-    slow = effects.residual.value[case.cells] > tolerance
-    later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
-    every = flows.started[effects.residual.sample_cells()]
-    return timing.lasting(flows.started[case.cells], every[np.isfinite(every)], slow, later)
-
-
-def _when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
-    """When the slow pairs of a host were slow, of all of its pairs; empty where nobody knows."""
-    if flows.started is None or stratum.host < 0:
-        return ""
-    ranks = np.flatnonzero(effects.classes.places.host == stratum.host)
-    sent, received = effects.residual.cells_from(ranks), effects.residual.cells_to(ranks)
-    every = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
-    known = ~np.isnan(effects.residual.value[every])
-    cells = (every[0][known], every[1][known])
-    width = effects.residual.value.shape[1]
-    slow = np.isin(cells[0] * width + cells[1], stratum.cells[0] * width + stratum.cells[1])
-    found = timing.when(flows.started[cells], slow)
-    return "" if found is None else found.text
-
-
-def _shared(case: Conviction, effects: Effects) -> str:
-    """How much longer its messages took when others shared a link with them, where both was measured."""
-    load = effects.classes.load
-    if load is None:
-        return ""
-    codes = effects.classes.of_cells(effects.residual, case.cells)
-    time = effects.residual.value[case.cells] + np.array(
-        [effects.class_log_time.get(int(code), np.nan) for code in codes]
-    )
-    alone = load[case.cells] == 0
-    if min(np.count_nonzero(alone), np.count_nonzero(~alone)) < FEWEST_SHARED:
-        return ""
-    ratio = float(np.exp(np.nanmedian(time[~alone]) - np.nanmedian(time[alone])))
-    if abs(np.log(ratio)) <= effects.link_tolerance:
-        return ""
-    return f"{times_text(ratio)} times as long among others as alone"
 
 
 def _followed_by_tails(flows: Flows, routes: Routes) -> bool:

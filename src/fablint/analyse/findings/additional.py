@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fablint.analyse.decide import redecided
 from fablint.model import Diagnosis, Finding, State
 
 
@@ -26,23 +27,14 @@ def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Diagnosis
         or ((one.component, one.name) not in told and not (one.component == "host" and sick & {*one.alternatives}))
     ]
     order = {state: position for position, state in enumerate(State)}
-    found = sorted([*findings, *kept], key=lambda one: order[one.state])
-    word, code = verdict.verdict, verdict.exit_code
-    if any(one.state is State.FAULT for one in findings):
-        word, code = "fault", 1
-    elif code == 0 and any(one.state is not State.OK for one in findings):
-        word, code = "incomplete", 3
-    update = {"findings": tuple(found), "verdict": word, "exit_code": code}
-    return replace(diagnosis, verdict=verdict.model_copy(update=update))
+    every = sorted([*findings, *kept], key=lambda one: order[one.state])
+    return replace(diagnosis, verdict=redecided(verdict, every))
 
 
 def with_missing_levels(diagnosis: Diagnosis, names: Sequence[str]) -> Diagnosis:
     """The diagnosis of a check whose levels of these names were planned and never begun: no pass."""
     if not names:
         return diagnosis
-    verdict = diagnosis.verdict
+    verdict = redecided(diagnosis.verdict, diagnosis.verdict.findings, complete=False)
     note = f"levels planned and never begun: {', '.join(names)}: what they measure is not judged (run the check again)"
-    update: dict[str, object] = {"notes": (note, *verdict.notes)}
-    if verdict.exit_code == 0:
-        update |= {"verdict": "incomplete", "exit_code": 3}
-    return replace(diagnosis, verdict=verdict.model_copy(update=update))
+    return replace(diagnosis, verdict=verdict.model_copy(update={"notes": (note, *verdict.notes)}))

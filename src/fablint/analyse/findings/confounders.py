@@ -86,7 +86,7 @@ def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Findin
             name="first host of the allocation",
             quantity=view.quantity,
             effect=relative(shift, view.quantity),
-            log10_odds=-float(np.log10(max(together, 1e-300))),
+            log10_e=-float(np.log10(max(together, 1e-300))),
             evidence=(
                 f"{view.name}: pairs with {first} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
                 f" {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"

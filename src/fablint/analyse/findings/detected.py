@@ -80,7 +80,7 @@ def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> 
         interval=(min(lower, upper), max(lower, upper)),
         evidence="; ".join(dict.fromkeys(evidence)),
         alternatives=(*_in_series(main, places), *rivals),
-        log10_odds=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
+        log10_e=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
         next_step=_next_step(state, component, name),
     )
 
@@ -236,7 +236,7 @@ def _suspect_part(view: Judged, case: Conviction, component: Component, name: st
         quantity=view.quantity,
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
-        log10_odds=round(case.log_e / math.log(10), 1),
+        log10_e=round(case.log_e / math.log(10), 1),
         evidence=f"{conviction_text(view, case)}; too little to convict one of so many parts",
         alternatives=case.rivals.names,
         next_step=_next_step(State.SUSPECT, component, name),

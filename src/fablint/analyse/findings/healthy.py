@@ -167,7 +167,9 @@ def clean_parts(
         if hosts.any():
             names = [places.hosts[host] for host in np.nonzero(hosts)[0]]
             partners = min(int(view.host_partners[hosts].min()) for view in told)
-            evidence = f"each measured with at least {plural(partners, 'other host')}"
+            evidence = (
+                f"each measured with at least {plural(partners, 'other host')}; compared with the median of all hosts"
+            )
             findings.append(_ok("host", fold(names), quantity, bounds[:, hosts], evidence))
         if switches.any() and any("switch" in view.compared for view in told):
             names = [places.switches[switch] for switch in np.nonzero(switches)[0]]
@@ -179,7 +181,8 @@ def clean_parts(
             bound = np.stack([view.link_bound for view in told])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in told)
             evidence = (
-                f"{plural(len(names), 'directed link')}, each crossed by at least {plural(pairs, 'measured pair')}"
+                f"{plural(len(names), 'directed link')}, each crossed by at least {plural(pairs, 'measured pair')};"
+                " compared with the median of all"
             )
             findings.append(_ok("link", listed(names, "link"), quantity, bound, evidence))
     return findings

@@ -17,10 +17,11 @@ from fablint.model import Finding, Run, State
 from fablint.names import fold, plural
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
+HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
 MOST_VALUES = 3  # of a fact that a finding spells out
 
 
-def populations(run: Run, views: Sequence[Judged], places: Places) -> list[Finding]:
+def populations(run: Run, views: Sequence[Judged], places: Places, host_facts: HostFacts) -> list[Finding]:
     """One finding for each way in which the hosts fall into populations.
 
     The majority does not decide which population is the healthy one: the finding is CONFOUNDED.
@@ -31,12 +32,12 @@ def populations(run: Run, views: Sequence[Judged], places: Places) -> list[Findi
         for found in () if shared else view.populations:
             if found is not None:
                 by_members[tuple(found.label.tolist())].append((view, found))
-    facts = facts_of(run, places)
+    facts = facts_of(run, places, host_facts)
     return [_finding(cases, places, facts) for cases in by_members.values()]
 
 
-def facts_of(run: Run, places: Places) -> Facts:
-    """What the run records of its hosts: one word per host, empty where it says nothing."""
+def facts_of(run: Run, places: Places, host_facts: HostFacts) -> Facts:
+    """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
     nics = [(run.attributes.get("nics") or {}).get(host, ()) for host in places.hosts]
     cores = dict(zip(run.rank_host, run.attributes.get("rank_cores") or (), strict=False))
     switch = {host: places.switches[code] for host, code in zip(run.rank_host, places.switch, strict=True) if code >= 0}
@@ -47,10 +48,17 @@ def facts_of(run: Run, places: Places) -> Facts:
         "NIC type": ["/".join(sorted({str(nic.get("kind", "")) for nic in own})) for own in nics],
         "MTU": ["/".join(sorted({str(nic.get("mtu", "")) for nic in own})) for own in nics],
         "CPUs of a rank": [str(cores.get(host, "")) for host in places.hosts],
+        **_of_snapshots(host_facts, places),
         "group": [group.get(host, "") for host in places.hosts],
         "switch": [switch.get(host, "") for host in places.hosts],
     }
     return {name: values for name, values in facts.items() if any(values)}
+
+
+def _of_snapshots(host_facts: HostFacts, places: Places) -> Facts:
+    """The same of what the hosts said before they were measured: firmware, driver, CPU model, image."""
+    names = dict.fromkeys(name for own in host_facts.values() for name in own)
+    return {name: [host_facts.get(host, {}).get(name, "") for host in places.hosts] for name in names}
 
 
 def _speed(nic: Mapping[str, object]) -> str:

@@ -317,7 +317,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, places: Places, settings:
         name=host,
         quantity="latency",
         effect=float(np.median(seen) / classes.near - 1),
-        log10_odds=accused.nats / np.log(10),
+        log10_e=accused.nats / np.log(10),
         evidence=evidence,
         alternatives=(f"cable {host}={declared} is in another switch", f"the topology file is wrong about {host}"),
         next_step=f"look where the cable of {host} ends, or mend the topology file",

@@ -1,0 +1,40 @@
+"""The verdict of a run and the exit code, from its findings: the one place where both are decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fablint.model import Finding, State, Verdict, VerdictWord
+
+EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
+
+
+def decide(findings: Sequence[Finding], *, complete: bool) -> VerdictWord:
+    """`fault` where a component is at fault; `pass` only where all are OK and nothing is missing.
+
+    Parameters
+    ----------
+    findings
+        All findings about the run.
+    complete
+        Was everything that was planned measured and judged?
+    """
+    states = {finding.state for finding in findings}
+    if State.FAULT in states:
+        return "fault"
+    return "pass" if complete and states <= {State.OK} else "incomplete"
+
+
+def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings by state, the gravest first; of one state the largest effect first."""
+    position = {state: number for number, state in enumerate(State)}
+    return tuple(sorted(findings, key=lambda finding: (position[finding.state], -math.fabs(finding.effect or 0.0))))
+
+
+def redecided(verdict: Verdict, findings: Sequence[Finding], *, complete: bool = True) -> Verdict:
+    """The verdict with these findings instead of its own. What was incomplete before remains so."""
+    word = decide(findings, complete=complete and verdict.verdict != "incomplete")
+    return verdict.model_copy(
+        update={"findings": tuple(findings), "verdict": word, "exit_code": EXIT_CODES[word]},
+    )

@@ -1,0 +1,57 @@
+"""What is the same on all hosts of a homogeneous fabric: the facts that may separate a population of slower hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from fablint.snapshot.snapshot import Snapshot
+
+_CPU = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
+_IMAGE = re.compile(r'^PRETTY_NAME="?([^"\n]*)"?$', re.MULTILINE)
+_DRIVER_INFO = re.compile(r"^(driver|version|firmware-version):\s*(\S.*)$", re.MULTILINE)
+_MODULES = ("mlx5_core", "mlx4_core", "hfi1", "cxi_ss1", "bnxt_re", "irdma")
+
+
+def host_facts(snapshot: Snapshot) -> dict[str, str]:
+    """Facts of one host by name, in the order in which they are looked at; those that it does not give are missing."""
+    facts = {
+        "NIC firmware": _firmware(snapshot),
+        "NIC driver": _driver(snapshot),
+        "CPU model": _match(_CPU, snapshot.read("/proc/cpuinfo")),
+        "BIOS": snapshot.read("/sys/devices/virtual/dmi/id/bios_version") or "",
+        "product": snapshot.read("/sys/devices/virtual/dmi/id/product_name") or "",
+        "image": _match(_IMAGE, snapshot.read("/etc/os-release")),
+        "kernel": snapshot.kernel,
+    }
+    return {name: value.strip() for name, value in facts.items() if value.strip()}
+
+
+def _match(pattern: re.Pattern[str], text: str | None) -> str:
+    found = pattern.search(text or "")
+    return found.group(1).strip() if found else ""
+
+
+def _firmware(snapshot: Snapshot) -> str:
+    """Of the InfiniBand devices; where there are none, of the Ethernet NICs that report one."""
+    devices = snapshot.folder("/sys/class/infiniband")
+    own = [snapshot.read(f"/sys/class/infiniband/{device}/fw_ver") or "" for device in sorted(devices)]
+    return _distinct(own) or _distinct(info.get("firmware-version", "") for info in _ethtool(snapshot))
+
+
+def _driver(snapshot: Snapshot) -> str:
+    """Modules with a version of their own; where there are none, the drivers of the NICs."""
+    modules = ((name, snapshot.read(f"/sys/module/{name}/version")) for name in _MODULES)
+    known = _distinct(f"{name} {version}" for name, version in modules if version)
+    drivers = ((info.get("driver", ""), info.get("version", "")) for info in _ethtool(snapshot))
+    return known or _distinct(f"{name} {version}".strip() for name, version in drivers)
+
+
+def _ethtool(snapshot: Snapshot) -> list[Mapping[str, str]]:
+    outputs = snapshot.commands_like("ethtool-i").values()
+    return [dict(_DRIVER_INFO.findall(output.text)) for output in outputs if output.ran]
+
+
+def _distinct(values: Iterable[str]) -> str:
+    """The different values that are not empty, joined."""
+    return ", ".join(sorted({value.strip() for value in values if value.strip()}))

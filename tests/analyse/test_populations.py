@@ -1,0 +1,39 @@
+"""A second population of hosts: one finding, with the recorded fact that separates it."""
+
+from __future__ import annotations
+
+import pytest
+from path_cases import Small
+
+from fablint.analyse import diagnose
+from fablint.model import Finding, State
+
+OLDER = range(0, 24, 3)  # one on each switch
+SMALL = Small(switches=8, hosts=0.003, slow_hosts=dict.fromkeys(OLDER, 1.09))
+
+
+def population(host_facts: dict[str, dict[str, str]]) -> Finding:
+    verdict = diagnose(SMALL.run(1), SMALL.topology, host_facts=host_facts).verdict
+    assert State.FAULT not in {one.state for one in verdict.findings}
+    (finding,) = [one for one in verdict.findings if one.name.startswith("populations of hosts")]
+    assert finding.state is State.CONFOUNDED
+    return finding
+
+
+def facts(name: str, older: str, newer: str) -> dict[str, dict[str, str]]:
+    return {host: {name: older if number in OLDER else newer} for number, host in enumerate(SMALL.names)}
+
+
+@pytest.mark.parametrize("name", ["NIC firmware", "CPU model", "image"])
+def test_the_fact_that_separates_is_named(name: str) -> None:
+    assert f"{name} separates them (old)" in population(facts(name, "old", "new")).evidence
+
+
+def test_a_fact_that_all_share_separates_nothing() -> None:
+    assert "no recorded fact separates them" in population(facts("image", "same", "same")).evidence
+
+
+def test_a_fact_that_one_host_does_not_give_separates_nothing() -> None:
+    known = facts("image", "old", "new")
+    del known[SMALL.names[1]]
+    assert "no recorded fact separates them" in population(known).evidence

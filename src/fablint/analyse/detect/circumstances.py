@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from fablint.analyse.data.flows import Flows
+from fablint.analyse.data.quantiles import MEDIAN_ERROR
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.goodness import Stratum
 from fablint.analyse.detect.host_spread import within_spread
@@ -64,12 +65,14 @@ def _is_intermittent(case: Conviction, effects: Effects) -> bool:
     pairs = effects.residual
     loss = pairs.value[case.cells]
     typical = float(np.median(loss))
-    healthy = int(np.count_nonzero(loss < UNHEALTHY * typical))
+    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+    limit = max(UNHEALTHY * typical, min(tolerance, typical))
+    healthy = int(np.count_nonzero(loss < limit))
     row, column = pairs.sample_cells()
     width = pairs.value.shape[1]
     other = ~np.isin(row * width + column, case.cells[0] * width + case.cells[1])
     noise = leftover_of(effects, (row[other], column[other]))
-    chance = (np.count_nonzero(noise < (UNHEALTHY - 1) * typical) + 1) / (noise.size + 2)
+    chance = (np.count_nonzero(noise < limit - typical) + 1) / (noise.size + 2)
     return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
 
 
@@ -80,12 +83,16 @@ def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
     """
     if flows.later is not None and flows.later[case.cells].any():
         return False
+    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+    lower, middle, _ = case.loss
+    steady = STEADY * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
+    if middle - lower > max(steady, lower - tolerance):
+        return True  # its pairs differ by more than noise, and the median is not known to be beyond the tolerance
     loss = effects.residual.value[case.cells].astype(np.float64)
     started = None if flows.started is None else flows.started[case.cells]
     if started is not None:
         known = np.isfinite(started)
         loss, started = (loss[known], started[known]) if known.any() else (loss, None)
-    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
     error = timing.error_over_time(loss - np.median(loss), started, effects.noise)
     return bool(error * STEADY > case.loss[1] - tolerance)
 

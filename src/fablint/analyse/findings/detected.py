@@ -149,8 +149,10 @@ def _state(charges: list[Charge], places: Places) -> State:
         return State.SUSPECT
     if all(np.isin(conviction.ranks, view.hubs).any() for view, conviction in charges):
         return State.SUSPECT  # everybody's partner: its load is the pattern's
-    if charges[0][1].kind not in ("host", "nic") and all(_is_geometry(*charge) for charge in charges):
-        return State.CONFOUNDED
+    if charges[0][1].kind not in ("host", "nic"):
+        charges = [charge for charge in charges if not _is_geometry(*charge)]
+        if not charges:
+            return State.CONFOUNDED
     if not any(conviction.lasting for _, conviction in charges):
         return State.SUSPECT  # another job's traffic does the same, until a later measurement confirms it
     if all(conviction.usual for _, conviction in charges):

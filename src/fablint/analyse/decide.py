@@ -33,8 +33,8 @@ def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def redecided(verdict: Verdict, findings: Sequence[Finding], *, complete: bool = True) -> Verdict:
-    """The verdict with these findings instead of its own. What was incomplete before remains so."""
-    word = decide(findings, complete=complete and verdict.verdict != "incomplete")
-    return verdict.model_copy(
-        update={"findings": tuple(findings), "verdict": word, "exit_code": EXIT_CODES[word]},
-    )
+    """The verdict with these findings instead of its own; never a better one."""
+    word: VerdictWord = "fault"
+    if verdict.verdict != "fault":
+        word = decide(findings, complete=complete and verdict.verdict == "pass")
+    return verdict.model_copy(update={"findings": tuple(findings), "verdict": word, "exit_code": EXIT_CODES[word]})

@@ -60,8 +60,9 @@ def keep_findings(findings: Sequence[Finding], run: Path) -> None:
 
 def keep_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
     """Write facts of the hosts into a run directory: they may separate a population of slower hosts."""
-    if facts:
-        (run / HOST_FACTS).write_text(json.dumps({"format": 1, "hosts": facts}, indent=1), encoding="utf-8")
+    path = run / HOST_FACTS
+    if facts and not path.exists():  # each judgement of a check comes by here, and they do not change
+        path.write_text(json.dumps({"format": 1, "hosts": facts}, indent=1), encoding="utf-8")
 
 
 def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:

@@ -83,7 +83,7 @@ def conviction_text(view: Judged, conviction: Conviction) -> str:
 
 
 def _clusters_text(conviction: Conviction) -> str:
-    """`, 16 partners, 3 of 4 stretches of time`: what the pairs share counts once."""
+    """`, 16 partners, 3 stretches of time`: what the pairs share counts once."""
     texts = [plural(conviction.partners, "host pair" if conviction.kind == "cable" else "partner")]
     if conviction.stretches is not None:
         texts.append(f"{plural(conviction.stretches, 'stretch')} of time")

@@ -7,11 +7,13 @@ much. The load of other jobs, and hosts that differ among each other anyway, loo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fablint.analyse.data.flows import Flows
+from fablint.analyse.data.pairs import Cells, Values
+from fablint.analyse.data.places import Codes
 from fablint.analyse.data.quantiles import MEDIAN_ERROR
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.goodness import Stratum
@@ -40,14 +42,39 @@ def beside_spread(found: Sequence[Conviction], effects: Effects, settings: Setti
     return [marked.get(id(case), case) for case in found]
 
 
-def described(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
-    """The same with when and beside whom it was slow."""
+@dataclass(frozen=True)
+class _Noise:
+    """What the model leaves over of a sample of all cells of a view."""
+
+    key: Codes  # (k,) number of each cell
+    left: Values  # (k,)
+
+
+def described(found: Sequence[Conviction], flows: Flows, effects: Effects) -> list[Conviction]:
+    """The same with when they were slow, and among which others."""
+    if not found:
+        return []
+    cells = effects.residual.sample_cells()
+    noise = _Noise(_keys(effects, cells), leftover_of(effects, cells))
+    return [_described(case, flows, effects, noise) for case in found]
+
+
+def _keys(effects: Effects, cells: Cells) -> Codes:
+    """(k,) one number for each cell."""
+    return np.asarray(cells[0] * effects.residual.value.shape[1] + cells[1])
+
+
+def _tolerance(case: Conviction, effects: Effects) -> float:
+    return effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+
+
+def _described(case: Conviction, flows: Flows, effects: Effects, noise: _Noise) -> Conviction:
     found = _lasting(case, flows, effects)
     stretches = None if found is None else found.stretches
     case = replace(case, shared=_shared(case, effects), stretches=stretches)
     if _is_unsteady(case, flows, effects):
         return replace(case, when="its loss varies over time", lasting=False)
-    if _is_intermittent(case, effects):
+    if _is_intermittent(case, effects, noise):
         return replace(case, when="slow for some of its pairs only", lasting=False)
     if found is None:
         return case
@@ -55,24 +82,19 @@ def described(case: Conviction, flows: Flows, effects: Effects) -> Conviction:
     return replace(case, when=when, lasting=found.is_lasting)
 
 
-def _is_intermittent(case: Conviction, effects: Effects) -> bool:
+def _is_intermittent(case: Conviction, effects: Effects, noise: _Noise) -> bool:
     """Are more of the cells of a component healthy than noise explains, were it slow all the time?
 
     The noise is that of the other cells: what varies in its own is the question.
     """
     from scipy.stats import binom
 
-    pairs = effects.residual
-    loss = pairs.value[case.cells]
+    loss = effects.residual.value[case.cells]
     typical = float(np.median(loss))
-    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
-    limit = max(UNHEALTHY * typical, min(tolerance, typical))
+    limit = max(UNHEALTHY * typical, min(_tolerance(case, effects), typical))
     healthy = int(np.count_nonzero(loss < limit))
-    row, column = pairs.sample_cells()
-    width = pairs.value.shape[1]
-    other = ~np.isin(row * width + column, case.cells[0] * width + case.cells[1])
-    noise = leftover_of(effects, (row[other], column[other]))
-    chance = (np.count_nonzero(noise < limit - typical) + 1) / (noise.size + 2)
+    others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
+    chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
     return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
 
 
@@ -83,7 +105,7 @@ def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
     """
     if flows.later is not None and flows.later[case.cells].any():
         return False
-    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+    tolerance = _tolerance(case, effects)
     lower, middle, _ = case.loss
     steady = STEADY * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
     if middle - lower > max(steady, lower - tolerance):
@@ -94,15 +116,14 @@ def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
         known = np.isfinite(started)
         loss, started = (loss[known], started[known]) if known.any() else (loss, None)
     error = timing.error_over_time(loss - np.median(loss), started, effects.noise)
-    return bool(error * STEADY > case.loss[1] - tolerance)
+    return bool(error * STEADY > middle - tolerance)
 
 
 def _lasting(case: Conviction, flows: Flows, effects: Effects) -> timing.Lasting | None:
     """In how many stretches of time it was slow, and when; None where nobody knows the times."""
     if flows.started is None:
         return None
-    tolerance = effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
-    slow = effects.residual.value[case.cells] > tolerance
+    slow = effects.residual.value[case.cells] > _tolerance(case, effects)
     later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
     every = flows.started[effects.residual.sample_cells()]
     return timing.lasting(flows.started[case.cells], every[np.isfinite(every)], slow, later)
@@ -117,8 +138,7 @@ def when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
     every = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
     known = ~np.isnan(effects.residual.value[every])
     cells = (every[0][known], every[1][known])
-    width = effects.residual.value.shape[1]
-    slow = np.isin(cells[0] * width + cells[1], stratum.cells[0] * width + stratum.cells[1])
+    slow = np.isin(_keys(effects, cells), _keys(effects, stratum.cells))
     found = timing.when(flows.started[cells], slow)
     return "" if found is None else found.text
 

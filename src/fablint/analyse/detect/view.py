@@ -185,7 +185,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     crossed = _crossed(evidence, effects.ways)
     bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
     found = convict(evidence, effects, court.parts, bar, sides=court.sides)
-    convictions = [described(case, flows, effects) for case in found]
+    convictions = described(found, flows, effects)
     if convictions:
         effects = without(effects, evidence.gain == 0)
         convictions = beside_spread(convictions, effects, settings, views=court.views)

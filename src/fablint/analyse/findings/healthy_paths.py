@@ -26,12 +26,12 @@ def healthy_paths(views: Sequence[Judged], places: Places, settings: Settings) -
     findings: list[Finding] = []
     notes: list[str] = []
     for quantity in dict.fromkeys(view.quantity for view in views):
-        told = [view for view in views if view.quantity == quantity and view.paths and not view.paths.compared]
-        if not told:
+        crossing = [view for view in views if view.quantity == quantity and view.paths and not view.paths.compared]
+        if not crossing:
             continue
-        bounds = [path_bounds(view.paths, places) for view in told]
+        bounds = [path_bounds(view.paths, places) for view in crossing]
         loss = _worst(bounds)
-        rows = ", ".join(dict.fromkeys(view.row for view in told))
+        rows = ", ".join(dict.fromkeys(view.row for view in crossing))
         few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, bounds, places))
         if few and len(places.switches) > MOST_FEW:
             paths = plural(len(few), "path")
@@ -75,7 +75,7 @@ def _worst(bounds: Sequence[PathBounds]) -> dict[str, float]:
 
 
 def _is_separable(name: str, bounds: Sequence[PathBounds], places: Places) -> bool:
-    """Have its switches hosts enough for the path to be told from its hosts?"""
+    """Have its switches hosts enough to distinguish the path from its hosts?"""
     one = next(one for one in bounds if name in one.names)
     at = one.names.index(name)
     a, b = (np.unique(places.host[places.switch == end[at]]).size for end in (one.src, one.dst))

@@ -18,7 +18,7 @@ from held_out.faults import Fault, names_of  # noqa: E402
 from held_out.network import HOST_RATE, Network  # noqa: E402
 from held_out.noise import Conditions  # noqa: E402
 from held_out.scenario import Scenario, Truth, build, with_faults  # noqa: E402
-from held_out.schedule import few_rounds, full_matrix  # noqa: E402
+from held_out.schedule import few_rounds, full_matrix, one_at_a_time  # noqa: E402
 from held_out.scoring import score  # noqa: E402
 
 RNG = np.random.default_rng
@@ -247,3 +247,44 @@ def test_scenarios_are_many_and_go_through_the_program():
     (found, error) = command.judge("host of 8 -40 %", 1)
     assert not error and (found.verdict, found.outcome, found.false) == ("fault", "exact", ())
     assert command.judge("host of 8 -40 %", 1, process=True)[0] == found
+
+
+@pytest.mark.parametrize("name", [name for name in command.SCENARIOS if "switches of" in name and "50 %" in name])
+def test_a_gross_loss_in_a_small_fabric_is_no_pass(name):
+    (found, error) = command.judge(name, 1)
+    assert not error
+    assert found.verdict != "pass" and not found.false
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("two switches: cable -50 %, one pair at a time", "suspect"),
+        ("two switches: cable one way -40 %, one pair at a time", "exact"),
+        ("cable under ECMP -40 %, one pair at a time", "group"),
+        ("one slow pair -60 %", "suspect"),
+    ],
+)
+def test_pairs_measured_one_after_the_other_show_the_fault(name, outcome):
+    (found, error) = command.judge(name, 1)
+    assert not error
+    assert (found.outcome, found.false) == (outcome, ())
+
+
+def test_hashed_links_measured_one_pair_at_a_time_can_pass():
+    (found, error) = command.judge("8 leaves, ECMP: quiet, one pair at a time", 1)
+    assert not error
+    assert found.verdict == "pass"
+
+
+def test_one_at_a_time_keeps_pairs_and_order():
+    schedule = full_matrix(6, RNG(1), repeats=2)
+    serial = one_at_a_time(schedule)
+    assert len(serial) == len(schedule) and serial.rounds == len(schedule) // 2
+    for number in range(serial.rounds):
+        ends = {
+            (int(a), int(b))
+            for a, b in zip(*(one[serial.round == number] for one in (serial.src, serial.dst)), strict=True)
+        }
+        assert len(ends) == 2 and {end[::-1] for end in ends} == ends
+    assert (np.diff(serial.started) > 0).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,13 @@ def pairs(count: int, loss: float) -> Faults:
     return faults
 
 
+def pairs_between(senders: range, receivers: range, loss: float) -> Faults:
+    """All ordered pairs from some hosts to others, where no topology says what they have in common."""
+    return lambda fabric, rng: [
+        Fault("pair", f"{fabric.hosts[a]}>{fabric.hosts[b]}", loss=loss) for a in senders for b in receivers
+    ]
+
+
 def since(share: float) -> Active:
     """Slow from this share of the run on."""
     return lambda progress: progress >= share
@@ -118,6 +126,9 @@ def _paths() -> Iterator[Scenario]:
     yield faulty("one switch per group: +1 ms on a cable, cables unknown", trio,
                  part("cable", "sw2=sw3", added=1e-3), sizes=LATENCY, topology="hosts")  # fmt: skip
     yield faulty("two switches: cable one way -40 %", lambda: mesh([8, 8]), part("link", "sw1>sw2", loss=0.4))
+    yield faulty("two switches: cable -50 %", lambda: mesh([8, 8]), part("cable", "sw1=sw2", loss=0.5))
+    yield faulty("two switches: cable -50 %, cables unknown", lambda: mesh([8, 8]),
+                 part("cable", "sw1=sw2", loss=0.5), topology="hosts")  # fmt: skip
     yield faulty("one of 4 parallel cables -50 %", lambda: mesh([8, 8], 4, "ecmp"),
                  part("cable", "sw1=sw2", loss=0.5, cable=2))  # fmt: skip
     yield faulty("cable under ECMP -40 %", lambda: leaf_spine(8, 4, 8, "ecmp"), part("cable", "leaf3=spine2", loss=0.4))
@@ -212,4 +223,34 @@ def _gross() -> Iterator[Scenario]:
                  effects=lambda _: (BASE, noise.varying_load(2)))  # fmt: skip
 
 
-FAULTY = (*_by_loss(), *_paths(), *_hosts(), *_under_noise(), *_few_hosts(), *_gross())
+def _small() -> Iterator[Scenario]:
+    """Two to eight hosts, or two of them on a switch: gross losses of which little is measured."""
+    for name, how in {"": {}, ", one pair at a time": {"serial": True}, ", order unknown": {"timed": False}}.items():
+        yield faulty(f"two switches of 2: cable -50 %{name}", lambda: mesh([2, 2]),
+                     part("cable", "sw1=sw2", loss=0.5), **how)  # fmt: skip
+        yield faulty(f"8 switches of 1: cable one way -50 %{name}", lambda: mesh([1] * 8, own_groups=True),
+                     part("link", "sw1>sw2", loss=0.5), **how)  # fmt: skip
+        yield faulty(f"three switches of 2, no topology: cable one way -50 %{name}", lambda: mesh([2, 2, 2]),
+                     pairs_between(range(2), range(2, 4), 0.5), topology="none", **how)  # fmt: skip
+        yield faulty(f"three switches of 3, no topology: cable one way -50 %{name}", lambda: mesh([3, 3, 3]),
+                     pairs_between(range(3), range(3, 6), 0.5), topology="none", **how)  # fmt: skip
+        yield faulty(f"two switches of 8 and 2: the larger one -50 %{name}", lambda: mesh([8, 2]),
+                     part("switch", "sw1", loss=0.5), expected="undecided", **how)  # fmt: skip
+
+
+def _one_at_a_time() -> Iterator[Scenario]:
+    """One pair measured after the other: no message ever shares a cable."""
+    chosen = (
+        "host tx -20 %, 8 leaves", "cable -20 %, 8 leaves", "uplink one way -20 %, 8 leaves", "leaf of 3 -20 %",
+        "uplink one way -40 %, leaves of one group, cables unknown", "one switch per group: cable at 14 of 48 one way",
+        "one switch per group: cable at 14 of 48 one way, cables unknown", "two switches: cable one way -40 %",
+        "two switches: cable -50 %", "two switches: cable -50 %, cables unknown", "one of 4 parallel cables -50 %",
+        "cable under ECMP -40 %", "two of three hosts on a switch -40 %", "local cable one way -40 %, dragonfly",
+    )  # fmt: skip
+    every = (*_by_loss(), *_paths(), *_hosts(), *_gross())
+    for scenario in every:
+        if scenario.name in chosen:
+            yield replace(scenario, name=f"{scenario.name}, one pair at a time", serial=True)
+
+
+FAULTY = (*_by_loss(), *_paths(), *_hosts(), *_under_noise(), *_few_hosts(), *_gross(), *_small(), *_one_at_a_time())

@@ -75,6 +75,9 @@ def _independent() -> Iterator[Scenario]:
     """Noise that is independent from cell to cell: every fabric, then every noise."""
     for name, fabric in FABRICS.items():
         yield Scenario(f"{name}: quiet", fabric, effects=lambda _: (noise.lognormal(QUIET),), sizes=BOTH)
+        if name not in ("4 hosts", "pods"):
+            yield Scenario(f"{name}: quiet, one pair at a time", fabric, effects=lambda _: (noise.lognormal(QUIET),),
+                           sizes=BOTH, serial=True)  # fmt: skip
     for name, effect in NOISES.items():
         yield Scenario(f"8 leaves: {name}", leaves8, effects=lambda _, effect=effect: (effect,), sizes=BOTH)
         yield Scenario(f"dragonfly, 24 rounds: {name}", groups9, effects=lambda _, effect=effect: (effect,), rounds=24)

@@ -17,7 +17,7 @@ from held_out.faults import Fault, Names, names_of
 from held_out.files import csv_text, mpigraph_text, write
 from held_out.network import Model, Network
 from held_out.noise import Conditions, Effect, lognormal
-from held_out.schedule import Schedule, few_rounds, full_matrix
+from held_out.schedule import Schedule, few_rounds, full_matrix, one_at_a_time
 from held_out.topology_text import topology_yaml
 
 Floats = npt.NDArray[np.float64]
@@ -44,6 +44,7 @@ class Scenario:
         kept: which measurements are in the files; None for all.
         unreadable: which of them have no figure that can be read.
         steps: figures are rounded to multiples of it (MB/s, us).
+        serial: is one pair measured after the other?
         timed: is it written when and in which round a pair was measured?
         topology: what the topology file says: cables, the switches of the hosts alone, or that there is no file.
     """
@@ -59,6 +60,7 @@ class Scenario:
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: {"bandwidth": (STREAM,)})
     rounds: int | None = None
     repeats: int = 1
+    serial: bool = False
     kept: Callable[[Schedule, Fabric, np.random.Generator], Bools] | None = None
     unreadable: Callable[[Schedule, Fabric, np.random.Generator], Bools] | None = None
     steps: Mapping[str, float] = field(default_factory=dict)
@@ -119,6 +121,8 @@ def _schedule(scenario: Scenario, fabric: Fabric, rng: np.random.Generator) -> S
         schedule = full_matrix(fabric.n, rng, scenario.repeats)
     else:
         schedule = few_rounds(fabric.n, scenario.rounds, rng)
+    if scenario.serial:
+        schedule = one_at_a_time(schedule)
     return schedule if scenario.kept is None else schedule.chosen(scenario.kept(schedule, fabric, rng))
 
 

@@ -92,8 +92,10 @@ class Elimination:
         self._plan(level, rows=())
         self.measuring_s += _measuring_s(run)
         found = flow.diagnose(run, None).verdict.findings
-        self.inside = [_inside(one) for one in found if one.state is State.FAULT and one.component in OF_HOSTS]
-        self._eliminate(level, [*self.inside, *self._below_within(run)])
+        slow = (State.FAULT, State.SUSPECT)
+        self.inside = [_inside(one) for one in found if one.state in slow and one.component in OF_HOSTS]
+        faulty = [one for one in self.inside if one.state is State.FAULT]
+        self._eliminate(level, [*faulty, *self._below_within(run)])
 
     def _below_within(self, run: Run) -> list[Finding]:
         """Hosts whose own ranks miss what the site promises of them: one figure of a host accuses, but is no proof."""

@@ -33,6 +33,7 @@ from fablint.kept import (
     missing_levels as missing_levels,
     own_file,
 )
+from fablint.lazy import import_meanwhile
 from fablint.model import Plan, Run, Scope, Slots, Topology
 from fablint.system import System
 
@@ -348,14 +349,15 @@ def bench(
     around: Surroundings, plan: Plan, name: str, wanted: Wanted, output: Path | None, options: Sequence[str] = ()
 ) -> Benched:
     """Measure the rows of a benchmark and make its table. Without `output` the run is thrown away afterwards."""
-    from fablint.report import benchmark_table
-
     if output is None:
         with around.system.temporary_folder(around.system.home_folder("scratch")) as folder:
             return bench(around, plan, name, wanted, folder / "bench.run", options)
+    import_meanwhile("fablint.report.tables.bench")  # numpy, for a tenth of a second, beside MPI_Init
     measured = measure(around, plan, output, options)
     if measured.error:
         raise IncompleteError(measured.error)
+    from fablint.report import benchmark_table
+
     table = benchmark_table(measured.run, name, percentiles=wanted.percentiles, full=wanted.full)
     return Benched(table, measured.exit_code, _damage(measured.run))
 

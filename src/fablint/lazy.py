@@ -1,4 +1,4 @@
-"""Names of a package that are imported from its modules on first use.
+"""Imports that do not wait for each other: names of a package on first use, modules while processes start.
 
 A package that lists what its modules offer would otherwise import all of them, and what they import, for any one name.
 """
@@ -6,7 +6,9 @@ A package that lists what its modules offer would otherwise import all of them, 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -27,3 +29,16 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         return value
 
     return load
+
+
+def import_meanwhile(module: str) -> None:
+    """Import a module in a thread of its own, while the caller waits for other processes.
+
+    An import that fails is not reported here: the import statement that needs the module reports it.
+    """
+
+    def load() -> None:
+        with suppress(ImportError):
+            import_module(module)
+
+    threading.Thread(target=load, name=f"import {module}", daemon=True).start()

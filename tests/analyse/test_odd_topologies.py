@@ -97,10 +97,15 @@ def lonely() -> Fabric:
     )
 
 
+def not_routes(diagnosis: Diagnosis) -> set[tuple[str, str, str | None]]:
+    """Components of findings but for routes: a pair that was hit by something else once is one to be measured again."""
+    return {one for one in accused(diagnosis) if one[0] != "route"}
+
+
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_a_host_alone_on_its_switch_is_not_slow_for_it(layout: str) -> None:
     fabric = lonely()
-    assert accused(diagnose(measured(fabric, layout), fabric.topology)) == set()
+    assert not_routes(diagnose(measured(fabric, layout), fabric.topology)) == set()
 
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])
@@ -114,7 +119,7 @@ def test_a_host_alone_on_its_switch_is_one_class_with_it(layout: str) -> None:
 
 def test_every_host_alone_on_its_switch() -> None:
     mesh = full_mesh(12, 1)
-    assert accused(diagnose(simulate(mesh, seed=3), mesh.topology)) == set()
+    assert not_routes(diagnose(simulate(mesh, seed=3), mesh.topology)) == set()
     assert {
         name
         for _, name, _ in named(

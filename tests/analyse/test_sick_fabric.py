@@ -119,7 +119,7 @@ def test_without_a_topology_a_slow_cable_is_pairs_to_retest() -> None:
     assert diagnosis.verdict.exit_code == 3
 
 
-def test_a_pair_slow_both_ways_is_a_suspect_route_and_one_slow_once_is_noise() -> None:
+def test_pairs_slow_in_both_directions_or_in_one_are_suspect_routes() -> None:
     def slow(times: np.ndarray, row: str) -> np.ndarray:
         if row == "bandwidth":
             times[3, 40] *= 1.6
@@ -128,7 +128,7 @@ def test_a_pair_slow_both_ways_is_a_suspect_route_and_one_slow_once_is_noise() -
         return times
 
     diagnosis = diagnose(changed(simulate(MESH, noise=Noise(spike_share=0)), slow), MESH.topology)
-    assert accused(diagnosis) == {("route", "h03=h40", None)}
+    assert accused(diagnosis) == {("route", "h03=h40", None), ("route", "h07>h50", None)}
     assert diagnosis.verdict.findings[0].state is State.SUSPECT
 
 

@@ -151,6 +151,24 @@ def test_hosts_that_differ_a_little_are_not() -> None:
     assert faults == []
 
 
+def test_hosts_that_differ_are_measured_again_and_those_that_agree_make_a_fault_of_less() -> None:
+    """The tolerance is the spread of the hosts that are not slow."""
+    for factors, state in (({5: 1.3, 2: 0.8}, State.SUSPECT), ({5: 1.2}, State.FAULT), ({5: 1.08}, None)):
+        found = [(one.state, one.name) for one in diagnose(inside(factors)).verdict.findings if one.component == "host"]
+        slow = [one for one in found if one[0] in (State.FAULT, State.SUSPECT)]
+        assert slow == ([] if state is None else [(state, HOSTS[5])])
+
+
+def test_a_host_measured_once_within_itself_is_suspect_at_most() -> None:
+    found = [one for one in diagnose(inside({5: 2.0}, repeats=1)).verdict.findings if one.name == HOSTS[5]]
+    assert [one.state for one in found] == [State.SUSPECT]
+
+
+def test_containers_of_one_machine_are_not_compared_within() -> None:
+    found = diagnose(inside({5: 2.0}, machines=1)).verdict.findings
+    assert not [one for one in found if one.state is State.FAULT]
+
+
 def test_of_two_kinds_of_hosts_none_is_at_fault() -> None:
     faults = [
         one for one in diagnose(inside(dict.fromkeys(range(4), 2.0))).verdict.findings if one.state is State.FAULT

@@ -58,6 +58,17 @@ def test_a_full_matrix_keeps_rounds_and_starts(tmp_path):
     assert np.isnan(row.arrays["started"][0, 0, 0])
 
 
+def test_rounds_of_one_pair_each_are_a_serial_row(tmp_path):
+    """Both directions of the pair are in the round: no other message is under way."""
+    pairs = list(itertools.combinations(range(8), 2))
+    cells = [(a, b, number) for number, pair in enumerate(pairs) for a, b in (pair, pair[::-1])]
+    (row,) = imported(tmp_path, text(cells)).rows
+    assert (row.layout, row.attributes["order"]) == ("matrix", "serial")
+    two_at_once = [(a, b, number // 2) for a, b, number in cells]
+    (row,) = imported(tmp_path, text(two_at_once)).rows
+    assert row.attributes["order"] == "parallel"
+
+
 def test_a_few_rounds_are_the_columns_of_a_list(tmp_path):
     cells = [(src, dst, 10 * number) for src, dst, number in rounds(3)]  # numbers that are not used are no rounds
     run = imported(tmp_path, text(cells))

@@ -39,7 +39,7 @@ def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     for one in findings:
         alike[one.model_copy(update={"name": ""}).model_dump_json()].append(one)
     parts: dict[str, list[Finding]] = defaultdict(list)
-    for one in sorted(_few(list(alike.values())), key=lambda one: (_TOLD.index(one.state), -abs(one.effect or 0.0))):
+    for one in sorted(_few(list(alike.values())), key=lambda one: one.rank):
         parts[f"{one.component} {one.name}"].append(one)
     return parts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from fablint.model import Finding, State, Verdict, VerdictWord
@@ -24,12 +23,6 @@ def decide(findings: Sequence[Finding], *, complete: bool) -> VerdictWord:
     if State.FAULT in states:
         return "fault"
     return "pass" if complete and states <= {State.OK} else "incomplete"
-
-
-def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings by state, the gravest first; of one state the largest effect first."""
-    position = {state: number for number, state in enumerate(State)}
-    return tuple(sorted(findings, key=lambda finding: (position[finding.state], -math.fabs(finding.effect or 0.0))))
 
 
 def redecided(verdict: Verdict, findings: Sequence[Finding], *, complete: bool = True) -> Verdict:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fablint.analyse.data.flows import Usable, usable_rows
 from fablint.analyse.data.places import Places, locate
-from fablint.analyse.decide import EXIT_CODES, decide, ordered
+from fablint.analyse.decide import EXIT_CODES, decide
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged, judge
@@ -38,7 +38,7 @@ from fablint.analyse.findings.within_hosts import slow_inside
 from fablint.analyse.fit.inferring import infer
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import between_switches, times_text, view_text, without_run
-from fablint.model import Coverage, Diagnosis, Finding, Question, Run, State, Topology, Verdict
+from fablint.model import Coverage, Diagnosis, Finding, Limits, Question, Run, State, Topology, Verdict
 from fablint.names import fold, plural, unfold
 from fablint.routing import Routes, routes_of
 
@@ -65,6 +65,7 @@ def diagnose(
     places = locate(run, topology)
     routes = routes_of(topology) if topology and topology.cables and places.switches else None
     rows, left_out = usable_rows(run, places, settings)
+    settings = replace(settings, look=max((1 + len(usable.more) for usable in rows), default=1))
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     declared = topology is not None and not topology.inferred
     judged = [
@@ -79,14 +80,16 @@ def diagnose(
     paths = about_paths(judged, places, routes)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
     findings = uplinks_together(findings, places, routes)
-    findings += _not_named([*late_messages(rows, places, routes, settings), *slow_inside(rows, places)], findings)
+    findings += _not_named(
+        [*late_messages(rows, places, routes, settings), *slow_inside(rows, places, settings)], findings
+    )
     findings += unexplained_pairs(judged, places, set(named_hosts(findings, places).tolist()))
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
     beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
     findings += beside
     findings += _not_accused(clearing, places, routes, findings, settings)
-    of_paths, path_notes = healthy_paths(clearing, places, settings)
+    of_paths, path_notes = healthy_paths(clearing, places, findings, settings)
     findings += of_paths
     notes = [
         *_notes(run, judged, places, topology),
@@ -104,8 +107,9 @@ def diagnose(
         Verdict(
             verdict=verdict,
             exit_code=EXIT_CODES[verdict],
-            findings=ordered(findings),
+            findings=tuple(sorted(findings, key=lambda finding: finding.rank)),
             coverage=coverage,
+            limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
         ),
         fits=tuple(view.fit for view in judged),
@@ -149,7 +153,8 @@ def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Findi
 
 
 def _about_route(pair: SlowPair, places: Places) -> Question:
-    name = "=".join(sorted(places.hosts[places.host[rank]] for rank in pair.ranks))
+    ends = [places.hosts[places.host[rank]] for rank in pair.ranks]
+    name = ">".join(ends) if pair.one_way else "=".join(sorted(ends))
     return Question("route", name, np.array([pair.ranks, pair.ranks[::-1]]))
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 # by one detector of the first kind: by the times of its pairs or, where no cable is known, by its late messages.
 DETECTORS = {"components": 0.55, "late messages": 0.25, "paths": 0.1, "wiring": 0.1}
 Detector = Literal["components", "late messages", "paths", "wiring"]
+FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,22 @@ class Settings:
     loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED
     line_rate_share: float = 0.9  # of the negotiated speed, which large messages of a healthy host reach
 
-    def alpha_of(self, detector: Detector) -> float:
-        """Chance of a false FAULT in a whole healthy run that a detector may spend."""
-        return self.alpha * DETECTORS[detector]
+    look: int = 1  # number of this diagnosis in a run that is measured further after each: how many stages there were
+
+    def alpha_of(self, detector: Detector, *, each_look: bool = True) -> float:
+        """Chance of a false FAULT that a detector may spend in this diagnosis.
+
+        Each diagnosis may end the measurement with a FAULT. The first one spends FIRST_LOOK of the chance of error of
+        the run, diagnosis number k > 1 spends 1 / (k (k - 1)) of the rest: all diagnoses together, however many, spend
+        no more than all of it.
+
+        Parameters
+        ----------
+        each_look
+            Does each diagnosis test anew? False for a test martingale over the stages of a run, and for the hosts' own
+            spread, of which measuring more draws no further sample.
+        """
+        share = self.alpha * DETECTORS[detector]
+        if not each_look:
+            return share
+        return share * (FIRST_LOOK if self.look == 1 else (1 - FIRST_LOOK) / (self.look * (self.look - 1)))

@@ -12,7 +12,6 @@ from fablint.model import Finding, State, Topology
 from fablint.names import fold, plural
 
 WIDTH = 80
-_ORDER = list(State)
 
 
 def print_tree(found: Discovered, width: int = WIDTH) -> str:
@@ -84,7 +83,7 @@ def _sources(reports: Sequence[SourceReport]) -> Iterator[str]:
 def _findings(found: Discovered) -> Iterator[str]:
     """Worst first; those that say the same of several parts in one."""
     alike: dict[tuple[State, str, str, str], list[Finding]] = defaultdict(list)
-    for finding in sorted(found.findings, key=lambda finding: _ORDER.index(finding.state)):
+    for finding in sorted(found.findings, key=lambda finding: finding.rank):
         _, _, nic = finding.name.rpartition("/")
         alike[finding.state, finding.component, finding.evidence, nic if "/" in finding.name else ""].append(finding)
     for (state, component, evidence, nic), several in alike.items():

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class State(StrEnum):
-    """What is known about a component."""
+    """What is known about a component; the gravest state first."""
 
     FAULT = "FAULT"
     SUSPECT = "SUSPECT"  # worth a retest
@@ -48,6 +48,11 @@ class Finding(BaseModel):
     alternatives: tuple[str, ...] = Field(default=(), description="parts that the evidence cannot tell from this one")
     next_step: str = ""
 
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Sort key of reports: the gravest state first, and within a state the largest effect first."""
+        return tuple(State).index(self.state), -abs(self.effect or 0.0)
+
 
 OF_HOSTS = ("host", "nic", "cable", "config")  # components that a finding about a single host names
 
@@ -72,6 +77,15 @@ class Coverage(BaseModel):
     links_judged: int = 0
 
 
+class Limits(BaseModel):
+    """The relative losses that decide, as fractions: 0.05 is 5 %."""
+
+    model_config = ConfigDict(frozen=True)
+
+    reported: float = Field(description="smallest loss that is reported; more where healthy components differ by more")
+    passed: float = Field(description="a component whose loss has a larger bound than this is NOT JUDGED")
+
+
 class Verdict(BaseModel):
     """The answer. Its JSON form is `docs/reference/verdict.md`."""
 
@@ -82,6 +96,7 @@ class Verdict(BaseModel):
     exit_code: int
     findings: tuple[Finding, ...]
     coverage: Coverage
+    limits: Limits | None = Field(default=None, description="null where no diagnosis was made")
     notes: tuple[str, ...] = ()
     thresholds: tuple[dict[str, Any], ...] = Field(
         default=(), description="those of the site, beside what was measured"

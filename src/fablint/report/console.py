@@ -108,6 +108,7 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     if coverage.links:
         words.append(f"{coverage.links_judged:,} of {text.plural(coverage.links, 'link')}")
     lines = [painter.line("coverage", ", ".join(words))]
+    lines += [painter.line("limits", words) for words in [findings.limits(diagnosis.verdict)] if words]
     origin = "; simulated, no real fabric" if "simulated" in run.attributes else ""
     what = (
         f"{text.plural(len(run.hosts), 'host')}, {text.plural(run.ranks, 'rank')}, {text.plural(len(run.rows), 'row')}"

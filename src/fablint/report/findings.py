@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from fablint.model import Finding, State, Verdict
 from fablint.report import text
 
-_ORDER = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.NOT_JUDGED, State.OK)
 _FOLDED = (State.NOT_JUDGED, State.OK)
 
 
@@ -16,7 +15,7 @@ def ordered(verdict: Verdict) -> list[Finding]:
     """Worst first: by state, then by the size of the effect. Healthy and unjudged parts are folded."""
     findings = [finding for finding in verdict.findings if finding.state not in _FOLDED]
     findings += _fold([finding for finding in verdict.findings if finding.state in _FOLDED])
-    return sorted(findings, key=lambda finding: (_ORDER.index(finding.state), -abs(finding.effect or 0.0)))
+    return sorted(findings, key=lambda finding: finding.rank)
 
 
 def headline(verdict: Verdict) -> str:
@@ -30,6 +29,14 @@ def headline(verdict: Verdict) -> str:
     if missing := verdict.coverage.hosts - verdict.coverage.hosts_judged:
         judged += f", {missing:,} not"
     return f"{', '.join(found) or 'no fault found'}; {judged}"
+
+
+def limits(verdict: Verdict) -> str:
+    """Which losses are reported, and which bound a component needs to pass; empty where no diagnosis was made."""
+    if verdict.limits is None:
+        return ""
+    reported, passed = (text.percent(one).lstrip("+") for one in (verdict.limits.reported, verdict.limits.passed))
+    return f"losses of {reported} and more are reported; OK needs a bound below {passed}"
 
 
 def subject(finding: Finding) -> str:

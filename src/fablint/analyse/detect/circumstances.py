@@ -36,7 +36,7 @@ def beside_spread(found: Sequence[Conviction], effects: Effects, settings: Setti
     healthy = np.stack([effects.sent_bounds[1], effects.received_bounds[1]])
     for case in hosts:
         healthy[:, case.ranks] = np.nan
-    alpha = settings.alpha_of("components") / views
+    alpha = settings.alpha_of("components", each_look=False) / views
     usual = within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
     marked = {id(case): replace(case, usual=is_usual) for case, is_usual in zip(hosts, usual, strict=True)}
     return [marked.get(id(case), case) for case in found]

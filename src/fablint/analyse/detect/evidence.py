@@ -5,6 +5,9 @@ the share after shifting the pool by the smallest fault worth a ticket. The gain
 monotone (slower is never better), clipped, and normalised to E0[exp(gain)] = 1, so that the product over pairs of a
 part is an e-value: under the null it exceeds c with probability at most 1 / c (Ville; Wang and Ramdas 2022). No
 distribution is assumed, and no single pair can convict.
+
+The pool is that of the first stage of a run: what follow-up stages measure changes no bet, so that the product of a
+part is a test martingale over the stages, and the bound holds for the largest of all diagnoses.
 """
 
 from __future__ import annotations
@@ -96,12 +99,17 @@ class Evidence:
         return found
 
 
-def gather(effects: Effects, settings: Settings, *, tests: int) -> Evidence | None:
+def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | None = None) -> Evidence | None:
     """Gains of all pairs; None where too little was measured to know the noise.
 
-    `tests` is how many parts may be accused: the evidence that convicts one of them grows with it.
+    Parameters
+    ----------
+    tests
+        Number of parts that may be accused: the evidence that convicts one of them grows with it.
+    later
+        (n, m) cells of follow-up measurements; None where there were none.
     """
-    scatter, classes = healthy_scatter(effects)
+    scatter, classes = _pool(effects, later)
     if scatter.size < SMALLEST_POOL:
         return None
     grid = _grid(scatter)
@@ -125,6 +133,17 @@ def gather(effects: Effects, settings: Settings, *, tests: int) -> Evidence | No
     return Evidence(pairs, places, ways, effects.mutual, gain, effects.telling, total, live, np.sort(scatter))
 
 
+def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.uint8]]:
+    """Noise of the first stage and the class of each value; of a class that only later stages measured, all values."""
+    scatter, classes, cells = healthy_scatter(effects)
+    if later is None:
+        return scatter, classes
+    first = ~later[cells]
+    measured = np.bincount(classes[first], minlength=effects.classes.count)
+    kept = first | (measured[classes] < SMALLEST_POOL)
+    return scatter[kept], classes[kept]
+
+
 def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     """The loss beyond the tolerance that the evidence is tuned to: the smallest that the pairs of a host can show.
 
@@ -134,7 +153,7 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     """
     each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
     pairs = float(np.median(each[each > 0])) if each.any() else 1.0
-    needed = np.log(max(tests, 1) / settings.alpha_of("components"))
+    needed = np.log(max(tests, 1) / settings.alpha_of("components", each_look=False))
     return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
 
 

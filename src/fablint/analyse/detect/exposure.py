@@ -36,6 +36,7 @@ MOST_OVERDISPERSION = 20.0
 MOST_PARTS = 200  # found in one view
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
 FEWEST_ASKED = 2  # pairs from which more is asked about a part
+MISSED = 0.05  # chance that a link is slower than its bound, for all links together
 FEWEST_LINKS = 3  # of a switch, from which it can be told from them
 TOLD = 0.5  # of a switch's links must be known, and
 SHARED_BY = 0.6  # of these must make messages late, else it is not the switch
@@ -63,6 +64,7 @@ class LateParts:
     found: tuple[LatePart, ...]
     suspects: tuple[LatePart, ...]  # against which something speaks, but not enough
     exposed: Codes  # (links,) pairs that tell something about each
+    upper: Floats  # (links,) upper 95 % bound of the log-effect, of all links together; NaN where unknown
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def late_parts(
     references = (True, False) if histograms is not None and mixed else (False,)
     least = EXPOSED if histograms is not None else 0.0
     search, exposed = _Search({}, {}, np.zeros(0, dtype=bool)), None
+    upper = np.full(len(routes.ends), np.nan)
     for only in (None,) if alone is None else (alone, None):
         compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
         exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
@@ -119,12 +122,35 @@ def late_parts(
             search = replace(search, rejected=counts < FEWEST_ASKED)
             search.set_aside(bets, [code for code, name in enumerate(routes.switches) if name in sick])
             search.run(bets, bar if exposed is None else np.inf)
-        exposed = counts[: len(routes.ends)] if exposed is None else exposed
+        if exposed is None:
+            exposed = counts[: len(routes.ends)]
+            upper = upper if histograms is not None else _upper_bounds(compared[0], exposures)
     assert exposed is not None
     if effects.mutual:
-        exposed[1::2] = exposed[0::2]
+        exposed[1::2], upper[1::2] = exposed[0::2], upper[0::2]
     suspects = [case for part, case in search.suspects.items() if part not in search.found]
-    return LateParts(tuple(search.found.values()), tuple(suspects), exposed)
+    return LateParts(tuple(search.found.values()), tuple(suspects), exposed, upper)
+
+
+def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
+    """(links,) loss that a link can hide among pairs each of which crosses it with a known probability.
+
+    Of n pairs that cross a link with probability q each, n q are as slow as the link, and half of these are slower than
+    its loss. So where the binomial distribution of n and q / 2 is at least k, the k-th slowest pair is a bound.
+    """
+    from scipy.stats import binom
+
+    links = len(exposures.routes.ends)
+    count = np.bincount(exposures.part, minlength=exposures.parts)[:links]
+    share = np.bincount(exposures.part, weights=exposures.share, minlength=exposures.parts)[:links]
+    fewest = binom.ppf(MISSED / max(1, links), count, share / np.maximum(count, 1) / 2)
+    excess = np.nan_to_num(tails.excess, nan=-np.inf)[exposures.cell]
+    order = np.lexsort((-excess, exposures.part))
+    known = np.flatnonzero(fewest >= 1)
+    upper = np.full(links, np.nan)
+    at = (np.cumsum(count) - count)[known] + fewest[known].astype(np.int64) - 1
+    upper[known] = np.maximum(tails.limit, excess[order][at])
+    return upper
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class Tails:
     messages: Floats  # (k,) how many
     late: Floats  # (k,) how many of them were late
     excess: Floats  # (k,) log of how much longer the late ones took than this pair's messages do, NaN: none
+    limit: float  # log of relative time beyond which a message is late
 
 
 def count_late(
@@ -62,7 +63,7 @@ def count_late(
         bound = _late_from(np.sort(left), np.arange(1, left.size + 1), tolerance)
         beyond_it = left > bound
         excess = np.where(beyond_it, left, np.nan)
-        return Tails(cells, np.ones(row.size), beyond_it.astype(np.float64), excess)
+        return Tails(cells, np.ones(row.size), beyond_it.astype(np.float64), excess, bound)
     counts, edges = histograms
     centre = np.log(np.append(np.sqrt(edges[:-1] * edges[1:]), edges[-1]))
     known = np.full(effects.classes.count, np.nan)
@@ -83,7 +84,7 @@ def count_late(
         excess[some] = np.where(
             late[some] > 0, np.take_along_axis(beyond, half.argmax(axis=1)[:, None], 1)[:, 0], np.nan
         )
-    return Tails(cells, messages, late, excess)
+    return Tails(cells, messages, late, excess, bound)
 
 
 def _common(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> Floats:

@@ -1,14 +1,15 @@
-"""What is left when the culprits are known: single pairs and single hosts that deserve a retest. Never a FAULT."""
+"""Single pairs and single hosts that stay slow after all findings are explained. They need a retest: never a FAULT."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Pairs
+from fablint.analyse.data.pairs import Pairs, Values
 from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.quantiles import Floats, robust_sd
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
@@ -16,54 +17,149 @@ from fablint.analyse.settings import Settings
 SAMPLE_CELLS = 1 << 19  # looked at to know where the tail begins
 TAIL_SHARE = 0.01  # the slowest of all pairs, which are looked at one by one,
 TAIL_CELLS = 1000  # and at least so many
+RARE = 0.05  # of the tail of a large run: where the losses of a quiet fabric begin to be looked at
+MOST_ISOLATED = 20  # pairs slow in one direction that one view reports: more have something in common
+GAPS = 30  # order statistics from which the tail of the noise is known
+FAR = 10.0  # robust standard deviations from which a direction is isolated where the tail of the noise is not known
 
 
 @dataclass(frozen=True)
 class SlowPair:
-    """Two ranks whose pair was slow in both of its measurements, and nothing else explains it."""
+    """Two ranks whose pair was slow, and nothing else explains it; or faster than all others of its kind."""
 
     ranks: tuple[int, int]
-    loss: float  # log-effect of the better of the two measurements
+    loss: float  # log-effect: of the better of the two directions, or of the first rank's messages to the second;
+    # below 0 where it was faster
+    one_way: bool = False  # were only the messages of the first rank to the second slow?
 
 
-def slow_pairs(evidence: Evidence, effects: Effects, settings: Settings, *, views: int) -> list[SlowPair]:
-    """Pairs for a retest, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
+@dataclass(frozen=True)
+class _Tail:
+    """The slowest measured directions of a view: what no finding explains, one value for each direction of a pair.
 
-    A pair is measured in each direction, and a sick route slows both; where it was measured in several rounds, most of
-    them must have been slow, since a slow moment slows both directions of a round. How often one direction alone is
-    as slow as the better of the two is seen from the pairs that were slow one way only, and two independent ones
-    multiply: with k such cells of n, two given cells are both among the slowest k + 2 by chance with probability
-    (k + 1) (k + 2) / n^2. So many slow pairs do not hide each other, and being slow once is noise.
+    Where a pair was measured in several rounds, the value is the (lower) median of the rounds, and the direction is in
+    the tail only if it was slow in most of the rounds: a slow moment slows both directions of one round.
     """
-    ranks, loss, tail, cells = _tail_pairs(evidence, effects, settings)
+
+    ranks: int
+    key: Codes  # (k,) source times `ranks` plus destination, ascending
+    loss: npt.NDArray[np.float32]  # (k,) log-effect
+    cells: int  # directions measured, those outside the tail as well
+
+
+def slow_pairs(
+    evidence: Evidence, effects: Effects, settings: Settings, *, views: int, one_way: bool
+) -> list[SlowPair]:
+    """Pairs for a retest: slow in both directions, and, of streams of one direction, isolated slow directions.
+
+    Parameters
+    ----------
+    one_way
+        Does a measurement cross the network in one direction only? A round trip that was slow only one of two times
+        was a slow moment.
+    views
+        Number of views of the run, which share the chance of error.
+    """
+    tail = _tail_of(evidence, effects, settings)
+    slow = _slow_both_ways(tail, settings, views)
+    if one_way:
+        known = {tuple(sorted(pair.ranks)) for pair in slow}
+        isolated = _isolated(tail, evidence.noise, settings, views)
+        slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in known]
+    if slow or not evidence.places.switches:  # without a topology, pairs on one switch may be faster by design
+        return slow
+    mirrored = _tail_of(evidence, effects, settings, sign=-1)
+    fast = _slow_both_ways(mirrored, settings, views)
+    if one_way:
+        fast = _isolated(mirrored, evidence.noise, settings, views)
+    least = -np.log1p(-settings.loss_in_scope)
+    return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > least]
+
+
+def _slow_both_ways(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:
+    """Pairs slow in both directions, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
+
+    A pair is measured in each direction, and a faulty route slows both. How often one direction alone is as slow as
+    the better of the two is known from the pairs that were slow in one direction only, and two independent ones
+    multiply: with k such cells of n, two given cells are both among the slowest k + 2 by chance with probability
+    (k + 1) (k + 2) / n^2. So many slow pairs do not hide each other.
+    """
+    a, b = tail.key // tail.ranks, tail.key % tail.ranks
+    back = np.minimum(np.searchsorted(tail.key, b * tail.ranks + a), max(0, tail.key.size - 1))
+    smaller = np.minimum(tail.loss, tail.loss[back]) if tail.key.size else tail.loss
+    both = (a < b) & (tail.key[back] == b * tail.ranks + a) & (smaller > settings.tolerance) if tail.key.size else a < b
+    ranks, loss = np.stack([a[both], b[both]], axis=1), smaller[both]
     order = np.argsort(-loss, kind="stable")
-    slower = tail.size - np.searchsorted(tail, loss[order], side="left")
+    slower = tail.loss.size - np.searchsorted(np.sort(tail.loss), loss[order], side="left")
     once = slower - 2 * np.arange(1, order.size + 1)
-    p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (cells + 1.0) ** 2)
-    passes = np.flatnonzero(np.sort(p) <= settings.route_rate * np.arange(1, p.size + 1) / (cells / 2))
+    p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (tail.cells + 1.0) ** 2)
+    passes = np.flatnonzero(np.sort(p) <= settings.route_rate * np.arange(1, p.size + 1) / (tail.cells / 2))
     chosen = order[np.argsort(p, kind="stable")[: passes[-1] + 1]] if passes.size else order[:0]
     return [SlowPair((int(a), int(b)), float(x)) for (a, b), x in zip(ranks[chosen], loss[chosen], strict=True)]
 
 
-def _tail_pairs(
-    evidence: Evidence, effects: Effects, settings: Settings
-) -> tuple[Codes, npt.NDArray[np.float32], npt.NDArray[np.float32], int]:
-    """Pairs slow in both measurements (k, 2), their smaller loss (k,), all losses in the tail, sorted, cells in all.
+def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> list[SlowPair]:
+    """Directions with a loss in scope that are slower than the tail of the noise reaches.
 
-    Only losses above the tolerance and among the slowest hundredth or thousand of all are in the tail.
+    Of fewer than four times GAPS directions the tail is not known: all are reported that are far from the bulk.
     """
+    order = np.argsort(-tail.loss, kind="stable")
+    loss = tail.loss[order].astype(np.float64)
+    most = min(MOST_ISOLATED, int(np.count_nonzero(loss > -np.log1p(-settings.loss_in_scope))))
+    if tail.cells < 4 * GAPS:
+        count = min(most, int(np.count_nonzero(loss > FAR * robust_sd(noise))))
+    else:
+        shift = robust_sd(noise) if tail.cells < 10 * GAPS else 0.0
+        count = _beyond_gap(loss[loss > 0] + shift, most, settings.route_rate / views)
+    found = tail.key[order[:count]]
+    return [
+        SlowPair((int(a), int(b)), float(x), one_way=True)
+        for a, b, x in zip(found // tail.ranks, found % tail.ranks, loss[:count], strict=True)
+    ]
+
+
+def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
+    """How many of the largest losses, `most` at most, a gap separates from the tail of the others.
+
+    Let x(1) > x(2) > ... be the losses. The tail of the noise is taken for a power law: a lighter tail has narrower
+    gaps. Of a power law, the values k log(x(k) / x(k + 1)) are independent and exponential with one mean (Renyi 1953),
+    so that one of them exceeds f times the mean of the m that follow with probability (1 + f / m)^-m. The answer is the
+    largest k with a probability below 2^-k of `chance`: the sum over all k is `chance` at most.
+
+    Of fewer than ten times GAPS directions the tail reaches into the bulk of the noise, whose losses are near 0: the
+    robust standard deviation of the noise is added to all, as in a Lomax distribution. In 3,000 draws each, 120 to 992
+    independent values of normal, Laplace and log-normal noise and of Student's t with 3 degrees of freedom had a false
+    one in 1.7 % at most, of a Cauchy distribution in 8.4 %.
+    """
+    count = 0
+    spacing = np.arange(1, loss.size) * np.log(loss[:-1] / loss[1:])
+    for k in range(1, most + 1):
+        following = spacing[k : k + GAPS]
+        if following.size < GAPS // 2:
+            break
+        with np.errstate(divide="ignore"):
+            p = (1.0 + spacing[k - 1] / following.sum()) ** -following.size
+        if p <= chance * 0.5**k:
+            count = k
+    return count
+
+
+def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, sign: int = 1) -> _Tail:
+    """The slowest hundredth of all cells, or the slowest thousand where that is more; with `sign` -1 the fastest."""
     pairs = evidence.pairs
     looked = np.arange(0, pairs.ranks, max(1, pairs.value.size // SAMPLE_CELLS))
-    sample = leftover(effects, looked, cap=True)[evidence.gain[looked] != 0]
+    sample = sign * leftover(effects, looked, cap=True)[evidence.gain[looked] != 0]
     if not sample.size:
-        return np.empty((0, 2), np.int64), np.empty(0, np.float32), np.empty(0, np.float32), 0
+        return _Tail(pairs.ranks, np.empty(0, np.int64), np.empty(0, np.float32), 0)
     share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
-    floor = max(settings.tolerance, float(np.quantile(sample, 1 - share)))
+    floor, rare = np.maximum(0.0, np.quantile(sample, (1 - share, 1 - share * RARE))).tolist()
+    if share == TAIL_SHARE:  # of a large quiet run, what is tolerated need not be looked at one by one
+        floor = max(floor, min(settings.tolerance, rare))
     keys, losses, all_keys, cells = [], [], [], 0
     for rows in pairs.blocks():
         live = evidence.gain[rows] != 0
         cells += int(np.count_nonzero(live))
-        left = leftover(effects, rows, cap=True)
+        left = sign * leftover(effects, rows, cap=True)
         with np.errstate(invalid="ignore"):
             row, column = np.nonzero((left > floor) & live)
         losses.append(left[row, column])
@@ -77,11 +173,7 @@ def _tail_pairs(
         every, rounds = np.unique(np.concatenate(all_keys), return_counts=True)
         cells = every.size
         key, loss = _in_most_rounds(key, loss, every, rounds)
-    a, b = key // pairs.ranks, key % pairs.ranks
-    back = np.minimum(np.searchsorted(key, b * pairs.ranks + a), max(0, key.size - 1))
-    both = (a < b) & (key[back] == b * pairs.ranks + a) if key.size else np.zeros(0, dtype=bool)
-    smaller = np.minimum(loss, loss[back])[both] if key.size else loss
-    return np.stack([a[both], b[both]], axis=1), smaller, np.sort(loss), cells
+    return _Tail(pairs.ranks, key, loss, cells)
 
 
 def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:

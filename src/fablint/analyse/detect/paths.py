@@ -175,13 +175,14 @@ class PathBounds:
     host_pairs: Codes  # that were measured across it
     compared_with: tuple[str, ...]
     fine: npt.NDArray[np.bool_]  # as fast as its kind: else a finding or note says what is known of it
+    beside: npt.NDArray[np.bool_]  # (p,) slower beside others, over known links: no finding until measured alone
 
 
 def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
     """Bounds of all paths that messages crossed, of one view."""
     if paths is None:
         none = np.empty(0, np.int64)
-        return PathBounds((), none, none, np.empty(0), none, (), np.empty(0, bool))
+        return PathBounds((), none, none, np.empty(0), none, (), np.empty(0, bool), np.empty(0, bool))
     best = paths.best()
     entries = np.array(list(best.values()), dtype=np.int64)
     levels, judged = paths.levels, paths.judgements
@@ -189,7 +190,7 @@ def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
     z = -float(ndtri(0.05 / max(1, entries.size)))
     loss = levels.level - judged.reference
     upper = np.fmax(levels.upper - judged.reference, loss + z * levels.error)
-    upper[levels.pairs < FEWEST_PAIRS] = np.nan
+    upper[[judgement is Judgement.FEW for judgement in judged.of]] = np.nan
     return PathBounds(
         tuple(sign.join(places.switches[code] for code in path) for path in best),
         levels.src[entries],
@@ -198,6 +199,7 @@ def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
         levels.pairs[entries],
         tuple(judged.beside[entry] for entry in entries),
         np.array([judged.of[entry] is Judgement.FINE for entry in entries], dtype=bool),
+        np.array([paths.followed and judged.of[entry] is Judgement.BESIDE for entry in entries], dtype=bool),
     )
 
 

@@ -112,7 +112,7 @@ def convict(
 
 def threshold_of(tests: int, settings: Settings) -> float:
     """Nats that convict one of so many parts."""
-    return float(np.log(max(tests, 1) / settings.alpha_of("components")))
+    return float(np.log(max(tests, 1) / settings.alpha_of("components", each_look=False)))
 
 
 def _strongest(

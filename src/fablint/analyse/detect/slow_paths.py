@@ -29,6 +29,7 @@ HOP_S, CABLE_S = 400e-9, 490e-9  # a switch, and 100 m of cable at 4.9 ns/m
 GEOMETRY_S = HOP_S + CABLE_S  # by which the latency of two healthy paths of a kind may differ
 MOST_HOPS = 4  # more cables than a message on one switch crosses: up, across a fabric of three levels, down
 FEWEST_PAIRS = 3  # of hosts, of which a path is compared at all
+FEWEST_EDGE_PAIRS = 2  # of hosts on switches, of all switches together, that show what a message takes there
 FEWEST_CELLS = 6  # of which it can be at fault
 FEWEST_ENDS = 2  # hosts at each end, so that it is not their own
 FEWEST_MEMBERS = 3  # of a kind, that show what is usual
@@ -39,7 +40,7 @@ ON_A_SWITCH = "messages on a switch"  # what a path without others is compared w
 class Judgement(Enum):
     """What is said of one path."""
 
-    FEW = "measured between too few hosts"
+    FEW = "measured between too few hosts, or with nothing to compare it with"
     FINE = "as fast as the others of its kind"
     DESIGN = "as slow as all others of its kind: what the network was built for"
     GEOMETRY = "later by no more than a longer cable or one more switch explains"
@@ -122,10 +123,13 @@ def _edges(levels: PathLevels, tolerance: float) -> Floats:
     """(k,) log time on the switches of each entry: the slower of both where they differ, else between them.
 
     Where hosts of a switch are slow among themselves, paths to it are not slower than that for a reason of their own.
+    Where each switch has too few pairs, the median of all stands for each.
     """
     on = np.flatnonzero(~levels.is_path & (levels.pairs >= FEWEST_PAIRS))
     if not on.size:
-        return np.full(levels.level.size, np.nan)
+        few = np.flatnonzero(~levels.is_path)
+        known = levels.pairs[few].sum() >= FEWEST_EDGE_PAIRS
+        return np.full(levels.level.size, np.median(levels.level[few]) if known else np.nan)
     own = np.full(int(max(levels.src.max(), levels.dst.max())) + 1, np.nan)
     own[levels.src[on]] = levels.level[on]
     own = np.where(np.isnan(own), np.median(levels.level[on]), own)
@@ -139,6 +143,8 @@ def _edges(levels: PathLevels, tolerance: float) -> Floats:
 def _judge_kind(found: PathJudgements, members: Codes, measure: Measure) -> None:
     """Judge the members of a kind, those that are alike together."""
     levels = found.levels
+    if levels.mutual and members.size == 1 and np.isnan(found.edge[members]).all():
+        return  # the only path of its kind, no messages on a switch, and no direction of its own
     extra = _extra(found, members)
     order = members[np.argsort(extra, kind="stable")]
     extra = np.sort(extra, kind="stable")

@@ -110,7 +110,7 @@ def judge(
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
     fitted = _as_fit(flows, effects)
     sample = _sample(flows, effects, places)
-    evidence = gather(effects, settings, tests=tests)
+    evidence = gather(effects, settings, tests=tests, later=flows.later)
     if evidence is None:
         found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, places, None))
     else:
@@ -136,7 +136,7 @@ def judge(
         host_partners=partners,
         host_bound=_host_bounds(effects, places),
         link_pairs=found.crossed,
-        link_bound=effects.segment_upper[: ways.known_links].astype(np.float64),
+        link_bound=_link_bounds(effects, ways, found.late_bound),
         bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
         sharing=effects.classes.sharing(effects.class_log_time, settings.tolerance),
         sample=sample,
@@ -177,6 +177,7 @@ class _Found:
     pairs: Sequence[SlowPair] = ()
     doubted: Sequence[tuple[int, float]] = ()
     unexplained: Sequence[Stratum] = ()
+    late_bound: Floats | None = None  # (links,) of links that messages may or may not cross
 
 
 def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
@@ -190,11 +191,12 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
         effects = without(effects, evidence.gain == 0)
         convictions = beside_spread(convictions, effects, settings, views=court.views)
     doubtful: list[Conviction] = []
+    late_bound = None
     if court.late is not None:
         sick = frozenset(case.name for case in convictions if case.kind == "switch")
         alone = _alone(flows, effects, court.late)
         late = late_parts(court.late, places, effects, flows.histograms, settings, sick=sick, alone=alone)
-        crossed = late.exposed
+        crossed, late_bound = late.exposed, late.upper
         guilty, doubtful = (
             [_as_conviction(case, court.late, effects.residual, mutual=effects.mutual) for case in cases]
             for cases in (late.found, late.suspects)
@@ -204,7 +206,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
             evidence.remove(case.cells)
         if guilty:
             effects = without(effects, evidence.gain == 0)
-    pairs = slow_pairs(evidence, effects, settings, views=court.views)
+    pairs = slow_pairs(evidence, effects, settings, views=court.views, one_way=flows.one_way)
     suspicions = _suspicions(evidence, effects, court)
     left_over = [] if flows.star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
     return _Found(
@@ -214,6 +216,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
         suspicions,
         pairs=pairs,
         unexplained=left_over,
+        late_bound=late_bound,
         doubted=slow_hosts(effects, places, evidence),
         again=retests([*convictions, *suspicions], evidence),
         questions=[
@@ -292,6 +295,12 @@ def _suspicions(evidence: Evidence, effects: Effects, court: _Court) -> list[Con
     log_e, partners = float(np.log(max(court.tests, 1))), court.settings.min_partners
     bar = Bar(log_e, surely=False, most=MOST_SUSPICIONS, partners=partners)
     return convict(evidence, effects, court.parts, bar, sides=court.sides)
+
+
+def _link_bounds(effects: Effects, ways: Ways, late: Floats | None) -> Floats:
+    """(links,) upper bound of the log-effect of each known link, NaN where unknown."""
+    bound = effects.segment_upper[: ways.known_links].astype(np.float64)
+    return bound if late is None else np.where(np.isnan(bound), late, bound)
 
 
 def _crossed(evidence: Evidence | None, ways: Ways) -> Codes:

@@ -26,8 +26,7 @@ def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Diagnosis
         if one.state is not State.SUSPECT
         or ((one.component, one.name) not in told and not (one.component == "host" and sick & {*one.alternatives}))
     ]
-    order = {state: position for position, state in enumerate(State)}
-    every = sorted([*findings, *kept], key=lambda one: order[one.state])
+    every = sorted([*findings, *kept], key=lambda finding: finding.rank)
     return replace(diagnosis, verdict=redecided(verdict, every))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from fablint.analyse.detect.ambiguity import Rival
 from fablint.analyse.detect.search import Conviction
 from fablint.analyse.detect.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.view import Judged
+from fablint.analyse.findings.pair_routes import suspect_routes
 from fablint.analyse.fit.slopes import explain
 from fablint.analyse.words import NEXT_STEP, conviction_text, relative, view_text
 from fablint.model import Component, Direction, Finding, State
-from fablint.names import fold, plural
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
 Charge = tuple[Judged, Conviction]
@@ -219,7 +219,7 @@ def suspected(views: Sequence[Judged], places: Places, known: Sequence[Finding])
             if host not in reported:
                 reported.add(host)
                 findings.append(_suspect_host(view, host, loss, places))
-    return findings + _suspect_routes(views, places, reported)
+    return findings + suspect_routes(views, places, reported)
 
 
 def named_hosts(findings: Sequence[Finding], places: Places) -> Codes:
@@ -257,44 +257,3 @@ def _suspect_host(view: Judged, host: int, loss: float, places: Places) -> Findi
         evidence=f"{view_text(view)}: slow with most of its partners, but these are too few or too noisy to convict it",
         next_step=_next_step(state, "host", name),
     )
-
-
-def _suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) -> list[Finding]:
-    """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts."""
-    losses: dict[tuple[int, int], tuple[float, Judged]] = {}
-    for view in views:
-        for pair in view.slow_pairs:
-            a, b = sorted(int(places.host[rank]) for rank in pair.ranks)
-            if a in reported or b in reported or places.crowded[[a, b]].any():
-                continue
-            if pair.loss > losses.get((a, b), (0.0, view))[0]:
-                losses[a, b] = pair.loss, view
-    findings = []
-    for left, right in _blocks(losses):
-        inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
-        loss, view = max(inside, key=lambda found: found[0])
-        name = f"{fold([places.hosts[host] for host in left])}={fold([places.hosts[host] for host in right])}"
-        findings.append(
-            Finding(
-                state=State.SUSPECT,
-                component="route",
-                name=name,
-                quantity=view.quantity,
-                effect=relative(loss, view.quantity),
-                evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
-                "directions; both ends are fine with their other partners",
-                next_step=NEXT_STEP["route"].format(name=name),
-            )
-        )
-    return findings
-
-
-def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Pairs as blocks left x right: hosts with the same slow partners together."""
-    partners: dict[int, list[int]] = defaultdict(list)
-    for a, b in sorted(pairs):
-        partners[a].append(b)
-    blocks: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for host, others in partners.items():
-        blocks[tuple(others)].append(host)
-    return [(tuple(hosts), others) for others, hosts in blocks.items()]

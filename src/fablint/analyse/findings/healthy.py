@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.quantiles import FEWEST_VALUES
 from fablint.analyse.detect.view import Judged, Quantity
+from fablint.analyse.fit.classes import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import listed, relative
 from fablint.model import Component, Finding, State
@@ -67,9 +68,17 @@ def unjudged(
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
             names = listed([routes.names[link] for link in links], "link")
-            reason = f"each crossed by fewer than {FEWEST_LINK_PAIRS} measured pairs"
-            findings.append(_not_judged("link", names, rows, reason, "measure more pairs across them"))
+            reason, remedy = f"each crossed by fewer than {FEWEST_LINK_PAIRS} measured pairs", "measure more pairs"
+            if routes.routing.kind == "ecmp" and _measured_together(views, rows):
+                reason = "hashed paths of concurrent pairs: a pair that shares a link is as slow as one on a slow link"
+                remedy = "measure one pair at a time (--order serial)"
+            findings.append(_not_judged("link", names, rows, reason, f"{remedy} across them"))
     return findings
+
+
+def _measured_together(views: Sequence[Judged], rows: Sequence[str]) -> bool:
+    """Do these rows have large messages of several pairs at once, so that no pair was informative about its links?"""
+    return all(view.size >= SMALLEST_SHARED and not view.link_pairs.any() for view in views if view.row in rows)
 
 
 def _unlike(component: Component, name: str, tolerances: Mapping[str, float]) -> Finding:

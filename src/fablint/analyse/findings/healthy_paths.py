@@ -18,11 +18,17 @@ from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import listed, relative
 from fablint.model import Finding, State
-from fablint.names import plural
+from fablint.names import plural, unfold
 
 
-def healthy_paths(views: Sequence[Judged], places: Places, settings: Settings) -> tuple[list[Finding], list[str]]:
-    """OK and NOT JUDGED findings about the paths of a run, per quantity, and notes on those too many to measure."""
+def healthy_paths(
+    views: Sequence[Judged], places: Places, found: Sequence[Finding], settings: Settings
+) -> tuple[list[Finding], list[str]]:
+    """OK and NOT JUDGED findings about the paths of a run, per quantity, and notes on those too many to measure.
+
+    A path that one of the findings `found` is about is not OK, whatever its median is.
+    """
+    concerned = _concerned(found)
     findings: list[Finding] = []
     notes: list[str] = []
     for quantity in dict.fromkeys(view.quantity for view in views):
@@ -37,15 +43,19 @@ def healthy_paths(views: Sequence[Judged], places: Places, settings: Settings) -
             paths = plural(len(few), "path")
             notes.append(f"{rows}: {paths} between fewer than {FEWEST_PAIRS} pairs of hosts were not judged one by one")
         elif few:
-            reason = f"measured between fewer than {FEWEST_PAIRS} pairs of hosts"
+            reason = f"measured between fewer than {FEWEST_PAIRS} pairs of hosts, or with nothing to compare them with"
             findings.append(_not_judged(few, rows, reason))
+        beside = sorted({name for one in bounds for name, said in zip(one.names, one.beside, strict=True) if said})
+        if beside:
+            reason = f"slower in {quantity} beside messages of other pairs; alone their streams were not measured"
+            findings.append(_not_judged(beside, rows, reason))
         limit = -np.log1p(-settings.loss_in_scope) if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
         wide = sorted(name for name, upper in loss.items() if upper > limit)
         if wide:
             worst = abs(relative(max(loss[name] for name in wide), quantity))
             reason = f"a loss of {worst:.0%} may hide in {quantity}, more than {settings.loss_in_scope:.0%}"
             findings.append(_not_judged(wide, rows, reason))
-        fine = {name: upper for name, upper in loss.items() if upper <= limit}
+        fine = {name: upper for name, upper in loss.items() if upper <= limit and not _directions(name) & concerned}
         if fine:
             effect = relative(max(fine.values()), quantity) + 0.0  # no -0.0
             findings.append(
@@ -59,6 +69,21 @@ def healthy_paths(views: Sequence[Judged], places: Places, settings: Settings) -
                 )
             )
     return findings, notes
+
+
+def _concerned(findings: Sequence[Finding]) -> set[tuple[str, str]]:
+    """Ordered pairs of ends that findings are about."""
+    accused = [one for one in findings if one.state is not State.OK and one.component in ("route", "link", "cable")]
+    return set().union(*(_directions(one.name) for one in accused))
+
+
+def _directions(name: str) -> set[tuple[str, str]]:
+    """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`."""
+    ends = [unfold(end) for end in name.replace(">", "=").split("=")]
+    if len(ends) != 2:
+        return set()
+    there = {(a, b) for a in ends[0] for b in ends[1]}
+    return there if ">" in name else there | {(b, a) for a, b in there}
 
 
 def _worst(bounds: Sequence[PathBounds]) -> dict[str, float]:

@@ -33,7 +33,6 @@ from fablint.routing import Routes
 MOST_ASKED = 16  # paths
 PAIRS_ASKED = 6  # of each
 MOST_SPLITTING = 24  # pairs that split a group of candidates
-SEVERITY = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
 
 
@@ -350,7 +349,7 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
         turned = "=".join(reversed(name.split("=")))
         if "=" in name and one_way & {name, turned} and all(one.quantity == "latency" for one in same):
             continue
-        worst = min((one.state for one in same), key=SEVERITY.index)
+        worst = min(same, key=lambda finding: finding.rank).state
         main = max(
             (one for one in same if one.state is worst),
             key=lambda one: (one.quantity == "bandwidth", abs(one.effect or 0)),

@@ -371,8 +371,8 @@ def median_error(pairs: Codes, noise: float) -> Floats:
     return np.asarray(MEDIAN_ERROR * noise * -ndtri(0.05 / pairs.size) / np.sqrt(np.maximum(pairs, 1)))
 
 
-def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8]]:
-    """A sample of what the model leaves over, and the class of each value.
+def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8], Cells]:
+    """A sample of what the model leaves over, the class of each value, and the cells.
 
     Fitting k parameters to n values makes the rest too small by sqrt(1 - k / n); this is undone.
     """
@@ -385,4 +385,4 @@ def healthy_scatter(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8]]:
     )
     parameters += int(np.count_nonzero(effects.segment))
     inflate = np.sqrt(measured / max(measured - parameters, measured / 16, 1))
-    return left * np.float32(inflate), effects.classes.of_cells(pairs, cells)
+    return left * np.float32(inflate), effects.classes.of_cells(pairs, cells), cells

@@ -22,6 +22,7 @@ from fablint.store.importing.cells import (
     Cells,
     Imported,
     LeftOut,
+    Order,
     Seat,
     measurable,
     needed,
@@ -183,11 +184,18 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     return Imported(
         tool="csv",
         seats=tuple(_seat(name) for name in found.names),
-        bodies=(Body(kernel.name, kernel, cells, planned, "parallel" if "round" in found.when else "unknown"),),
+        bodies=(Body(kernel.name, kernel, cells, planned, _order(cells) if "round" in found.when else "unknown"),),
         left_out=tuple(found.left_out),
         pairless=found.pairless,
         missing="the last line is cut off" if any(one.why == CUT for one in found.left_out) else "",
     )
+
+
+def _order(cells: Cells) -> Order:
+    """`serial` where no round has two pairs, in whichever direction."""
+    pairs = np.stack([cells.round, np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)])
+    alone = np.unique(pairs, axis=1).shape[1] == np.unique(cells.round).size
+    return "serial" if alone else "parallel"
 
 
 def _cells(found: CsvPairs) -> tuple[Cells, list[int]]:

@@ -1,0 +1,102 @@
+"""Findings about single pairs of hosts: routes that are SUSPECT, and pairs that are faster than all others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from fablint.analyse.data.places import Places
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.words import NEXT_STEP, relative, view_text
+from fablint.model import Finding, State
+from fablint.names import fold, plural
+
+MOST_NAMED = 6  # pairs in the name of a finding
+
+
+def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) -> list[Finding]:
+    """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
+
+    `reported`: codes of the hosts that other findings are about.
+    """
+    losses: dict[tuple[int, int], tuple[float, Judged]] = {}
+    one_way: dict[tuple[int, int], tuple[float, Judged]] = {}
+    for view in views:
+        for pair in view.slow_pairs:
+            a, b = (int(places.host[rank]) for rank in pair.ranks)
+            if a in reported or b in reported or places.crowded[[a, b]].any() or pair.loss < 0:
+                continue
+            ends, known = ((a, b), one_way) if pair.one_way else ((min(a, b), max(a, b)), losses)
+            if pair.loss > known.get(ends, (0.0, view))[0]:
+                known[ends] = pair.loss, view
+    findings = [
+        _one_way_route(view, ends, loss, places)
+        for ends, (loss, view) in one_way.items()
+        if (min(ends), max(ends)) not in losses
+    ]
+    for left, right in _blocks(losses):
+        inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
+        loss, view = max(inside, key=lambda found: found[0])
+        name = f"{fold([places.hosts[host] for host in left])}={fold([places.hosts[host] for host in right])}"
+        findings.append(
+            Finding(
+                state=State.SUSPECT,
+                component="route",
+                name=name,
+                quantity=view.quantity,
+                effect=relative(loss, view.quantity),
+                evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
+                "directions; both ends are fine with their other partners",
+                next_step=NEXT_STEP["route"].format(name=name),
+            )
+        )
+    return findings + _faster(views, places)
+
+
+def _one_way_route(view: Judged, ends: tuple[int, int], loss: float, places: Places) -> Finding:
+    source, target = (places.hosts[host] for host in ends)
+    return Finding(
+        state=State.SUSPECT,
+        component="route",
+        name=f"{source}>{target}",
+        quantity=view.quantity,
+        effect=relative(loss, view.quantity),
+        evidence=f"{view_text(view)}: slow in this direction only, far beyond the noise of all other pairs; both ends "
+        "are fine with their other partners. A moment of load during one measurement looks the same",
+        next_step=NEXT_STEP["route"].format(name=f"the messages of {source} to {target}"),
+    )
+
+
+def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs as blocks left x right: hosts with the same slow partners together."""
+    partners: dict[int, list[int]] = defaultdict(list)
+    for a, b in sorted(pairs):
+        partners[a].append(b)
+    blocks: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for host, others in partners.items():
+        blocks[tuple(others)].append(host)
+    return [(tuple(hosts), others) for others, hosts in blocks.items()]
+
+
+def _faster(views: Sequence[Judged], places: Places) -> list[Finding]:
+    """CONFOUNDED where a few pairs are far faster than all others of their kind: the majority may be slow."""
+    for view in views:
+        fast = [pair for pair in view.slow_pairs if pair.loss < 0]
+        if not fast:
+            continue
+        names = [">".join(places.hosts[places.host[rank]] for rank in pair.ranks) for pair in fast]
+        gain = relative(max(pair.loss for pair in fast), view.quantity)
+        pairs = plural(len(fast), "direction")
+        return [
+            Finding(
+                state=State.CONFOUNDED,
+                component="config",
+                name=f"faster pairs: {', '.join(names[:MOST_NAMED])}{', ...' if len(names) > MOST_NAMED else ''}",
+                quantity=view.quantity,
+                effect=gain,
+                evidence=f"{view_text(view)}: {pairs} of pairs of hosts far faster than all others of their kind; which"
+                " of the two is healthy is not known",
+                next_step="compare with the negotiated speed of the NICs, or with an earlier run of the same fabric",
+            )
+        ]
+    return []

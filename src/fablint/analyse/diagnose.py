@@ -118,7 +118,7 @@ def diagnose(
         questions=_once(question for view in judged for question in view.questions),
         retests=_once(question for view in judged for question in view.retests),
         distances=_once(paths.questions),
-        routes=_once(_about_route(pair, places) for view in judged for pair in view.slow_pairs),
+        routes=_once(_about_route(pair, places) for view in judged for pair in view.slow_pairs if pair.loss > 0),
     )
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from fablint.analyse.data.places import Places
+from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged
 from fablint.analyse.words import NEXT_STEP, relative, view_text
 from fablint.model import Finding, State
@@ -78,10 +81,22 @@ def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tup
     return [(tuple(hosts), others) for others, hosts in blocks.items()]
 
 
+def _of_whole_switches(pairs: Sequence[SlowPair], places: Places) -> list[SlowPair]:
+    """Those that are, together, all pairs of the hosts of a switch."""
+    found: list[SlowPair] = []
+    for switch in range(len(places.switches)):
+        own = [pair for pair in pairs if all(places.switch[rank] == switch for rank in pair.ranks)]
+        hosts = np.unique(places.host[places.switch == switch]).size
+        met = {tuple(sorted(int(places.host[rank]) for rank in pair.ranks)) for pair in own}
+        if own and len(met) == hosts * (hosts - 1) // 2:
+            found += own
+    return found
+
+
 def _faster(views: Sequence[Judged], places: Places) -> list[Finding]:
-    """CONFOUNDED where a few pairs are far faster than all others of their kind: the majority may be slow."""
+    """CONFOUNDED where all pairs on a switch are far faster than all others on switches: the majority may be slow."""
     for view in views:
-        fast = [pair for pair in view.slow_pairs if pair.loss < 0]
+        fast = _of_whole_switches([pair for pair in view.slow_pairs if pair.loss < 0], places)
         if not fast:
             continue
         names = [">".join(places.hosts[places.host[rank]] for rank in pair.ranks) for pair in fast]

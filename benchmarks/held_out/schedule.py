@@ -31,16 +31,9 @@ class Schedule:
 
 
 def one_at_a_time(schedule: Schedule) -> Schedule:
-    """The same pairs in the same order, each in a round of its own."""
-    pair = np.minimum(schedule.src, schedule.dst) * (1 + int(schedule.dst.max())) + np.maximum(
-        schedule.src, schedule.dst
-    )
-    _, first, number = np.unique(np.stack([schedule.round, pair]), axis=1, return_index=True, return_inverse=True)
-    turn = np.argsort(np.argsort(first))[number.reshape(-1)]
-    back = schedule.src > schedule.dst
-    order = np.lexsort((back, turn))
-    started = turn * ROUND_S + back * ROUND_S / 2
-    return Schedule(schedule.src[order], schedule.dst[order], turn[order], started[order], int(turn.max()) + 1)
+    """The same pairs, round by round, each in a round of its own."""
+    ends = np.stack([schedule.src, schedule.dst], axis=1)[schedule.src < schedule.dst]
+    return _of_rounds(list(ends[:, None, :]))
 
 
 def _of_rounds(matchings: list[npt.NDArray[np.int64]]) -> Schedule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,8 +26,12 @@ class Settings:
     min_partners: int = 3  # fewer measured partners: NOT JUDGED
     loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED
     line_rate_share: float = 0.9  # of the negotiated speed, which large messages of a healthy host reach
-
     look: int = 1  # number of this diagnosis in a run that is measured further after each: how many stages there were
+
+    @property
+    def log_loss_in_scope(self) -> float:
+        """Log-effect on the time of a stream that loses `loss_in_scope` of its bandwidth."""
+        return -math.log1p(-self.loss_in_scope)
 
     def alpha_of(self, detector: Detector, *, each_look: bool = True) -> float:
         """Chance of a false FAULT that a detector may spend in this diagnosis.

@@ -52,6 +52,8 @@ def slow_pairs(
 ) -> list[SlowPair]:
     """Pairs for a retest: slow in both directions, and, of streams of one direction, isolated slow directions.
 
+    Where no pair was slow and switches are known: pairs that are faster than all others of their kind.
+
     Parameters
     ----------
     one_way
@@ -69,11 +71,11 @@ def slow_pairs(
     if slow or not evidence.places.switches:  # without a topology, pairs on one switch may be faster by design
         return slow
     mirrored = _tail_of(evidence, effects, settings, sign=-1)
-    fast = _slow_both_ways(mirrored, settings, views)
     if one_way:
         fast = _isolated(mirrored, evidence.noise, settings, views)
-    least = -np.log1p(-settings.loss_in_scope)
-    return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > least]
+    else:
+        fast = _slow_both_ways(mirrored, settings, views)
+    return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
 
 
 def _slow_both_ways(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:
@@ -105,7 +107,7 @@ def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> lis
     """
     order = np.argsort(-tail.loss, kind="stable")
     loss = tail.loss[order].astype(np.float64)
-    most = min(MOST_ISOLATED, int(np.count_nonzero(loss > -np.log1p(-settings.loss_in_scope))))
+    most = min(MOST_ISOLATED, int(np.count_nonzero(loss > settings.log_loss_in_scope)))
     if tail.cells < 4 * GAPS:
         count = min(most, int(np.count_nonzero(loss > FAR * robust_sd(noise))))
     else:

@@ -101,8 +101,7 @@ def paths_of(
     modes = modes_of(levels, *hosts, measure)
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
     if compared:  # the search explains most slow pairs: what is left must be gross, and not be most of a path
-        gross = -float(np.log1p(-settings.loss_in_scope))
-        modes = [mode for mode in modes if mode.share <= HALF and mode.loss > gross]
+        modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]
     declared = declared_routes_explain(modes, levels, pairs, ways) if followed else None
     strangers = not known.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
     if (declared and compared) or strangers:

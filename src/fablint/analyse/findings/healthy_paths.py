@@ -49,7 +49,7 @@ def healthy_paths(
         if beside:
             reason = f"slower in {quantity} beside messages of other pairs; alone their streams were not measured"
             findings.append(_not_judged(beside, rows, reason))
-        limit = -np.log1p(-settings.loss_in_scope) if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
+        limit = settings.log_loss_in_scope if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
         wide = sorted(name for name, upper in loss.items() if upper > limit)
         if wide:
             worst = abs(relative(max(loss[name] for name in wide), quantity))

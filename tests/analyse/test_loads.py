@@ -12,8 +12,8 @@ from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM,
 
 from fablint.analyse import diagnose
 from fablint.analyse.fit.classes import EXPECTED, FEWEST_FREE, LEAST_SHARE, STEPS, Classes, cables_beyond, loads
-from fablint.model import SCOPES, Cable, Routing, Scope
-from fablint.simulate import Fabric, dragonfly, fat_tree, torus
+from fablint.model import SCOPES, Cable, Finding, Routing, Run, Scope, State
+from fablint.simulate import Fabric, SimulatedFabric, dragonfly, fat_tree, torus
 
 UNKNOWN = len(STEPS)
 GRID = torus((4, 3), 2)
@@ -244,3 +244,24 @@ def test_crowded_pairs_of_a_healthy_tree_accuse_nobody() -> None:
     run = sick(fabric).measure(None, [STREAM])  # all pairs: many share a link
     diagnosis = diagnose(run, fabric.topology)
     assert accused(diagnosis) == set()
+
+
+@pytest.mark.parametrize("costly", [True, False])
+def test_a_direction_slow_beside_others_is_not_judged_where_sharing_costs(costly: bool) -> None:
+    """Its turn may have lasted into the next one, whose messages share its cable."""
+    run = SimulatedFabric(TREE, (), QUIET, seed=1).measure(None, [STREAM])
+    view, (row,) = View(run, TREE.topology, mutual=False), run.rows
+    when, switch = np.asarray(row.arrays["round"][0]), view.places.switch
+    load = loads(view.pairs, view.ways, np.empty(0, dtype=bool), when)
+    assert load is not None
+    times = np.array(row.arrays["time_median"])
+    times[0, load > 0] *= 2.0 if costly else 1.0
+    a, b = np.argwhere((load == 0) & (switch[:, None] != switch) & (when >= 0))[500]
+    times[0, a, b] *= 1.6
+    (found,) = unexplained_routes(replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),)))
+    assert found.name == f"h{a:02}>h{b:02}"
+    assert found.state is (State.NOT_JUDGED if costly else State.SUSPECT)
+
+
+def unexplained_routes(run: Run) -> list[Finding]:
+    return [one for one in diagnose(run, TREE.topology).verdict.findings if one.component == "route"]

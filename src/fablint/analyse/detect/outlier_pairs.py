@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.flows import Flows
 from fablint.analyse.data.pairs import Pairs, Values
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.quantiles import Floats, robust_sd
@@ -31,6 +33,7 @@ class SlowPair:
     loss: float  # log-effect: of the better of the two directions, or of the first rank's messages to the second;
     # below 0 where it was faster
     one_way: bool = False  # were only the messages of the first rank to the second slow?
+    beside: bool = False  # only measured while others sent, in a view where messages that share a link take longer
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,26 @@ def slow_pairs(
     else:
         fast = _slow_both_ways(mirrored, settings, views)
     return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
+
+
+def seen_alone(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
+    """Slow pairs, with `beside` for those between switches that were never measured alone where sharing costs time.
+
+    The load that the routes predict is that of one turn of a round. A turn that lasts longer than the next one begins
+    shares its links with that as well.
+    """
+    if effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
+        return list(found)
+    pairs, switch = effects.residual, effects.classes.places.switch
+
+    def beside(source: int, target: int) -> bool:
+        if switch[source] == switch[target] >= 0:
+            return False
+        if pairs.partner is None:
+            return flows.rounds is not None
+        return bool(flows.concurrent[pairs.partner[source] == target].all())
+
+    return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in found]
 
 
 def _slow_both_ways(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:

@@ -22,7 +22,7 @@ from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.detect.exposure import LatePart, late_parts
 from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
 from fablint.analyse.detect.goodness import Stratum, unexplained
-from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
+from fablint.analyse.detect.outlier_pairs import SlowPair, seen_alone, slow_hosts, slow_pairs
 from fablint.analyse.detect.paths import Paths, paths_of, without_paths
 from fablint.analyse.detect.search import Bar, Conviction, Sides, convict, threshold_of
 from fablint.analyse.fit.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
@@ -206,7 +206,9 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
             evidence.remove(case.cells)
         if guilty:
             effects = without(effects, evidence.gain == 0)
-    pairs = slow_pairs(evidence, effects, settings, views=court.views, one_way=flows.one_way)
+    pairs = seen_alone(
+        slow_pairs(evidence, effects, settings, views=court.views, one_way=flows.one_way), flows, effects
+    )
     suspicions = _suspicions(evidence, effects, court)
     left_over = [] if flows.star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
     return _Found(

@@ -23,18 +23,20 @@ def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) 
     `reported`: codes of the hosts that other findings are about.
     """
     losses: dict[tuple[int, int], tuple[float, Judged]] = {}
-    one_way: dict[tuple[int, int], tuple[float, Judged]] = {}
+    one_way: dict[tuple[int, int], tuple[SlowPair, Judged]] = {}
     for view in views:
         for pair in view.slow_pairs:
             a, b = (int(places.host[rank]) for rank in pair.ranks)
             if a in reported or b in reported or places.crowded[[a, b]].any() or pair.loss < 0:
                 continue
-            ends, known = ((a, b), one_way) if pair.one_way else ((min(a, b), max(a, b)), losses)
-            if pair.loss > known.get(ends, (0.0, view))[0]:
-                known[ends] = pair.loss, view
+            ends = (min(a, b), max(a, b))
+            if pair.one_way and ((a, b) not in one_way or pair.loss > one_way[a, b][0].loss):
+                one_way[a, b] = pair, view
+            if not pair.one_way and (ends not in losses or pair.loss > losses[ends][0]):
+                losses[ends] = pair.loss, view
     findings = [
-        _one_way_route(view, ends, loss, places)
-        for ends, (loss, view) in one_way.items()
+        _one_way_route(view, pair, places)
+        for ends, (pair, view) in one_way.items()
         if (min(ends), max(ends)) not in losses
     ]
     for left, right in _blocks(losses):
@@ -56,16 +58,21 @@ def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) 
     return findings + _faster(views, places)
 
 
-def _one_way_route(view: Judged, ends: tuple[int, int], loss: float, places: Places) -> Finding:
-    source, target = (places.hosts[host] for host in ends)
+def _one_way_route(view: Judged, pair: SlowPair, places: Places) -> Finding:
+    source, target = (places.hosts[places.host[rank]] for rank in pair.ranks)
+    if pair.beside:
+        reason = "; others sent at the same time, and messages that share a link take longer in this run"
+    else:
+        reason = (
+            "; both ends are fine with their other partners. A moment of load during one measurement looks the same"
+        )
     return Finding(
-        state=State.SUSPECT,
+        state=State.NOT_JUDGED if pair.beside else State.SUSPECT,
         component="route",
         name=f"{source}>{target}",
         quantity=view.quantity,
-        effect=relative(loss, view.quantity),
-        evidence=f"{view_text(view)}: slow in this direction only, far beyond the noise of all other pairs; both ends "
-        "are fine with their other partners. A moment of load during one measurement looks the same",
+        effect=relative(pair.loss, view.quantity),
+        evidence=f"{view_text(view)}: slow in this direction only, far beyond the noise of all other pairs{reason}",
         next_step=NEXT_STEP["route"].format(name=f"the messages of {source} to {target}"),
     )
 

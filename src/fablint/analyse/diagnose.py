@@ -30,6 +30,7 @@ from fablint.analyse.findings.healthy_paths import healthy_paths
 from fablint.analyse.findings.lateness import late_messages
 from fablint.analyse.findings.path_streams import about_paths, without_geometry
 from fablint.analyse.findings.populations import HostFacts, populations
+from fablint.analyse.findings.presumed_ways import through_neighbours
 from fablint.analyse.findings.reported import damaged, lost
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.uplinks import uplinks_together
@@ -79,7 +80,7 @@ def diagnose(
     findings, geometry = without_geometry(findings, judged)
     paths = about_paths(judged, places, routes)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
-    findings = uplinks_together(findings, places, routes)
+    findings = _without_doubles(through_neighbours(uplinks_together(findings, places, routes), topology))
     findings += _not_named(
         [*late_messages(rows, places, routes, settings), *slow_inside(rows, places, settings)], findings
     )
@@ -150,6 +151,16 @@ def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Findi
     """Those about other parts than the known faults."""
     named = {one.name.split("/")[0] for one in known if one.state is State.FAULT}
     return [one for one in found if one.name not in named]
+
+
+def _without_doubles(findings: Sequence[Finding]) -> list[Finding]:
+    """The same without `SUSPECT` ones about what is a `FAULT` by another measurement of the same quantity."""
+    faults = {(one.component, one.name, one.quantity) for one in findings if one.state is State.FAULT}
+    return [
+        one
+        for one in findings
+        if one.state is not State.SUSPECT or (one.component, one.name, one.quantity) not in faults
+    ]
 
 
 def _about_route(pair: SlowPair, places: Places) -> Question:

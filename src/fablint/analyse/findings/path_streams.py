@@ -7,7 +7,7 @@ is CONFOUNDED. A kind that is slower as a whole is a note: that is how the netwo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,7 @@ from fablint.routing import Routes
 
 MOST_ASKED = 16  # paths
 PAIRS_ASKED = 6  # of each
+LONE_SHARE = 0.5  # of the loss of a slow path, that a path which makes it slow has at least
 MOST_SPLITTING = 24  # pairs that split a group of candidates
 NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
 
@@ -87,10 +88,10 @@ def about_paths(views: Sequence[Judged], places: Places, routes: Routes | None) 
 def _slow(view: _View) -> list[Finding]:
     """FAULT for what explains the paths that are slower than their kind."""
     slow = view.some(Judgement.SLOW)
-    # With known links, a path that has nothing to be compared with may be the reason of others.
-    lone = view.some(Judgement.LONE, Judgement.ONCE) if slow and view.paths.followed else {}
-    entry_of = {**lone, **slow}
-    explanations = _explained(view, set(entry_of), fine=set(view.some(Judgement.FINE, Judgement.DESIGN)))
+    reasons, others = _lone(view, slow)
+    entry_of = {**reasons, **slow}
+    fine = {*view.some(Judgement.FINE, Judgement.DESIGN), *others}
+    explanations = _explained(view, set(entry_of), fine)
     left = set(slow).difference(*(one.paths for one in explanations))
     findings = []
     for explanation in explanations:
@@ -104,6 +105,20 @@ def _slow(view: _View) -> list[Finding]:
         else:
             findings.append(_finding(view, State.FAULT, explanation, entries))
     return findings
+
+
+def _lone(view: _View, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[Path, int]]:
+    """Paths that have nothing to be compared with: those that may be the reason of slow ones, and the others.
+
+    With known links, a slow path may cross the link that makes a lone one slow: the lone one has lost as much then.
+    """
+    if not slow or not view.paths.followed:
+        return {}, {}
+    loss = view.paths.judgements.loss
+    least = LONE_SHARE * min(float(loss[entry]) for entry in slow.values())
+    lone = view.some(Judgement.LONE, Judgement.ONCE)
+    reasons = {path: entry for path, entry in lone.items() if loss[entry] >= least}
+    return reasons, {path: entry for path, entry in lone.items() if path not in reasons}
 
 
 def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanation]:

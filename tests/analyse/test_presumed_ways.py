@@ -1,0 +1,69 @@
+"""Two groups of three switches whose cables are presumed: messages leave the first group over its first switch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from analyse_cases import named
+from path_cases import EDGE_S, HOP_S, Small
+
+from fablint.analyse import diagnose
+from fablint.analyse.findings.presumed_ways import through_neighbours
+from fablint.discover import with_presumed_cables
+from fablint.model import Diagnosis, Finding, State, Topology
+
+LATE_S = 1e-3
+GROUPS = Small(6, 3, per_group=3, noise=0.02)
+PRESUMED = with_presumed_cables(GROUPS.topology)
+INSIDE = Finding(state=State.FAULT, component="cable", name="s0=s1", evidence="slow")
+OUTWARD = Finding(state=State.FAULT, component="link", name="s1>g0", evidence="slower")
+
+
+def late(first: int, second: int) -> float:
+    """Latency of a path where the cable from s0 to s1 is late, over which s1 reaches the other group as well."""
+    ends = {first, second}
+    return HOP_S + (LATE_S if ends == {0, 1} or (1 in ends and max(ends) > 2) else 0.0)
+
+
+def far_away(first: int, second: int) -> float:
+    """The same, where the only path between the groups takes somewhat more than twice the time on a switch."""
+    return late(first, second) + (1.1 * EDGE_S if (first > 2) != (second > 2) else 0.0)
+
+
+def judged(fabric: Small, seed: int) -> Diagnosis:
+    return diagnose(fabric.run(seed, "list", ("latency", "bandwidth")), PRESUMED)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("added", [late, far_away])
+def test_a_late_cable_inside_a_group_is_the_reason_of_late_messages_to_others(added, seed: int) -> None:
+    assert named(judged(replace(GROUPS, added=added), seed), State.FAULT) == {("cable", "s0=s1", None)}
+
+
+def accused(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, State]:
+    return {one.name: one.state for one in through_neighbours(findings, topology)}
+
+
+def test_a_way_out_of_a_group_is_not_another_fault_beside_one_inside() -> None:
+    (kept,) = through_neighbours([OUTWARD, INSIDE], PRESUMED)
+    assert kept.name == "s0=s1"
+    assert "messages between s1 and other groups are slow as well" in kept.evidence
+
+
+def test_it_is_a_suspect_beside_a_suspect_inside() -> None:
+    found = through_neighbours([OUTWARD, INSIDE.model_copy(update={"state": State.SUSPECT})], PRESUMED)
+    assert [one.state for one in found] == [State.SUSPECT, State.SUSPECT]
+    assert found[0].alternatives == ("cable s0=s1",)
+
+
+def test_it_is_a_fault_where_nothing_inside_is_slow() -> None:
+    elsewhere = INSIDE.model_copy(update={"name": "s3=s4"})
+    of_another = INSIDE.model_copy(update={"name": "s0=s2"})
+    assert accused(OUTWARD) == {"s1>g0": State.FAULT}
+    assert accused(OUTWARD, elsewhere, of_another).keys() == {"s1>g0", "s3=s4", "s0=s2"}
+
+
+def test_a_declared_switch_without_hosts_is_no_gate() -> None:
+    spine = OUTWARD.model_copy(update={"name": "s1>core"})
+    assert accused(spine, INSIDE, topology=GROUPS.topology).keys() == {"s1>core", "s0=s1"}

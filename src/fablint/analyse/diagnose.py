@@ -78,7 +78,8 @@ def diagnose(
     findings += suspected(judged, places, findings)
     findings += populations(run, judged, places, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
-    paths = about_paths(judged, places, routes)
+    faulty = named_hosts([one for one in findings if one.state is State.FAULT], places)
+    paths = about_paths(judged, places, routes, faulty)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
     findings = _without_doubles(through_neighbours(uplinks_together(findings, places, routes), topology))
     findings += _not_named(

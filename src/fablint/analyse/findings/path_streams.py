@@ -34,6 +34,7 @@ MOST_ASKED = 16  # paths
 PAIRS_ASKED = 6  # of each
 LONE_SHARE = 0.5  # of the loss of a slow path, that a path which makes it slow has at least
 MOST_SPLITTING = 24  # pairs that split a group of candidates
+HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
 NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
 
 
@@ -55,20 +56,33 @@ class _View:
     paths: Paths
     places: Places
     routes: Routes | None
+    faulty: Codes  # hosts at fault
 
     def some(self, *judgements: Judgement) -> dict[Path, int]:
-        """Entries of the paths that were judged so."""
+        """Entries of the paths that were judged so, without those that are slow with hosts at fault only."""
         of = self.paths.judgements.of
-        return {path: entry for path, entry in self.paths.best().items() if of[entry] in judgements}
+        found = {path: entry for path, entry in self.paths.best().items() if of[entry] in judgements}
+        return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts(entry)}
+
+    def _by_hosts(self, entry: int) -> bool:
+        """Are its pairs without hosts at fault as fast as what it is compared with, or are there none?"""
+        if not self.faulty.size:
+            return False
+        levels, judged = self.paths.levels, self.paths.judgements
+        own = levels.entry == entry
+        with_faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
+        others = levels.left[own & ~with_faulty] - judged.reference[entry]
+        some = bool((own & with_faulty).any())
+        return some and (not others.size or bool(np.median(others) <= judged.tolerance[entry]))
 
     def name(self, path: Path) -> str:
         sign = "=" if self.paths.levels.mutual else ">"
         return sign.join(self.places.switches[code] for code in path)
 
 
-def about_paths(views: Sequence[Judged], places: Places, routes: Routes | None) -> PathFindings:
-    """What is said of the paths between switches, of each component once."""
-    seen = [_View(judged, judged.paths, places, routes) for judged in views if judged.paths is not None]
+def about_paths(views: Sequence[Judged], places: Places, routes: Routes | None, faulty: Codes) -> PathFindings:
+    """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
+    seen = [_View(judged, judged.paths, places, routes, faulty) for judged in views if judged.paths is not None]
     findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
     questions = [question for view in seen for question in (*_alone(view), *_splitting(view))]
     at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.convictions)

@@ -191,7 +191,10 @@ def _fit(cells: _Cells, size: int, ends: int, places: Places) -> _Fitted:
 
 
 def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
-    """(e,) median of each end over its cells, and with median 0 over the ends of a switch that do the same."""
+    """(e,) median of each end over its cells; of the ends of a switch that do the same, the (lower) median is 0.
+
+    A path slows all ends of its switches: where half of them are fast, the others are slow, and not their paths.
+    """
     others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
     end = cells.ends.T.ravel()
     effect = group_medians(others, end, before.size)
@@ -199,7 +202,7 @@ def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, si
     effect[few | np.isnan(effect)] = 0.0
     role = switch + size * (np.arange(before.size) >= cells.receivers)
     used = switch >= 0
-    centre = group_medians(effect[used], role[used], 2 * size)
+    centre = group_medians(effect[used], role[used], 2 * size, lower=True)
     effect[used] -= centre[role[used]]
     return effect
 
@@ -301,15 +304,13 @@ def _distinct(group: Codes, member: Codes, groups: int) -> Codes:
     return np.bincount(np.unique(group * width + member) // width, minlength=groups)
 
 
-def group_medians(values: Floats, group: Codes, groups: int) -> Floats:
-    """(groups,) median of the values of each, NaN where it has none."""
+def group_medians(values: Floats, group: Codes, groups: int, *, lower: bool = False) -> Floats:
+    """(groups,) median of the values of each, or the lower one of the two in the middle; NaN where it has none."""
     order = np.lexsort((values, group))
     counts = np.bincount(group, minlength=groups)
     first = np.cumsum(counts) - counts
     last = max(0, values.size - 1)
     ordered = values[order] if values.size else np.full(1, np.nan)
-    middle = (
-        ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
-        + ordered[np.minimum(first + counts // 2, last)]
-    ) / 2
-    return np.where(counts > 0, middle, np.nan)
+    below = ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
+    above = below if lower else ordered[np.minimum(first + counts // 2, last)]
+    return np.where(counts > 0, (below + above) / 2, np.nan)

@@ -238,6 +238,17 @@ def _small() -> Iterator[Scenario]:
                      part("switch", "sw1", loss=0.5), expected="undecided", **how)  # fmt: skip
 
 
+def _half_of_a_switch() -> Iterator[Scenario]:
+    """As many hosts of a switch are slow as are not."""
+    two, four = (lambda: mesh([2] * 12)), (lambda: mesh([4] * 6))
+    for known in ("cables", "hosts"):
+        what = "" if known == "cables" else ", cables unknown"
+        yield faulty(f"one of two hosts on a switch -20 %{what}", two, these_hosts(0, loss=0.2), topology=known)
+        yield faulty(f"one of two hosts on a switch -90 %, 24 rounds{what}", two, these_hosts(0, loss=0.9),
+                     rounds=24, topology=known)  # fmt: skip
+        yield faulty(f"two of four hosts on a switch -40 %{what}", four, these_hosts(0, 2, loss=0.4), topology=known)
+
+
 def _one_at_a_time() -> Iterator[Scenario]:
     """One pair measured after the other: no message ever shares a cable."""
     chosen = (
@@ -253,4 +264,14 @@ def _one_at_a_time() -> Iterator[Scenario]:
             yield replace(scenario, name=f"{scenario.name}, one pair at a time", serial=True)
 
 
-FAULTY = (*_by_loss(), *_paths(), *_hosts(), *_under_noise(), *_few_hosts(), *_gross(), *_small(), *_one_at_a_time())
+FAULTY = (
+    *_by_loss(),
+    *_paths(),
+    *_hosts(),
+    *_under_noise(),
+    *_few_hosts(),
+    *_gross(),
+    *_small(),
+    *_half_of_a_switch(),
+    *_one_at_a_time(),
+)

@@ -218,11 +218,12 @@ def _load_effects(cells: _Cells, value: Floats) -> tuple[Floats, dict[int, tuple
         at = cells.load == load
         if at.sum() >= FEWEST_AT_LOAD:
             found[load] = float(np.median(value[at])), int(at.sum())
-    if found:
-        least = found[min(found)][0]
-        found = {load: (effect - least, count) for load, (effect, count) in found.items()}
-        for load, (effect, _) in found.items():
-            own[cells.load == load] = effect
+    least = found[min(found)][0] if found else 0.0
+    most = 0.0  # messages beside more others take no less time
+    for load in sorted(found):
+        most = max(most, found[load][0] - least)
+        found[load] = most, found[load][1]
+        own[cells.load == load] = most
     return own, found
 
 

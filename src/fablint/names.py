@@ -11,7 +11,12 @@ MOST_HOSTS = 200_000  # that one folded list of a source may stand for
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")
 _DIGITS = re.compile(r"(\d{1,18})")
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_BRACKETS = re.compile(r"\[([^\]]*)")  # closed or not: ClusterShell may have expanded it before it sees that
+_RANGE = re.compile(r"\s*(\d+)-(\d+)(?:/\d+)?\s*")
+_SINGLE = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")  # means itself to ClusterShell, and is most of long lists
+_ITEM = re.compile(r"(?:\[[^\]]*\]?|[^,!&^\[])+")  # between ClusterShell's operators, outside of brackets
+_MOST_DIGITS = 18  # of the end of a range
+_SHOWN = 60  # letters of a list in a message
 _SWITCH_MODULE = re.compile(r"x\d{1,4}c[0-7]r\d{1,2}")  # an xname without its controller
 
 
@@ -51,24 +56,76 @@ def printable(text: str) -> str:
 
 def unfold(text: str) -> tuple[str, ...]:
     """Single names of `nid[1-4],login1`; none where it is no list of names."""
+    try:
+        return () if text in ("", "(null)") else tuple(filter(None, map(plain, expanded(text))))
+    except ValueError:
+        return ()
+
+
+def expanded(text: str) -> tuple[str, ...]:
+    """Names that a folded list stands for, in ClusterShell's order. Groups (`@name`) are not looked up.
+
+    Every list of names that fablint reads is expanded here, so that a slip such as `n[1-99999999999]` is refused.
+
+    Raises:
+        ValueError: it is no such list, or stands for more than MOST_HOSTS names; the reason is one line.
+    """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-    if text in ("", "(null)") or _too_many(text):
-        return ()
+    if _SINGLE.fullmatch(text):
+        return (text,)
+    refuse_too_many(text)
     try:
-        return tuple(filter(None, map(plain, NodeSet(text, resolver=RESOLVER_NOGROUP))))
-    except (NodeSetException, ValueError):
-        return ()
+        return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except (NodeSetException, ValueError, OverflowError, AssertionError) as error:
+        raise ValueError(f"{quoted(text)} is no list of hosts: {beginning(str(error))}") from None
 
 
-def _too_many(text: str) -> bool:
-    """Does it stand for more names than there are hosts in the world's largest cluster? Ranges multiply."""
-    count = 1
-    for first, last in _RANGE.findall(text):
-        if len(last) > 18:
-            return True
-        count *= max(int(last) - int(first) + 1, 1)
-    return count > MOST_HOSTS
+def refuse_too_many(text: str) -> None:
+    """Raise ValueError where a folded list stands for more names than the world's largest cluster has hosts."""
+    if most_names(text) > MOST_HOSTS:
+        raise ValueError(f"{quoted(text)} stands for more than {MOST_HOSTS:,} names")
+
+
+def most_names(text: str) -> int:
+    """An upper bound of the number of names that a folded list stands for; MOST_HOSTS + 1 where it is larger.
+
+    >>> most_names("n[1-10]p[0-1],login"), most_names("rack1-99999999999")
+    (21, 1)
+    """
+    total = 0
+    for item in _ITEM.findall(text):
+        count = 1
+        for content in _BRACKETS.findall(item):
+            count *= max(sum(map(_numbers, content.split(","))), 1)
+            if count > MOST_HOSTS:
+                return MOST_HOSTS + 1
+        total += count
+    return min(total, MOST_HOSTS + 1)
+
+
+def _numbers(text: str) -> int:
+    """At most how many numbers `1-10` stands for. A step is not counted: ClusterShell expands the range first.
+
+    What is no usual range, as `1-4-9`, is taken for the longest that its figures can mean: ends may be negative.
+    """
+    if text.strip().isdecimal():
+        return 1
+    match = _RANGE.fullmatch(text)
+    ends = match.groups() if match else tuple(re.findall(r"\d+", text))
+    if max(map(len, ends), default=0) > _MOST_DIGITS:
+        return MOST_HOSTS + 1
+    return max(int(ends[1]) - int(ends[0]) + 1, 1) if match else sum(map(int, ends)) + 1
+
+
+def quoted(text: str) -> str:
+    """What a user or a file gave, for a message."""
+    return f"'{beginning(text)}'"
+
+
+def beginning(text: str) -> str:
+    """The first letters of a text, in one line."""
+    return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def one_spelling(asked: Iterable[str], heard: Iterable[str]) -> Callable[[str], str]:

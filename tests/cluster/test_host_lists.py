@@ -45,6 +45,7 @@ def test_hostfiles(text, room):
         ("n[1-\n", "line 1"),
         ("-x\n", "no host"),
         ("n[1-999999999]\n", "more than"),
+        ("n[1-999999]p[1-999999]\n", "more than"),
     ],
 )
 def test_wrong_hostfiles(text, words):

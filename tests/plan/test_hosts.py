@@ -44,6 +44,11 @@ def test_a_list_in_its_order(text, hosts):
         ("a b", "'a b': 'a b' is no host"),
         ("@all", "'@all': '@all' is no host"),
         ("a:2", "'a:2': 'a:2' is no host"),
+        ("n[1-99999999999]", "'n[1-99999999999]' stands for more than 200,000 names"),
+        ("n{1..99999999999}", "'n[1-99999999999]' stands for more than 200,000 names"),
+        ("n[1-150000],m[1-150000]", "'n[1-150000],m[1-150000]' stands for more than 200,000 names"),
+        ("{a,b}" * 40, "'" + "{a,b}" * 12 + "...' stands for more than 200,000 names"),
+        ("n1\nn2", "'n1?n2': 'n1?n2' is no host"),
     ],
 )
 def test_what_is_no_list(text, error):

@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import Any
 
 import yaml
-from ClusterShell.NodeSet import NodeSetException
 
 from fablint.discover.topology_file import FORMAT
 from fablint.discover.yaml_file import unfolded_names
@@ -61,7 +60,7 @@ def _refuse_unwritable(name: str) -> None:
         return
     try:
         same = unfolded_names(name) == (name,) and "/" not in name
-    except NodeSetException:
+    except ValueError:
         same = False
     if not same or not name.isprintable():
         raise UsageError(f"{name!r} cannot be written to a topology file", "a name must stand for itself in a node set")

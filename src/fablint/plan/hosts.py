@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from fablint.errors import UsageError
 from fablint.model import Slots
+from fablint.names import MOST_HOSTS, beginning, expanded, quoted
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NUMBERS = re.compile(r"\d+(-\d+)?")
+_HINT = "write them as client[1-3,10]"
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
@@ -21,19 +24,21 @@ def parse_hosts(text: str) -> tuple[str, ...]:
     `n{a,b}` is na, nb. Braces around whole names, `{n1,n5}`, are left out; around mere numbers they name no host.
 
     Raises:
-        UsageError: brackets that do not close, a host twice, a number in the place of a name, no host at all.
+        UsageError: brackets that do not close, a host twice, a number in the place of a name, no host at all, more than
+            MOST_HOSTS.
     """
-    hosts = [host for item in _items(text) for host in _unfolded(_without_braces(item), text)]
+    hosts = _expanded(text)
     if not hosts:
-        raise UsageError(f"'{text}' names no host", "write them as client[1-3,10]")
+        raise UsageError(f"{quoted(text)} names no host", _HINT)
     for host in hosts:
         if host.isdigit():
-            raise UsageError(f"'{text}': {host} is a number and no host", "put the name before it, as client{1,5,7}")
+            number = f"{beginning(host)} is a number and no host"
+            raise UsageError(f"{quoted(text)}: {number}", "put the name before it, as client{1,5,7}")
         if not _HOST.fullmatch(host):
-            raise UsageError(f"'{text}': '{host}' is no host", "write them as client[1-3,10]")
+            raise UsageError(f"{quoted(text)}: {quoted(host)} is no host", _HINT)
     twice = next((host for host, count in Counter(hosts).items() if count > 1), None)
     if twice is not None:
-        raise UsageError(f"'{text}': {twice} appears twice", "give every host once")
+        raise UsageError(f"{quoted(text)}: {beginning(twice)} appears twice", "give every host once")
     return tuple(hosts)
 
 
@@ -64,22 +69,34 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in items if item.strip()]
 
 
-def _without_braces(item: str) -> list[str]:
+def _without_braces(item: str) -> Iterator[str]:
     """Braces around numbers as brackets, others as one name for each of the alternatives."""
-    found = _BRACES.search(item)
-    if found is None:
-        return [item]
-    before, after = item[: found.start()], item[found.end() :]
-    words = [word.strip().replace("..", "-") for word in found[1].split(",")]
-    if all(_NUMBERS.fullmatch(word) for word in words):
-        return _without_braces(f"{before}[{','.join(words)}]{after}")
-    return [name for word in words for name in _without_braces(f"{before}{word}{after}")]
+    waiting = [item]
+    while waiting:
+        item = waiting.pop()
+        found = _BRACES.search(item)
+        if found is None:
+            yield item
+            continue
+        before, after = item[: found.start()], item[found.end() :]
+        words = [word.strip().replace("..", "-") for word in found[1].split(",")]
+        if all(_NUMBERS.fullmatch(word) for word in words):
+            waiting.append(f"{before}[{','.join(words)}]{after}")
+        else:
+            waiting += [f"{before}{word}{after}" for word in reversed(words)]
 
 
-def _unfolded(names: list[str], text: str) -> list[str]:
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
+def _expanded(text: str) -> list[str]:
+    """All names, in order. Braces multiply, as ranges do: what comes behind too many names is not expanded."""
+    hosts: list[str] = []
+    names = (name for item in _items(text) for name in _without_braces(item))
     try:
-        return [host for name in names for host in NodeSet(name, resolver=RESOLVER_NOGROUP)]
-    except NodeSetException as error:
-        raise UsageError(f"'{text}' is no list of hosts: {error}", "write them as client[1-3,10]") from None
+        for name in islice(names, MOST_HOSTS + 1):
+            hosts += expanded(name)
+            if len(hosts) > MOST_HOSTS:
+                break
+    except ValueError as error:
+        raise UsageError(str(error), _HINT) from None
+    if len(hosts) > MOST_HOSTS:
+        raise UsageError(f"{quoted(text)} stands for more than {MOST_HOSTS:,} names", _HINT)
+    return hosts

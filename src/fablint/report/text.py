@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from fablint.names import fold as fold, plural as plural, printable as printable
+from fablint.names import expanded, fold as fold, plural as plural, printable as printable
 
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 
@@ -108,9 +108,10 @@ def unfold(names: str) -> list[str]:
     >>> unfold("nid[001-002]"), unfold("a<b")
     (['nid001', 'nid002'], ['a<b'])
     """
-    from ClusterShell.NodeSet import NodeSet
-
-    return list(NodeSet(names)) if _FOLDED_NAMES.fullmatch(names) else [names]
+    try:
+        return list(expanded(names)) if _FOLDED_NAMES.fullmatch(names) else [names]
+    except ValueError:
+        return [names]
 
 
 def shorten(text: str, width: int) -> str:

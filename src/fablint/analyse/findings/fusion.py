@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from fablint.analyse.data.counter_steps import Moved, Symptom, moved_counters
 from fablint.model import Direction, Finding, Run, State, Topology
+from fablint.names import expanded
 
 Part = Literal["host", "nic", "cable", "port"]
 PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
@@ -217,8 +217,8 @@ def _about(finding: Finding, series: Series, part: Part) -> bool:
 def _holds(names: str, name: str) -> bool:
     """Is it one of these folded names?"""
     try:
-        return name == names or name in NodeSet(names, resolver=RESOLVER_NOGROUP)
-    except NodeSetException:
+        return name == names or name in expanded(names)
+    except ValueError:
         return False
 
 

@@ -14,13 +14,12 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from fablint.analyse.findings.additional import with_besides
 from fablint.analyse.words import NEXT_STEP, size_text
 from fablint.figures import Figures, figures_of, joined, quotable
 from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
-from fablint.names import plural
+from fablint.names import expanded, plural
 from fablint.thresholds import Compared, Comparison, Threshold
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
@@ -240,8 +239,8 @@ def _names(finding: Finding) -> Iterator[str]:
         return
     for end in re.split("[=>]", finding.name):
         try:
-            yield from NodeSet(end.split("/")[0].partition(":")[0], resolver=RESOLVER_NOGROUP)
-        except NodeSetException:
+            yield from expanded(end.split("/")[0].partition(":")[0])
+        except ValueError:
             yield end
 
 

@@ -64,7 +64,9 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     texts = read_files(wanted.fabric.files)  # nor asks anybody with one of these
     allocation, left_out = discovery.usable_hosts(system, wanted.fabric, idle_only=True)
     note("fablint: asking the hosts whether they are fit, and where they hang")
-    looked = readiness.look_at(system, allocation)
+    looked = readiness.look_at(system, allocation, nics=wanted.fabric.nics)
+    for host, why in looked.fitness.not_examined.items():
+        note(f"fablint: network: not examined: {host}: {why}")
     fabric = discover(system, looked.heard, texts, allocation.hosts, wanted.fabric.blocks)
     unfit = _without_unfit(looked.fitness, wanted.unfit)
     for name, finding in unfit.items():
@@ -76,7 +78,8 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     each = ranks_each(wanted, fabric, [host for host in allocation.hosts if host not in unfit])
     asked = _asked(wanted, topology, each)
     _say_plan(around, wanted, asked, len(each))
-    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts), lost=dict(unfit))
+    nics = wanted.fabric.nics
+    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics), lost=dict(unfit))
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
     launches = Launches(around, asked, output, crew, _options(wanted))
     facts = {host: host_facts(one) for host, one in looked.heard.snapshots.items()}
@@ -86,15 +89,15 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
 
 def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
     """Ranks on each host. Raises UsageError where they shall be so many for each NIC, and hosts have unlike NICs."""
-    from fablint.snapshot import fabric_nics
+    from fablint.snapshot import adapters
 
     if wanted.ranks_per_nic is None:
         return dict.fromkeys(hosts, wanted.ranks_each)
-    nics: dict[str, dict[str, NicFact]] = {host: {} for host in hosts}
+    nics: dict[str, list[NicFact]] = {host: [] for host in hosts}
     for nic in fabric.nics:
         if nic.host in nics:
-            nics[nic.host][nic.name] = nic
-    counts = {host: len(fabric_nics(known, known)) for host, known in nics.items()}
+            nics[nic.host].append(nic)
+    counts = {host: len(adapters(known)) for host, known in nics.items()}
     few, many = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
     if counts[few] != counts[many] or not counts[few]:
         told = f"{few} has {counts[few]} NICs, {many} {counts[many]}"
@@ -152,13 +155,14 @@ def _also_found(fitness: Fitness, of_the_fabric: Collection[Finding], told: Coll
 
 
 def _look(
-    around: flow.Surroundings, allocation: Allocation, before: Fitness, hosts: Collection[str]
+    around: flow.Surroundings, allocation: Allocation, before: Fitness, hosts: Collection[str], nics: Sequence[str]
 ) -> Mapping[str, Finding]:
     """Which of these hosts cannot be measured any more: they do not answer, or a NIC of theirs has failed."""
     present = replace(allocation, hosts=tuple(host for host in allocation.hosts if host in hosts))
     if not present.hosts:
         return {}
-    found = _by_host(readiness.look_at(around.system, present, ping=False, keep=False).fitness)
+    fitness = readiness.look_at(around.system, present, ping=False, keep=False, nics=nics).fitness
+    found = _by_host(fitness)
     known = _by_host(before)
     return {
         host: finding

@@ -29,6 +29,7 @@ class FabricRequest:
     hostfile: Path | None = None
     files: tuple[str, ...] = ()  # `FILE` or `NAME=FILE`
     blocks: int | None = None
+    nics: tuple[str, ...] = ()  # those of the fabric; none: it is found out
 
 
 def discover_fabric(system: System, request: FabricRequest) -> tuple[Discovered, Allocation | None]:
@@ -44,20 +45,44 @@ def discover_fabric(system: System, request: FabricRequest) -> tuple[Discovered,
         allocation, left_out = usable_hosts(system, request)
     except UsageError:
         if request.files and not (request.hosts or request.exclude or request.hostfile):
+            if request.nics:
+                raise UsageError("--nic: on which hosts?", "name them with -w or --hostfile") from None
             return discover.discover(system, texts=texts, blocks=request.blocks), None
         raise
-    found = discover_hosts(system, allocation, request.files, request.blocks)
+    found = discover_hosts(system, allocation, request.files, request.blocks, request.nics)
     return replace(found, findings=(*left_out, *found.findings)), allocation
 
 
 def discover_hosts(
-    system: System, allocation: Allocation, files: Sequence[str] = (), blocks: int | None = None
+    system: System,
+    allocation: Allocation,
+    files: Sequence[str] = (),
+    blocks: int | None = None,
+    nics: Sequence[str] = (),
 ) -> Discovered:
     """The fabric of an allocation: every host is asked once."""
     from fablint import discover
 
     texts = discover.read_files(files)
-    return discover.discover(system, ask_hosts(system, allocation), texts, allocation.hosts, blocks)
+    heard = of_nics(ask_hosts(system, allocation), nics)
+    return discover.discover(system, heard, texts, allocation.hosts, blocks)
+
+
+def of_nics(heard: Heard, names: Sequence[str], *, refuse: bool = True) -> Heard:
+    """Snapshots whose NICs of the fabric are those with these names, where there are any names.
+
+    With `refuse` raises UsageError for a name that no host has.
+    """
+    from fablint.snapshot import nics_of, with_nics
+
+    if not names or not heard.snapshots:
+        return heard
+    known = {nic.name for snapshot in heard.snapshots.values() for nic in nics_of(snapshot)}
+    known |= {name.rpartition("-")[0] for name in known}  # an RDMA device with several ports
+    missing = [name for name in names if name not in known]
+    if missing and refuse:
+        raise UsageError(f"--nic {','.join(missing)}: no host has such a NIC", f"they have {fold(known - {''})}")
+    return with_nics(heard, names)
 
 
 def ask_hosts(system: System, allocation: Allocation, level: str = "quick") -> Heard:

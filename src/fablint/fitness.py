@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from fablint.model import Component, Finding, State
+
+NETWORK, PING = "net.examined", "net.ping"  # ids of checks that say which network was looked at
 
 
 class Outcome(StrEnum):
@@ -79,6 +81,19 @@ class Fitness:
             if one.outcome is Outcome.FAIL and one.host in asked:
                 found.setdefault(one.host, f"{one.check} {one.target} {one.message}".replace("  ", " "))
         return found
+
+    @property
+    def not_examined(self) -> Mapping[str, str]:
+        """Hosts whose network was not looked at, and why. They are neither fit nor unfit."""
+        return {one.host: one.message for one in self.results if one.check == NETWORK and one.outcome is Outcome.ERROR}
+
+    @property
+    def not_pinged(self) -> str:
+        """Why no host has pinged another, where there are several; empty where one has."""
+        pings = [one for one in self.results if one.check == PING]
+        if len({one.host for one in pings}) < 2 or any(one.outcome is not Outcome.SKIP for one in pings):
+            return ""
+        return Counter(one.message for one in pings).most_common(1)[0][0]
 
     @property
     def exit_code(self) -> int:

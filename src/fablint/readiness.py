@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,12 +40,15 @@ def look_at(
     *,
     keep: bool = True,
     ping: bool = True,
+    nics: Sequence[str] = (),
 ) -> Looked:
     """Ask every host once, and judge what they say. Hosts that do not answer cost the time of one, once.
 
-    With `ping` those that answer then ping each other.
+    With `ping` those that answer then ping each other. `nics` are those that the user says are the fabric's; none: it
+    is found out. Raises UsageError where no host has such a NIC.
     """
-    heard = discovery.ask_hosts(system, allocation, level)
+    asked = discovery.ask_hosts(system, allocation, level)
+    heard = discovery.of_nics(asked, nics, refuse=ping)  # a NIC may fail while hosts are measured
     if ping:
         heard = reach(system, allocation, heard, level)
     if level == "full":
@@ -83,7 +86,9 @@ def ask_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str
     return {FABRIC: document} if document else {}
 
 
-def look_below(system: System, sysroot: Path, level: str, topology: Topology | None = None) -> Looked:
+def look_below(
+    system: System, sysroot: Path, level: str, topology: Topology | None = None, nics: Sequence[str] = ()
+) -> Looked:
     """Judge the tree of files below a folder as if it were this machine's. Raises UsageError where it is none."""
     from fablint.cluster import everywhere
     from fablint.snapshot import command_to_collect, heard
@@ -94,6 +99,7 @@ def look_below(system: System, sysroot: Path, level: str, topology: Topology | N
     here = Allocation((os.uname().nodename,), "this machine")
     name = _named_below(sysroot)
     said = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
+    said = discovery.of_nics(said, nics)
     return Looked(said, judged(system, said, topology, keep=False))
 
 
@@ -106,12 +112,15 @@ def _named_below(sysroot: Path) -> str:
     return plain(text.partition("\n")[0])
 
 
-def look_again(system: System, files: Iterable[Path], topology: Topology | None = None) -> Looked:
+def look_again(
+    system: System, files: Iterable[Path], topology: Topology | None = None, nics: Sequence[str] = ()
+) -> Looked:
     """Judge snapshots that were saved. Raises UsageError where a file holds none."""
     from fablint.snapshot import Heard, load_snapshots, snapshot_of
 
     documents = {_name(document): document for path in files for document in load_snapshots(path)}
     said = Heard(documents, {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC})
+    said = discovery.of_nics(said, nics)
     return Looked(said, judged(system, said, topology, keep=False))
 
 

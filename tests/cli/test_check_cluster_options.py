@@ -122,6 +122,8 @@ REFUSED = {
     "local, hostfile": (["--local", "4", "--hostfile", "hosts"], "--hostfile: on which hosts?"),
     "local, from": (["--local", "4", "--from", "topology.conf"], "--from: on which hosts?"),
     "local, blocks": (["--local", "4", "--blocks", "2"], "--blocks: on which hosts?"),
+    "local, NICs": (["--local", "4", "--nic", "eth0"], "--nic: on which hosts?"),
+    "a NIC that is none": (["-w", "n[1-2]", "--nic", "eth0,"], "--nic: '' is no name of a NIC"),
     "local, ppn": (["--local", "4", "--ppn", "2"], "--ppn: on which hosts?"),
     "local, ranks of a NIC": (["--local", "4", "--ranks-per-nic", "2"], "--ranks-per-nic: on which hosts?"),
     "local, suite": (["--local", "4", "--suite", "edge"], "--suite: on which hosts?"),
@@ -252,8 +254,10 @@ def test_the_suite(call: Call, wanted: list[Wanted], words: list[str], suite: st
 
 
 def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
-    call("check", "-w", "n[1-4]", "-x", "n2", "--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf")
+    words = ["--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf", "--nic", "ens3f0np0,mlx5_1"]
+    call("check", "-w", "n[1-4]", "-x", "n2", *words)
     (found,) = wanted
+    assert found.fabric.nics == ("ens3f0np0", "mlx5_1")
     assert (found.ranks_each, found.budget_s, found.thresholds) == (3, 120.0, None)
     assert (found.fabric.hosts, found.fabric.exclude) == ("n[1-4]", "n2")
     assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
@@ -282,7 +286,18 @@ def test_the_job_does_the_same_check(
         Path(name).write_text("x")
     Path("site.toml").write_text("format = 1\n")
     words = ["-w", "n[1-4]", "-x", "n2", "--suite", "bisection", "--unequal", "--ppn", "2", "--budget", "90s"]
-    words += ["--blocks", "2", "--topology", "t.yaml", "--from", "slurm=t.conf", "--thresholds", "site.toml"]
+    words += [
+        "--nic",
+        "eth2,eth3",
+        "--blocks",
+        "2",
+        "--topology",
+        "t.yaml",
+        "--from",
+        "slurm=t.conf",
+        "--thresholds",
+        "site.toml",
+    ]
     done = call("check", *words, "--submit", "--dry-run", "-o", "night.run")
     assert (done.code, done.out) == (0, "#!/bin/sh\n"), done.err
     (request,) = scheduler.requests
@@ -295,6 +310,7 @@ def test_the_job_does_the_same_check(
     first, second = wanted
     assert (second.suite, second.ranks_each, second.budget_s) == (first.suite, first.ranks_each, first.budget_s)
     assert second.fabric.blocks == first.fabric.blocks
+    assert second.fabric.nics == first.fabric.nics == ("eth2", "eth3")
     assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
     assert second.thresholds == here / "site.toml"
     assert (second.fabric.hosts, second.fabric.exclude) == ("n[1,3-4]", None)

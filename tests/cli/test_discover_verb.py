@@ -56,6 +56,7 @@ def test_exports(fablint: Fablint, tmp_path: Path, words: tuple[str, ...], writt
         ((*TREE, "-o", "none/t.json"), 2, "is no directory"),
         ((*TREE, "--to", "yaml"), 2, "--to needs a file to write"),
         ((*TREE, "-w", "x[1-"), 2, "x[1-"),
+        ((*TREE, "--nic", "eth0"), 2, "--nic: on which hosts?"),
         ((*TREE, "--blocks", "0"), 2, "--blocks 0: no block"),
     ],
 )

@@ -44,6 +44,13 @@ def test_a_healthy_host_has_two_lines(fablint, healthy):
     assert second.startswith("skipped: ")
 
 
+def test_the_nics_can_be_named(fablint, healthy):
+    assert fablint("preflight", "--sysroot", healthy, "--nic", "hsn0").returncode == 0
+    done = fablint("preflight", "--sysroot", healthy, "--nic", "hsn0,ens9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "fablint: --nic ens9: no host has such a NIC: they have hsn0\n"
+
+
 def test_a_sick_host_is_named(fablint, sick):
     done = fablint("preflight", "--sysroot", sick)
     assert done.returncode == 1

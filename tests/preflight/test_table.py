@@ -42,7 +42,10 @@ def test_texts_of_a_check(check: type[Check]) -> None:
 def test_a_host_of_which_nothing_is_known_has_passed_nothing(count: int) -> None:
     fitness = judge(Fleet([Host(Snapshot(f"n{index}")) for index in range(count)]))
     assert {one.outcome for one in fitness.results} == {Outcome.SKIP, Outcome.ERROR}
-    assert {one.check for one in fitness.results if one.outcome is Outcome.ERROR} == {"host.snapshot"}
+    assert {one.check for one in fitness.results if one.outcome is Outcome.ERROR} == {
+        "host.snapshot",
+        "net.examined",
+    }
     assert fitness.exit_code == 3
     assert all(one.message for one in fitness.results)
     assert {one.check for one in fitness.results} == {check.id for check in CHECKS}

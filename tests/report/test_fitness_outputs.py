@@ -197,7 +197,8 @@ def test_whatever_hosts_say_all_outputs_can_be_read(results, silent):
 
 def test_json_has_everything():
     facts = json.loads(json.dumps(fitness_facts("full", sick())))
-    assert list(facts) == ["format", "exit_code", "level", "hosts", "silent", "unfit", "findings", "results"]
+    told = ["unfit", "not_examined", "not_pinged", "findings", "results"]
+    assert list(facts) == ["format", "exit_code", "level", "hosts", "silent", *told]
     assert (facts["format"], facts["exit_code"], facts["level"], len(facts["hosts"])) == (1, 1, "full", 17)
     assert facts["unfit"]["nid001013"] == "net.link.up hsn1 link down"
     assert list(facts["results"][0]) == ["check", "host", "target", "outcome", "message", "value", "expected", "unit"]

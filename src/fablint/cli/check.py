@@ -15,6 +15,7 @@ from fablint.cli.common import (
     Verb,
     fabric_options,
     mpicxx_option,
+    nic_option,
     output_option,
     thresholds_option,
     topology_option,
@@ -41,7 +42,7 @@ unequal_option = click.option("--unequal", is_flag=True, help="Bisection: leave 
 
 _OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
 _OF_CLUSTERS = (
-    *("hosts", "exclude", "hostfile", "files", "blocks", "ppn", "ranks_per_nic"),
+    *("hosts", "exclude", "hostfile", "files", "blocks", "nics", "ppn", "ranks_per_nic"),
     *("suite", "unequal", "submit", "thresholds", "force", "exclude_unfit"),
 )
 
@@ -49,6 +50,7 @@ _OF_CLUSTERS = (
 _CLUSTER_OPTIONS = (
     hosts_option,
     *fabric_options,
+    nic_option,
     ppn_option,
     click.option("--ranks-per-nic", type=click.IntRange(1), metavar="K", help="K ranks for each NIC, bound near it."),
     suite_option,
@@ -128,7 +130,7 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
     if given == "hosts":
         raise UsageError("--local and --hosts contradict each other", "give one of them")
     if given is not None:
-        option = {"files": "from"}.get(given, given).replace("_", "-")
+        option = {"files": "from", "nics": "nic"}.get(given, given).replace("_", "-")
         raise UsageError(f"--{option}: on which hosts?", "it is for a cluster: leave out --local")
     system = session.machine()
     asked = checks.asked_local(system, values["ranks"])
@@ -169,7 +171,9 @@ def _wanted(values: dict[str, Any]) -> Wanted:
         raise UsageError(f"--full and --suite {values['suite']} contradict each other", "give one of them")
     suite = find_suite("full" if values["full"] else values["suite"] or "quick", unequal=values["unequal"])
     files = (*((str(values["topology"]),) if values["topology"] else ()), *values["files"])
-    fabric = FabricRequest(values["hosts"], values["exclude"], values["hostfile"], files, values["blocks"])
+    fabric = FabricRequest(
+        values["hosts"], values["exclude"], values["hostfile"], files, values["blocks"], values["nics"]
+    )
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
     unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
     unfit = "exclude" if values["exclude_unfit"] else unfit
@@ -234,6 +238,7 @@ def _passed_on(hosts: tuple[str, ...], values: dict[str, Any]) -> list[str]:
     words = ["-w", fold(hosts)]
     for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks"):
         words += [f"--{name.replace('_', '-')}", str(values[name])] if values[name] is not None else []
+    words += ["--nic", ",".join(values["nics"])] if values["nics"] else []
     words += [f"--{name}" for name in ("full", "unequal", "force") if values[name]]
     words += ["--exclude-unfit"] if values["exclude_unfit"] else []
     for name in ("topology", "thresholds"):

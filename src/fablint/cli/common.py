@@ -172,6 +172,24 @@ class Percentiles(click.ParamType[tuple[float, ...]]):
         return figures
 
 
+def _nic_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """The names in `NAME[,NAME]`. Raises UsageError."""
+    from fablint.errors import UsageError
+    from fablint.names import plain
+
+    names = tuple(name.strip() for name in text.split(",")) if text is not None else ()
+    if bad := [name for name in names if not name or plain(name) != name or "/" in name]:
+        raise UsageError(f"--nic: '{bad[0]}' is no name of a NIC", "write --nic ens3f0np0,ens3f1np1")
+    return names
+
+
+nic_option = click.option(
+    "--nic",
+    "nics",
+    metavar="NAME[,NAME]",
+    callback=_nic_names,
+    help="NICs that messages take, such as ens3f0np0 or mlx5_0 [found out].",
+)
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 output_option = click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run directory to write."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.common import Session, fabric_options, verb
+from fablint.cli.common import Session, fabric_options, nic_option, verb
 from fablint.errors import IncompleteError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _WIDTH, _WIDEST = 80, 120
 OPTIONS = (
     click.option("-w", "--hosts", metavar="HOSTS", help="Hosts, as in nid[001000-001063] [those of the job]."),
     *fabric_options,
+    nic_option,
     click.option(
         "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the topology; suffix: format."
     ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.common import Session, verb
+from fablint.cli.common import Session, nic_option, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ OPTIONS = (
         show_default=True,
         help="full takes a minute and traffic.",
     ),
+    nic_option,
     click.option("--topology", type=_FILE, metavar="FILE", help="Which host should hang on which switch."),
     click.option("--sysroot", type=_FILE, metavar="FOLDER", help="Judge the files below FOLDER, not this machine."),
     click.option("--snapshot", "snapshots", type=_FILE, multiple=True, metavar="FILE", help="Judge what was saved."),
@@ -117,11 +118,12 @@ def _looked(session: Session, values: dict[str, Any]) -> Looked:
     if len(named) > 1 and named != ["hosts", "hostfile"]:
         raise UsageError(f"--{named[0]} and --{named[1].rstrip('s')} contradict each other", "give one of them")
     topology = flow.load_topology(values["topology"])
+    nics = values["nics"]
     if values["snapshots"]:
-        return readiness.look_again(system, values["snapshots"], topology)
+        return readiness.look_again(system, values["snapshots"], topology, nics)
     if values["sysroot"]:
-        return readiness.look_below(system, values["sysroot"], values["level"], topology)
-    return readiness.look_at(system, _hosts(system, values), values["level"], topology)
+        return readiness.look_below(system, values["sysroot"], values["level"], topology, nics)
+    return readiness.look_at(system, _hosts(system, values), values["level"], topology, nics=nics)
 
 
 def _hosts(system: System, values: dict[str, Any]) -> Allocation:

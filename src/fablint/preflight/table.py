@@ -23,6 +23,7 @@ from fablint.preflight.checks import (
     lldp,
     multirail,
     names,
+    networks,
     omnipath,
     pcie,
     reach,
@@ -35,6 +36,7 @@ from fablint.preflight.checks import (
 
 CHECKS: tuple[type[Check], ...] = (
     collection.HostSnapshot,
+    networks.NetworkExamined,
     links.RailsCount,
     links.LinkUp,
     links.LinkSpeed,

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fablint.fitness import NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
+from fablint.fitness import NETWORK, NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
 from fablint.names import fold, plural
 from fablint.report import text
 
@@ -30,6 +30,8 @@ def fitness_facts(level: str, fitness: Fitness) -> dict[str, Any]:
         "hosts": list(fitness.hosts),
         "silent": dict(fitness.silent),
         "unfit": dict(fitness.unfit),
+        "not_examined": dict(fitness.not_examined),
+        "not_pinged": fitness.not_pinged,
         "findings": [one.model_dump(mode="json") for one in findings(fitness)],
         "results": [{**one._asdict(), "outcome": str(one.outcome)} for one in fitness.results],
     }
@@ -77,7 +79,7 @@ def _told(fitness: Fitness) -> list[_Told]:
     """All that is wrong, worst first; within an outcome in the order of the checks."""
     found: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
     for one in fitness.results:
-        if one.outcome in WRONG:
+        if one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
             found[one.outcome, one.check].append(one)
     told = [
         _Told(outcome, check, _lines(results), "" if outcome is Outcome.ERROR else fitness.rules[check].mend)
@@ -132,15 +134,19 @@ def shown_hosts(names: Iterable[str]) -> str:
 
 
 def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
-    """How many hosts are fit, what the checks came to, why some were skipped."""
+    """What was not looked at, how many hosts are fit, what the checks came to, why some were skipped."""
     total, unfit = len(fitness.hosts), fitness.unfit
     unclear = {one.host for one in fitness.results if one.outcome is Outcome.ERROR} & set(fitness.hosts) - set(unfit)
-    words = f"{plural(total, 'host')}: {total - len(unfit) - len(unclear):,} fit"
+    unseen = unclear & set(fitness.not_examined)
+    unclear -= unseen
+    words = f"{plural(total, 'host')}: {total - len(unfit) - len(unclear) - len(unseen):,} fit"
     words += f", {len(unfit):,} unfit ({shown_hosts(unfit)})" if unfit else ""
+    words += f", {len(unseen):,} not examined" if unseen else ""
     words += f", {len(unclear):,} unclear ({shown_hosts(unclear)})" if unclear else ""
     outcomes = _by_check(fitness)
+    unlooked = [line for part in _unlooked(fitness) for line in _wrap(f"network: {part}", width)]
     if not outcomes:
-        return _wrap(words, width)
+        return unlooked + _wrap(words, width)
     skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]
     wrong = sum(bool(set(found) & set(WRONG)) for found in outcomes.values())
     everywhere = sum(set(found) == {Outcome.PASS} for found in outcomes.values())
@@ -152,7 +158,17 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     }
     told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     lines = _wrap(f"{words}; {plural(len(outcomes), 'check')}: {told}", width)
-    return lines + _why_skipped(fitness, skipped, width, 1 if brief else _REASON_LINES)
+    return unlooked + lines + _why_skipped(fitness, skipped, width, 1 if brief else _REASON_LINES)
+
+
+def _unlooked(fitness: Fitness) -> list[str]:
+    """What of the network was not looked at."""
+    why: dict[str, list[str]] = defaultdict(list)
+    for host, message in fitness.not_examined.items():
+        why[message].append(host)
+    found = [f"not examined: {shown_hosts(hosts)}: {message}" for message, hosts in why.items()]
+    pinged = fitness.not_pinged if len(fitness.not_examined) < len(fitness.hosts) else ""
+    return [*found, f"not pinged: {pinged}"] if pinged else found
 
 
 def _by_check(fitness: Fitness) -> Mapping[str, Counter[Outcome]]:

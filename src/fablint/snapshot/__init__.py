@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from fablint.snapshot.collecting import Heard, command_to_collect, heard, load_snapshots, save_snapshots, snapshot_of
-from fablint.snapshot.fabric_nics import fabric_nics, rails
+from fablint.snapshot.collecting import (
+    Heard,
+    command_to_collect,
+    heard,
+    load_snapshots,
+    save_snapshots,
+    snapshot_of,
+    with_nics,
+)
+from fablint.snapshot.fabric_nics import adapters, fabric_nics, rails
 from fablint.snapshot.host_facts import host_facts
 from fablint.snapshot.nics import NicFact, nics_of
 from fablint.snapshot.snapshot import Output, Snapshot
@@ -13,6 +21,7 @@ __all__ = [
     "NicFact",
     "Output",
     "Snapshot",
+    "adapters",
     "command_to_collect",
     "fabric_nics",
     "heard",
@@ -22,4 +31,5 @@ __all__ = [
     "rails",
     "save_snapshots",
     "snapshot_of",
+    "with_nics",
 ]

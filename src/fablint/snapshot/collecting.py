@@ -10,8 +10,8 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -58,6 +58,13 @@ def heard(answers: Iterable[Answer]) -> Heard:
         else:
             documents[answer.host] = {**document, "host": answer.host}
     return Heard(documents, {host: snapshot_of(document) for host, document in documents.items()}, silent)
+
+
+def with_nics(known: Heard, names: Sequence[str]) -> Heard:
+    """The same snapshots, of whose hosts the NICs with these `names` are the fabric's."""
+    documents = {host: {**document, "nics": list(names)} for host, document in known.documents.items()}
+    snapshots = {host: replace(one, nics=tuple(names)) for host, one in known.snapshots.items()}
+    return Heard(documents, snapshots, known.silent)
 
 
 def _instead(output: str) -> str:
@@ -124,6 +131,7 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
         shared_memory={
             key: value for key, value in _mapping(document.get("shared_memory")).items() if isinstance(value, int)
         },
+        nics=tuple(filter(None, map(plain, nics))) if isinstance(nics := document.get("nics"), list) else (),
         reach=_mapping(document.get("reach")),
         incomplete=_text(document.get("incomplete")),
     )

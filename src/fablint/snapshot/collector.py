@@ -34,12 +34,11 @@ SLOWEST_S = {"quick": 1.2, "full": 60.0, "fabric": 60.0}  # of a program
 
 PCI = "{vendor,device,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}"
 FILES = (
-    "/sys/class/net/*/{address,mtu,speed,operstate,carrier,type,flags,duplex,ifindex}",
+    "/sys/class/net/*/{address,mtu,speed,operstate,carrier,type,flags,duplex,ifindex,phys_port_name}",
     "/sys/class/net/*/device/" + PCI,
     "/sys/class/net/*/bonding/{slaves,mode,mii_status}",
     "/sys/class/infiniband/*/{fw_ver,board_id,hca_type,node_desc,node_guid,node_type}",
     "/sys/class/infiniband/*/ports/*/{state,phys_state,rate,link_layer,lid,sm_lid,sm_sl,cap_mask}",
-    "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs/0",
     "/sys/class/infiniband/*/device/" + PCI,
     "/sys/class/cxi/*/device/port/{link,speed,link_layer_retry,loopback,pause,media}",
     "/sys/class/cxi/*/device/port/0/{link/state,link/speed,llr/state,link/config/loopback,link/config/pause_map}",
@@ -66,6 +65,8 @@ FILES = (
     # Last, since devices that sleep are woken:
     "/sys/bus/pci/devices/*/{class,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
 )
+# Of a port's GIDs most are empty and cannot be read; the first are those of the interface, its bond and its VLANs.
+GID_INTERFACES = "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs/{[0-9],1[0-5]}"
 FIRST_CPU = 1000  # letters of /proc/cpuinfo: the other CPUs are as the first
 TELEMETRY = (
     "hni_pcs_{good,corrected,uncorrected}_cw",
@@ -214,6 +215,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     machine.fill(taken["counters"], COUNTERS)
     if level != "fabric":
         machine.fill(taken["files"], FILES)
+        machine.fill(taken["files"], [GID_INTERFACES], unreadable=False)
         put(taken["files"], "/proc/cpuinfo", machine.read("/proc/cpuinfo", FIRST_CPU))
     taken["links"].update(machine.links(LINKS))
     taken["folders"].update(machine.folders(FOLDERS))

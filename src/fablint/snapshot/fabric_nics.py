@@ -1,30 +1,39 @@
 """Which of a host's NICs belong to the fabric, and which only manage it.
 
-NICs with the name or of the kind of a fabric's (`hsn0`, `ib0`, `mlx5_0`, `cxi0`) if there is one; else those that are
-not called like a management network's; of these, where speeds are known, the fastest.
+The first of these that holds:
+
+1. NICs that the user named.
+2. NICs with the name or of the kind of a fabric's (`hsn0`, `ib0`, `cxi0`), and ports of InfiniBand devices.
+3. Interfaces of RDMA devices on Ethernet (RoCE), whatever they are called, and the bonds and VLANs above them.
+4. Interfaces of the default route, and those that are faster and have an address.
+5. Interfaces that are not called like a management network's; of these, where speeds are known, the fastest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from fablint.snapshot.nics import NicFact
 
 _FABRIC = re.compile(r"(hsn|ib|cxi|mlx|roce|hfi|opa|rdma|irdma|bnxt_re|qib|HCA)[\d_-]", re.IGNORECASE)
-_MANAGEMENT = re.compile(r"(mgmt|bmc|ipmi|nmn|usb|idrac|oob|lo$|docker|veth|virbr|br-|vlan|tun|tap)", re.IGNORECASE)
+_MANAGES = re.compile(r"(mgmt|bmc|ipmi|nmn|usb|idrac|oob)", re.IGNORECASE)
+_MANAGEMENT = re.compile(rf"({_MANAGES.pattern}|lo$|docker|veth|virbr|br-|vlan|tun|tap)", re.IGNORECASE)
+_Known = Mapping[str, NicFact]
 
 
-def fabric_nics(named: Iterable[str], known: Mapping[str, NicFact]) -> set[str]:
+def fabric_nics(named: Iterable[str], known: _Known) -> set[str]:
     """Those of the NICs `named` that belong to the fabric. `known` are all NICs of the host, by name."""
-    every = set(named) | {name for name, nic in known.items() if nic.kind != "virtual"}
+    named = set(named)
+    if any(nic.is_chosen is not None for nic in known.values()):
+        return {name for name in named if name in known and known[name].is_chosen}
+    every = named | {name for name, nic in known.items() if nic.kind != "virtual"}
     fast = {name for name in every if is_fabric(name, known.get(name))}
-    if not fast:
-        fast = {name for name in every if not _MANAGEMENT.match(name)} or every
-        speeds = {name: nic.speed for name in fast if (nic := known.get(name)) and nic.speed}
-        top = max(speeds.values(), default=None)
-        fast = {name for name in fast if speeds.get(name, top) == top}
-    return fast & set(named)
+    if all(name in known and _is_roce_port(known[name]) for name in fast):
+        ports, interfaces = _over_rdma(known)
+        fast |= ports | (interfaces or _of_ethernet(every - ports, known))
+    return fast & named
 
 
 def is_fabric(name: str, nic: NicFact | None) -> bool:
@@ -37,3 +46,89 @@ def rails(nics: Sequence[NicFact]) -> list[NicFact]:
     known = {nic.name: nic for nic in nics if nic.kind != "virtual"}
     wanted = fabric_nics(known, known)
     return [nic for nic in nics if nic.name in wanted]
+
+
+def adapters(nics: Sequence[NicFact]) -> list[NicFact]:
+    """NICs of the fabric, each once: ports of InfiniBand devices, else of RoCE devices, else network interfaces."""
+    found = rails(nics)
+    ports = [nic for nic in found if nic.is_port]
+    special = [nic for nic in ports if nic.kind == "infiniband"]
+    fast = _fastest_makes(ports)
+    over_rdma = [nic for nic in ports if nic.name in fast]
+    return special or over_rdma or [nic for nic in found if not nic.members and not nic.parent]
+
+
+# ------------------------------------------------------------------------------------------------ RoCE
+
+
+def _is_roce_port(nic: NicFact) -> bool:
+    return nic.is_port and nic.kind == "ethernet"
+
+
+def _over_rdma(known: _Known) -> tuple[set[str], set[str]]:
+    """RoCE ports of the fabric, and the interfaces that their messages take.
+
+    A slower card of another make is one for management or storage. A port below its own card's speed stays: it may be
+    at fault. VLANs belong to the fabric where what is below them has no address.
+    """
+    ports = _fastest_makes([nic for nic in known.values() if _is_roce_port(nic)])
+    base = {name for name, nic in known.items() if nic.device in ports}
+    base = {name for name in base if not _MANAGES.match(name)} or base
+    for name, nic in known.items():
+        if base & set(nic.members):
+            base |= {name, *(member for member in nic.members if member in known)}
+    if not any(_has_address(known[name]) for name in base):
+        base |= {name for name, nic in known.items() if nic.parent in base and _has_address(nic)}
+    return ports, base
+
+
+def _fastest_makes(ports: Sequence[NicFact]) -> set[str]:
+    """Ports of the makes that the fastest active ports are of; ports of a make that is nowhere active are kept."""
+    speeds: dict[str, int] = defaultdict(int)
+    for port in ports:
+        if port.state == "up":
+            speeds[port.make] = max(speeds[port.make], port.speed or 0)
+    top = max(speeds.values(), default=0)
+    return {port.name for port in ports if speeds.get(port.make, top) == top}
+
+
+def _has_address(nic: NicFact) -> bool:
+    """Has it an IPv4 address?"""
+    return any(":" not in address for address in nic.addresses)
+
+
+# ------------------------------------------------------------------------------------------------ plain Ethernet
+
+
+def _of_ethernet(every: Set[str], known: _Known) -> set[str]:
+    """Interfaces that MPI would use where there is no RDMA device."""
+    routed = {name for name in every if name in known and known[name].is_routed and not _MANAGES.match(name)}
+    able = {name for name in every if not _MANAGEMENT.match(name)} or set(every)
+    if not routed:
+        return _fastest(able, known)
+    usual = max((known[name].speed or 0 for name in routed), default=0)
+    faster = {name for name in able & known.keys() if _is_in_use(known[name]) and (known[name].speed or 0) > usual}
+    return _with_parts(routed | (_fastest(faster, known) if usual else set()), known)
+
+
+def _fastest(names: Collection[str], known: _Known) -> set[str]:
+    """The fastest, and those whose speed is not known."""
+    speeds = {name: nic.speed for name in names if (nic := known.get(name)) and nic.speed}
+    top = max(speeds.values(), default=None)
+    return {name for name in names if speeds.get(name, top) == top}
+
+
+def _is_in_use(nic: NicFact) -> bool:
+    return nic.state == "up" and _has_address(nic) and not nic.is_port
+
+
+def _with_parts(names: Collection[str], known: _Known) -> set[str]:
+    """These interfaces, the members of bonds and bridges among them, and what VLANs among them are built on."""
+    found: set[str] = set()
+    left = [name for name in names if name in known]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += [below for below in (*known[name].members, known[name].parent) if below in known]
+    return found

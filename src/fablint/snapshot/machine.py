@@ -57,14 +57,21 @@ class Machine:
     # -------------------------------------------------------------------------------------------- files
 
     def _nics(self) -> List[str]:
-        """Network interfaces but the loopback and those of containers; those with hardware first."""
+        """Network interfaces but the loopback and those of containers, the most important first."""
         folder = self.root + "/sys/class/net"
         found: List[str] = []
         with suppress(OSError):
             found = [name for name in os.listdir(folder) if _NIC.fullmatch(name) and os.path.isdir(folder + "/" + name)]
         found = [name for name in found if name != "lo" and not name.startswith(VIRTUAL)]
-        found.sort(key=lambda name: (not os.path.lexists("%s/%s/device" % (folder, name)), name))
+        found.sort(key=lambda name: (self._rank(folder + "/" + name), name))
         return found[:MOST_NICS]
+
+    @staticmethod
+    def _rank(folder: str) -> int:
+        """Bonds and interfaces with hardware first, then virtual functions of these, last what has neither."""
+        if os.path.lexists(folder + "/device/physfn"):
+            return 1
+        return 0 if os.path.lexists(folder + "/device") or os.path.lexists(folder + "/bonding") else 2
 
     def find(self, pattern: str) -> List[str]:
         """Paths, without the root, that match; `*` of interfaces are those that are looked at."""
@@ -89,15 +96,16 @@ class Machine:
         except (OSError, ValueError) as error:
             return [getattr(error, "strerror", None) or str(error)]
 
-    def fill(self, tree: Dict[str, Any], patterns: Iterable[str]) -> None:
-        """Put nested folders of what matches into `tree`. Raises Late."""
+    def fill(self, tree: Dict[str, Any], patterns: Iterable[str], unreadable: bool = True) -> None:
+        """Put nested folders of what matches into `tree`; `unreadable`: also why one has no text. Raises Late."""
         for pattern in patterns:
             for path in self.find(pattern):
                 if self.left() <= 0:
                     raise Late
                 self.doing = "reading " + path
-                if not os.path.isdir(self.root + path):
-                    put(tree, path, self.read(path))
+                text = None if os.path.isdir(self.root + path) else self.read(path)
+                if isinstance(text, str) or (unreadable and text is not None):
+                    put(tree, path, text)
 
     def links(self, patterns: Iterable[str]) -> Dict[str, str]:
         """Where symbolic links point to."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 from fablint.names import plain
 from fablint.snapshot.documents import dicts
+from fablint.snapshot.interfaces import INFINIBAND, NET, default_route, devices_of_interfaces, port_name, stacked
 from fablint.snapshot.machine import VIRTUAL
 from fablint.snapshot.snapshot import Snapshot, integer
 
+CXI = "/sys/class/cxi"
+_MAKE = ("board_id", "hca_type")
 _LOOPBACK, _INFINIBAND = 772, 32  # ARPHRD_*
 _Number = TypeVar("_Number", int, float)
 
@@ -28,21 +31,35 @@ class NicFact:
     state: str = ""  # `up`, `down`; empty where it cannot be told
     kind: str = ""  # `ethernet`, `infiniband`, `cxi`, `virtual`
     addresses: tuple[str, ...] = ()
+    is_port: bool = False  # a port of an RDMA device, no network interface
+    make: str = ""  # of a port: the PSID of its card, else its type
+    device: str = ""  # of an interface: the port of an RDMA device that it belongs to (RoCE)
+    members: tuple[str, ...] = ()  # of a bond or a bridge
+    parent: str = ""  # of a VLAN: the interface below
+    is_routed: bool = False  # the default route leaves by it
+    is_chosen: bool | None = None  # named by the user; None where the user named no NIC
 
 
 def nics_of(snapshot: Snapshot) -> list[NicFact]:
     """Network interfaces but the loopback, then ports of fabric devices."""
-    slingshot = {
-        name
-        for device in snapshot.names("/sys/class/cxi")
-        for name in snapshot.names(f"/sys/class/cxi/{device}/device/net")
-    }
-    addresses = _addresses(snapshot)
-    found = [_interface(snapshot, name, slingshot, addresses) for name in snapshot.names("/sys/class/net")]
-    for device in snapshot.names("/sys/class/infiniband"):
-        ports = snapshot.names(f"/sys/class/infiniband/{device}/ports")
+    around = _Around.of(snapshot)
+    found = [_interface(snapshot, name, around) for name in snapshot.names(NET)]
+    for device in snapshot.names(INFINIBAND):
+        ports = snapshot.names(f"{INFINIBAND}/{device}/ports")
         found += [_port(snapshot, device, port, several=len(ports) > 1) for port in ports]
-    return [nic for nic in found if nic is not None and nic.name]
+    return _marked([nic for nic in found if nic is not None and nic.name], snapshot.nics)
+
+
+def _marked(nics: list[NicFact], names: Sequence[str]) -> list[NicFact]:
+    """With a mark on those that the user named: interfaces, RDMA devices, and what belongs to them."""
+    if not names:
+        return nics
+    ports = {nic.name for nic in nics if nic.is_port and (nic.name in names or nic.name.rpartition("-")[0] in names)}
+    below = {nic.name for nic in nics if nic.device in ports}
+    own = {nic.name for nic in nics if nic.name in names or below & set(nic.members)} | below | ports
+    own |= {member for nic in nics if nic.name in own for member in nic.members}
+    own |= {nic.device for nic in nics if nic.name in own and nic.device}
+    return [replace(nic, is_chosen=nic.name in own) for nic in nics]
 
 
 def ip_documents(snapshot: Snapshot, command: str) -> list[dict[str, Any]]:
@@ -53,10 +70,27 @@ def ip_documents(snapshot: Snapshot, command: str) -> list[dict[str, Any]]:
         return []
 
 
-def _interface(
-    snapshot: Snapshot, name: str, slingshot: set[str], addresses: dict[str, tuple[str, ...]]
-) -> NicFact | None:
-    at = f"/sys/class/net/{name}"
+class _Around(NamedTuple):
+    """What an interface is said to be by others than itself, by its name."""
+
+    slingshot: Collection[str]
+    device: Mapping[str, str]
+    addresses: Mapping[str, tuple[str, ...]]
+    members: Mapping[str, tuple[str, ...]]
+    parent: Mapping[str, str]
+    routed: Collection[str]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> _Around:
+        documents = ip_documents(snapshot, "ip-addr")
+        slingshot = {name for device in snapshot.names(CXI) for name in snapshot.names(f"{CXI}/{device}/device/net")}
+        members, parent = stacked(snapshot, documents)
+        device = devices_of_interfaces(snapshot, {*members, *parent})
+        return cls(slingshot, device, _addresses(documents), members, parent, default_route(snapshot))
+
+
+def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None:
+    at = f"{NET}/{name}"
     hardware = snapshot.number(f"{at}/type")
     if hardware == _LOOPBACK or snapshot.read(f"{at}/address") is None:
         return None
@@ -69,15 +103,19 @@ def _interface(
         mtu=_above_zero(snapshot.read(f"{at}/mtu"), integer),
         speed=_above_zero(snapshot.read(f"{at}/speed"), integer),
         state=_state(snapshot.read(f"{at}/operstate") or "", snapshot.read(f"{at}/carrier") or ""),
-        kind="cxi" if name in slingshot else kind,
-        addresses=addresses.get(name, ()),
+        kind="cxi" if name in around.slingshot else kind,
+        addresses=around.addresses.get(name, ()),
+        device=around.device.get(name, ""),
+        members=around.members.get(name, ()),
+        parent=around.parent.get(name, ""),
+        is_routed=name in around.routed,
     )
 
 
-def _addresses(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+def _addresses(documents: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """Addresses with their prefix, by interface."""
     found = {}
-    for nic in ip_documents(snapshot, "ip-addr"):
+    for nic in documents:
         every = [f"{one.get('local')}/{one.get('prefixlen')}" for one in dicts(nic.get("addr_info")) if "local" in one]
         found[str(nic.get("ifname"))] = tuple(every)
     return found
@@ -85,15 +123,17 @@ def _addresses(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
 
 def _port(snapshot: Snapshot, device: str, port: str, *, several: bool) -> NicFact:
     """A port of an RDMA device; those of one device that has several are told apart by their number."""
-    at = f"/sys/class/infiniband/{device}/ports/{port}"
+    at = f"{INFINIBAND}/{device}/ports/{port}"
     rate = (snapshot.read(f"{at}/rate") or "").partition(" ")[0]
     state = (snapshot.read(f"{at}/state") or "").partition(":")[2].strip().lower()
     return NicFact(
         snapshot.host,
-        plain(f"{device}-{port}" if several else device),
+        port_name(device, port, several=several),
         speed=_above_zero(rate, lambda text: int(float(text) * 1000)),
         state="up" if state == "active" else state,
         kind="infiniband" if snapshot.read(f"{at}/link_layer") == "InfiniBand" else "ethernet",
+        is_port=True,
+        make=next(filter(None, (snapshot.read(f"{INFINIBAND}/{device}/{file}") for file in _MAKE)), ""),
     )
 
 

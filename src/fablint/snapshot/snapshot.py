@@ -50,6 +50,7 @@ class Snapshot:
     names_of: Mapping[str, str | None] = field(default_factory=dict)  # own address -> name, None: it has none
     addresses_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as this host finds them
     shared_memory: Mapping[str, int] = field(default_factory=dict)  # bytes: `size`, `free`
+    nics: Sequence[str] = ()  # those that the user says are the fabric's; none: it is found out
     reach: Mapping[str, Any] = field(default_factory=dict)  # what its pinger said, if one was run; see pinger.py
     _listed: dict[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)  # many ask for the same
     incomplete: str = ""  # what the host was doing when its time was up; not all of it is there then

@@ -1,0 +1,75 @@
+"""How the network interfaces of a host belong together: bonds, VLANs, RDMA devices, the default route."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from fablint.names import plain
+from fablint.snapshot.inet import Inet
+from fablint.snapshot.machine import VIRTUAL
+from fablint.snapshot.snapshot import Snapshot
+
+NET, INFINIBAND = "/sys/class/net", "/sys/class/infiniband"
+_REPRESENTOR = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")  # phys_port_name of a port for a virtual machine
+
+
+def port_name(device: str, port: str, *, several: bool) -> str:
+    """The name of a port of an RDMA device: that of the device, with its number where the device has several."""
+    return plain(f"{device}-{port}" if several else device)
+
+
+def stacked(
+    snapshot: Snapshot, links: Iterable[Mapping[str, Any]]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Members of each bond or bridge, and the interface below each VLAN. `links` is what `ip -j addr` printed."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for name in snapshot.names(NET):
+        for member in (snapshot.read(f"{NET}/{name}/bonding/slaves") or "").split():
+            found[name][plain(member)] = None
+    parents: dict[str, str] = {}
+    for one in links:
+        name, master, below = plain(one.get("ifname")), one.get("master"), one.get("link")
+        if isinstance(master, str) and not name.startswith(VIRTUAL):
+            found[master][name] = None
+        if isinstance(below, str) and not name.startswith(VIRTUAL):
+            parents[name] = plain(below)
+    return {master: tuple(members) for master, members in found.items()}, parents
+
+
+def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[str, str]:
+    """The port of an RDMA device that carries an interface's messages, by the interface's name.
+
+    Sources are `device/net`, which holds the interfaces of the same PCI function, and `gid_attrs/ndevs`, the interface
+    of each GID (Documentation/ABI/stable/sysfs-class-infiniband). GIDs name VLANs and bonds as well; these `upper`
+    interfaces are left out, and so are representors of virtual functions.
+    """
+    found: dict[str, str] = {}
+    for device in snapshot.names(INFINIBAND):
+        ports = snapshot.names(f"{INFINIBAND}/{device}/ports")
+        near = [
+            name for name in snapshot.names(f"{INFINIBAND}/{device}/device/net") if not _is_for_guests(snapshot, name)
+        ]
+        for port in ports:
+            folder = f"{INFINIBAND}/{device}/ports/{port}/gid_attrs/ndevs"
+            named = {snapshot.read(f"{folder}/{index}") or "" for index in snapshot.names(folder)} - {""}
+            own = named & set(near) or (set(near) if len(ports) == 1 else set()) or named - set(upper)
+            found |= {name: port_name(device, port, several=len(ports) > 1) for name in own}
+    return found
+
+
+def default_route(snapshot: Snapshot) -> frozenset[str]:
+    """Interfaces by which the default route of IPv4 leaves: those of the lowest metric."""
+    routes = [
+        one
+        for one in Inet(snapshot).routes.items
+        if one.prefix == 0 and one.table == "main" and one.kind == "unicast" and one.nics
+    ]
+    best = min((one.metric for one in routes), default=0)
+    return frozenset(nic for one in routes if one.metric == best for nic in one.nics)
+
+
+def _is_for_guests(snapshot: Snapshot, name: str) -> bool:
+    return _REPRESENTOR.fullmatch(snapshot.read(f"{NET}/{name}/phys_port_name") or "") is not None

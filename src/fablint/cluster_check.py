@@ -13,6 +13,8 @@ from fablint.crew import Crew
 from fablint.elimination import Elimination
 from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.fitness import Fitness, Outcome, findings
+from fablint.fitness_findings import suspects, warnings
+from fablint.host_counters import HostCounters
 from fablint.model import Allocation, Finding, Slots, State, Topology
 from fablint.relaunch import Launches
 
@@ -83,8 +85,17 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
     launches = Launches(around, asked, output, crew, _options(wanted))
     facts = {host: host_facts(one) for host, one in looked.heard.snapshots.items()}
-    asking_s = system.monotonic() - begun
-    return Elimination(launches, wanted.suite, others, wanted.thresholds, facts, asking_s=asking_s).check()
+    counters = HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results)
+    return Elimination(
+        launches,
+        wanted.suite,
+        others,
+        wanted.thresholds,
+        facts,
+        asking_s=system.monotonic() - begun,
+        notes=warnings(looked.fitness),
+        recount=counters.recount,
+    ).check()
 
 
 def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
@@ -147,11 +158,11 @@ def _by_host(fitness: Fitness) -> Mapping[str, Finding]:
 
 
 def _also_found(fitness: Fitness, of_the_fabric: Collection[Finding], told: Collection[Finding]) -> list[Finding]:
-    """What is wrong besides: what makes hosts unfit, and what is contradictory or at fault in the fabric."""
+    """What is wrong besides: what makes hosts unfit, and what is contradictory, suspect or at fault in the fabric."""
     faults = [one for one in findings(fitness) if one.state is State.FAULT]
     silent = {one.name for one in faults if one.component == "host"}
     others = [one for one in of_the_fabric if not (one.component == "host" and one.name in silent)]
-    return [one for one in [*faults, *others] if one not in told]
+    return [one for one in [*faults, *suspects(fitness), *others] if one not in told]
 
 
 def _look(

@@ -6,7 +6,7 @@ would slow every level above its own, and be found there again with more suspect
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fablint import flow
 from fablint.checks import Checked, with_undecided
 from fablint.errors import UsageError
+from fablint.host_counters import Recount
 from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State, host_of
 from fablint.relaunch import Launches
 
@@ -38,6 +39,9 @@ class Elimination:
     inside: list[Finding] = field(default_factory=list)  # found between ranks of one host
     skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
     planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in their order
+    notes: Sequence[str] = ()  # what preflight warns of
+    recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks hosts again, when all is measured
+    recounted: Recount = field(default_factory=Recount)  # what they said then
     measuring_s: float = 0.0
     asking_s: float = 0.0  # spent before: hosts were asked what they are
 
@@ -62,19 +66,29 @@ class Elimination:
                 run = self._between_hosts(level, run)
         assert run is not None  # every suite has a level between hosts
         if self.launches.error:
-            return self._reported(run, self.judge(run), clock() - begun)
+            return self._reported(run, self._judged_at_last(run), clock() - begun)
         done = asked_again(self._asked_at(run), run, self._more, self.judge, lambda: clock() - begun)
-        diagnosis = _without_open_ways(with_undecided(done.diagnosis, done.undecided, done.ended))
-        return self._reported(done.run, diagnosis, clock() - begun)
+        diagnosis = with_undecided(self._judged_at_last(done.run), done.undecided, done.ended)
+        return self._reported(done.run, _without_open_ways(diagnosis), clock() - begun)
+
+    def _judged_at_last(self, run: Run) -> Diagnosis:
+        """The diagnosis with what the hosts say after the measurement."""
+        if self.recount is not None:
+            present = set(self.launches.asked.rank_hosts) - self.launches.crew.lost.keys()
+            self.recounted = self.recount(run, present)
+            flow.keep_counters(self.recounted.counters, self.launches.output)
+        return self.judge(run)
 
     def judge(self, run: Run) -> Diagnosis:
         """The diagnosis of all that was measured, with what is known besides."""
-        flow.keep_findings(self._besides(), self.launches.output)
+        notes = [*self.notes, *filter(None, [self.recounted.note])]
+        flow.keep_findings(self._besides(), self.launches.output, notes)
         flow.keep_host_facts(self.host_facts, self.launches.output)
         return flow.diagnose(run, self.launches.asked.topology)
 
     def _besides(self) -> list[Finding]:
-        return [*self.known, *self.inside, *self.launches.crew.findings]
+        known = [*self.known, *self.inside, *self.launches.crew.findings]
+        return [*known, *(one for one in self.recounted.findings if one not in known)]
 
     # ------------------------------------------------------------------------------------------------ levels
 

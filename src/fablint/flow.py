@@ -20,6 +20,7 @@ from fablint.kept import (
     LEVELS as LEVELS,
     THRESHOLDS as THRESHOLDS,
     TOPOLOGY as TOPOLOGY,
+    keep_counters as keep_counters,
     keep_findings as keep_findings,
     keep_host_facts as keep_host_facts,
     keep_levels as keep_levels,
@@ -30,8 +31,10 @@ from fablint.kept import (
     load_levels as load_levels,
     load_thresholds as load_thresholds,
     load_topology as load_topology,
+    load_verdict as load_verdict,
     missing_levels as missing_levels,
     own_file,
+    with_own_counters,
 )
 from fablint.lazy import import_meanwhile
 from fablint.model import Plan, Run, Scope, Slots, Topology
@@ -284,9 +287,10 @@ def diagnose(
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
-    facts = load_host_facts(run)
-    judged = with_besides(judge(run, topology, others=others, host_facts=facts), load_findings(own_file(run, FINDINGS)))
-    judged = with_missing_levels(judged, missing_levels(run))
+    known = load_verdict(own_file(run, FINDINGS))
+    besides, notes = (known.findings, known.notes) if known is not None else ((), ())
+    judged = judge(with_own_counters(run), topology, others=(*others, *besides), host_facts=load_host_facts(run))
+    judged = with_missing_levels(with_besides(judged, besides, notes), missing_levels(run))
     site = thresholds or own_file(run, THRESHOLDS)
     return judged if site is None else _compared(judged, run, load_thresholds(site))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
 from fablint.model import PlannedLevel, Run, Scope, Topology
 
 if TYPE_CHECKING:
-    from fablint.model import Finding
+    from fablint.model import Finding, Verdict
     from fablint.thresholds import Threshold
 
 TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
@@ -21,6 +22,7 @@ LAUNCHES = "launches"  # of a run directory: launches of other ranks than its ow
 LEVELS = "rounds/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
 HOST_FACTS = "hosts.json"  # of a run directory: CPU model, firmware, driver, image of its hosts
 FINDINGS = "findings.json"  # of a run directory: what is known of its hosts besides the measurement
+COUNTERS = "counters.json"  # of a run directory: counters of its NICs before the first launch and after the last
 
 
 def own_file(run: Run, name: str) -> Path | None:
@@ -47,15 +49,51 @@ def keep_topology(topology: Topology | None, run: Path) -> None:
         (run / TOPOLOGY).write_text(write_topology(topology))
 
 
-def keep_findings(findings: Sequence[Finding], run: Path) -> None:
+def keep_findings(findings: Sequence[Finding], run: Path, notes: Sequence[str] = ()) -> None:
     """Write what is known besides the measurement into a run directory, so that every diagnosis counts it."""
-    if not findings:
+    if not findings and not notes:
         return
     from fablint.model import Coverage, Verdict
 
     nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
-    known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing)
+    known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing, notes=tuple(notes))
     (run / FINDINGS).write_text(known.model_dump_json(indent=1))
+
+
+def keep_counters(counters: Mapping[str, Any], run: Path) -> None:
+    """Write counters of NICs, `before` and `after` by host, NIC and name, into a run directory."""
+    if counters:
+        (run / COUNTERS).write_text(json.dumps({"format": 1, **counters}), encoding="utf-8")
+
+
+def with_own_counters(run: Run) -> Run:
+    """The run whose attribute `counters` spans the whole check, where that was kept; the engine's are of one launch.
+
+    BrokenRunError where the file cannot be read.
+    """
+    path = own_file(run, COUNTERS)
+    if path is None:
+        return run
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        known = run.attributes.get("counters") or {}
+        both = {when: _laid_over(known.get(when) or {}, kept[when]) for when in ("before", "after")}
+    except OSError as error:
+        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BrokenRunError(f"{path}: is no table of counters", "remove it, or measure again") from None
+    return replace(run, attributes={**run.attributes, "counters": both})
+
+
+def _laid_over(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
+    """Counters by host and NIC: those of `known`, and those of `kept` in the place of their like."""
+    return {
+        host: {
+            nic: {**known.get(host, {}).get(nic, {}), **kept.get(host, {}).get(nic, {})}
+            for nic in {**known.get(host, {}), **kept.get(host, {})}
+        }
+        for host in {**known, **kept}
+    }
 
 
 def keep_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
@@ -99,14 +137,20 @@ def keep_thresholds(path: Path | None, run: Path) -> None:
 
 def load_findings(path: Path | None) -> Sequence[Finding]:
     """Findings of other stages, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
+    found = load_verdict(path)
+    return found.findings if found is not None else ()
+
+
+def load_verdict(path: Path | None) -> Verdict | None:
+    """A verdict in JSON; None where no path is given. Raises UsageError where it cannot be read."""
     if path is None:
-        return ()
+        return None
     from pydantic import ValidationError
 
     from fablint.model import Verdict
 
     try:
-        return Verdict.model_validate_json(path.read_bytes()).findings
+        return Verdict.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "give a verdict.json") from error
     except ValidationError as error:

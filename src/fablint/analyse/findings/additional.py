@@ -9,15 +9,17 @@ from fablint.analyse.decide import redecided
 from fablint.model import Diagnosis, Finding, State
 
 
-def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding]) -> Diagnosis:
-    """The diagnosis that says these as well, and whose verdict counts them.
+def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding], notes: Sequence[str] = ()) -> Diagnosis:
+    """The diagnosis that says these as well, and whose verdict counts the findings.
 
     Of a host that was lost the measurement only knows that it was: what is known besides takes its place. Who hung
     with a host that is sick is its victim, and not told.
     """
-    if not findings:
-        return diagnosis
     verdict = diagnosis.verdict
+    if notes:
+        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
+    if not findings:
+        return replace(diagnosis, verdict=verdict)
     told = {(finding.component, finding.name) for finding in findings}
     sick = {f"host {one.name}" for one in findings if one.state is State.FAULT and one.component == "host"}
     kept = [

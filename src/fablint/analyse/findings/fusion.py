@@ -20,6 +20,8 @@ import numpy as np
 from fablint.analyse.data.counter_steps import Moved, Symptom, moved_counters
 from fablint.model import Direction, Finding, Run, State, Topology
 from fablint.names import expanded
+from fablint.snapshot.fabric_nics import fabric_nics
+from fablint.snapshot.nics import NicFact
 
 Part = Literal["host", "nic", "cable", "port"]
 PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
@@ -150,7 +152,7 @@ def _series(run: Run, topology: Topology | None, name: str) -> tuple[Series, str
     """
     host, _, nic = name.partition("/")
     used = {used for used, at in zip(run.attributes.get("rank_nic") or (), run.rank_host, strict=False) if at == host}
-    nic = nic or (next(iter(used)) if len(used) == 1 else "")
+    nic = nic or (next(iter(used)) if len(used) == 1 else "" if used else _single_nic(run, host))
     counted_nic, aliases = nic, {nic}
     for known in (run.attributes.get("nics") or {}).get(host, ()):
         if nic in (names := {known["name"], *known.get("netdevs", ())}):
@@ -165,6 +167,15 @@ def _series(run: Run, topology: Topology | None, name: str) -> tuple[Series, str
     )
     port = topology.ports.get((switch, end), "")
     return Series(host, end.partition("/")[2] or nic, switch, port, neighbours if switch else ()), counted_nic
+
+
+def _single_nic(run: Run, host: str) -> str:
+    """The NIC of the fabric of a host that has one of them; empty where it has several, or the run names none."""
+    every = (run.attributes.get("nics") or {}).get(host, ())
+    physical = [nic for nic in every if nic.get("physical")] or every  # hosts that are containers have virtual ones
+    known = {nic["name"]: NicFact(host, nic["name"], speed=nic.get("speed_mbps")) for nic in physical}
+    found = fabric_nics(known, known)
+    return next(iter(found)) if len(found) == 1 else ""
 
 
 # ------------------------------------------------------------------------------------------------ symptoms
@@ -211,7 +222,15 @@ def _about(finding: Finding, series: Series, part: Part) -> bool:
     if part == "port":
         return bool(series.switch) and finding.name in (series.names["port"], series.switch)
     component = {"host": "host", "nic": "nic", "cable": "cable"}[part]
-    return finding.component == component and _holds(finding.name, series.names[part])
+    if finding.component != component:
+        return False
+    return _holds(finding.name, series.names[part]) or (part == "cable" and _is_at_end(finding.name, series))
+
+
+def _is_at_end(name: str, series: Series) -> bool:
+    """Does a cable have the name of this NIC? What reads counters knows the end that it is in, and not the other."""
+    host, slash, nic = name.partition("/")
+    return bool(slash) and host.split(".")[0] == series.host.split(".")[0] and series.nic in ("", nic)
 
 
 def _holds(names: str, name: str) -> bool:

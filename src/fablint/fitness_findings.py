@@ -1,0 +1,47 @@
+"""Warnings of preflight in the verdict of a check: routes are findings, what else it warns of are notes.
+
+A setting that is not as it should be leaves a host fit to be measured, and would keep most fabrics from a pass. A
+route without an answer is a defect of the network that is to be judged.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fablint.fitness import Fitness, Outcome, Result, findings
+from fablint.model import Finding
+from fablint.names import fold, plural
+
+_LOSS = "net.ping.loss"  # measured just now between hosts, as routes without an answer are
+
+
+def suspects(fitness: Fitness) -> list[Finding]:
+    """Warnings about routes between hosts: pings without an answer, and pings that were lost."""
+    some = [one for one in fitness.results if one.outcome is Outcome.WARN and _is_of_a_route(one, fitness)]
+    return findings(replace(fitness, results=some, silent={}))
+
+
+def warnings(fitness: Fitness) -> list[str]:
+    """A sentence for each other check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`."""
+    found: dict[str, list[Result]] = defaultdict(list)
+    for one in fitness.results:
+        if one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness):
+            found[one.check].append(one)
+    return [f"preflight warns: {check}: {_told(some)}" for check, some in found.items()]
+
+
+def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
+    return one.check == _LOSS or fitness.rules[one.check].component == "route"
+
+
+def _told(some: Sequence[Result]) -> str:
+    """The most frequent message with its hosts, and how many others have other messages."""
+    messages: dict[str, list[str]] = defaultdict(list)
+    for one in some:
+        messages[f"{one.target} {one.message}".strip()].append(one.host)
+    message, hosts = max(messages.items(), key=lambda item: len(item[1]))
+    others = {one.host for one in some} - set(hosts)
+    more = f", and {plural(len(others), 'host')} with other values" if others else ""
+    return f"{message} ({fold(hosts)}{more})"

@@ -1,0 +1,53 @@
+"""What happened to hosts while they were measured: counters that grew, links that are no longer as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fablint.preflight.check import Check
+from fablint.preflight.checks import (
+    arp_table,
+    cxi,
+    cxi_counters,
+    infiniband,
+    infiniband_counters,
+    link_counters,
+    links,
+    multirail,
+    pcie,
+)
+from fablint.snapshot import Snapshot
+
+# Checks of counters and of the state of links. Load, memory and the like differ after a measurement anyway.
+GROWTH: tuple[type[Check], ...] = (
+    links.LinkUp,
+    links.LinkSpeed,
+    link_counters.LinkFlaps,
+    link_counters.LinkErrors,
+    link_counters.LinkDrops,
+    arp_table.ArpOverflow,
+    multirail.RpfDrops,
+    cxi.CxiLink,
+    cxi_counters.CxiUncorrected,
+    cxi_counters.CxiCorrected,
+    cxi_counters.CxiReplay,
+    cxi_counters.CxiErrors,
+    infiniband.IbPortState,
+    infiniband.IbPortRate,
+    infiniband_counters.IbErrors,
+    infiniband_counters.IbLoss,
+    pcie.PcieErrors,
+)
+_BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+def spanning(before: Snapshot, after: Snapshot) -> Snapshot | None:
+    """One snapshot whose counters were first read before a measurement, and again after it.
+
+    None where they do not belong together: the host was booted in between, or its clock was set back.
+    """
+    seconds = after.time + after.window_s - before.time
+    if seconds <= 0 or before.read(_BOOT) != after.read(_BOOT):
+        return None
+    later = after.later or after.counters
+    return replace(after, time=before.time, window_s=seconds, counters=before.counters, later=later)

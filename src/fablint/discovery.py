@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
-from fablint.model import Allocation, Finding, State
+from fablint.model import Allocation, Finding, HostState, State
 from fablint.names import fold
 from fablint.system import System
 
@@ -100,31 +100,41 @@ def usable_hosts(
 ) -> tuple[Allocation, list[Finding]]:
     """The hosts to ask, and findings for those that the scheduler has taken out.
 
-    With `idle_only`, where they are not those of a job: those on which other jobs run are left out as well, and names
-    that do not resolve are refused. Raises UsageError for these, and where none is left.
+    With `idle_only`, to be measured: where they are not those of a job, those on which other jobs run are left out as
+    well, and names that do not resolve are refused; findings name also who was excluded, and who was asked for and is
+    not of the job. Raises UsageError for these, and where none is left.
     """
     from fablint import cluster
     from fablint.plan import parse_hosts
 
     hosts, exclude = (parse_hosts(text) if text else None for text in (request.hosts, request.exclude))
-    allocation = cluster.find_hosts(system, hosts, exclude, request.hostfile)
+    allocation = cluster.find_hosts(system, hosts, exclude, request.hostfile, partly=idle_only)
     if idle_only and not allocation.job and (strangers := cluster.unresolvable(system, allocation.hosts)):
         raise UsageError(f"{fold(strangers)}: no such host", "give names that resolve, or leave them out")
     useless = (*_OUT, "busy") if idle_only and not allocation.job else _OUT
-    out = {one.host: one for one in cluster.host_states(system, allocation.hosts) if one.state in useless}
-    findings = [
-        Finding(
-            state=State.NOT_JUDGED,
-            component="host",
-            name=one.host,
-            evidence=f"left out: {one.state}{f' ({one.reason})' if one.reason else ''}",
-        )
-        for one in out.values()
-    ]
+    states = {one.host: one for one in cluster.host_states(system, (*allocation.hosts, *allocation.absent))}
+    out = {host: states[host] for host in allocation.hosts if host in states and states[host].state in useless}
+    findings = [_left_out(host, _state_text(one)) for host, one in out.items()]
     left = tuple(host for host in allocation.hosts if host not in out)
     if not left:
         first = next(iter(out.values()))
-        why = f"{first.state}{f' ({first.reason})' if first.reason else ''}"
-        raise UsageError(f"no host is left of {len(out)}: {first.host} is {why}", "name others")
+        raise UsageError(f"no host is left of {len(out)}: {first.host} is {_state_text(first)}", "name others")
+    if idle_only:
+        findings += [_left_out(host, "excluded by name") for host in allocation.excluded]
+        where = f"not of {allocation.source}"
+        findings += [_left_out(host, ", ".join([where, *_why_absent(states.get(host))])) for host in allocation.absent]
     room = {host: ranks for host, ranks in allocation.room.items() if host in left}
     return replace(allocation, hosts=left, room=room), findings
+
+
+def _left_out(host: str, why: str) -> Finding:
+    return Finding(state=State.NOT_JUDGED, component="host", name=host, evidence=f"left out: {why}")
+
+
+def _state_text(one: HostState) -> str:
+    return f"{one.state}{f' ({one.reason})' if one.reason else ''}"
+
+
+def _why_absent(one: HostState | None) -> list[str]:
+    """What the scheduler says of a host that is not of the job, if that is a reason."""
+    return [_state_text(one)] if one is not None and one.state in _OUT else []

@@ -313,7 +313,7 @@ def test_the_job_does_the_same_check(
     assert second.fabric.nics == first.fabric.nics == ("eth2", "eth3")
     assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
     assert second.thresholds == here / "site.toml"
-    assert (second.fabric.hosts, second.fabric.exclude) == ("n[1,3-4]", None)
+    assert (second.fabric.hosts, second.fabric.exclude) == ("n[1-4]", "n2")  # it names who is not measured
 
 
 def test_a_job_takes_the_wishes_of_the_scheduler(call: Call, scheduler: FakeScheduler) -> None:

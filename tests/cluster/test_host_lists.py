@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from fablint import cluster, discovery
 from fablint.cluster import find_hosts, unresolvable
 from fablint.cluster.hostfile import parse_hostfile
 from fablint.cluster.names import Roster, unfold
 from fablint.cluster.slurm_job import counted, pairs
 from fablint.errors import UsageError
+from fablint.model import HostState, State
 from fablint.names import fold
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -191,3 +193,55 @@ def test_no_hosts_at_all(nowhere):
 
 def test_names_that_do_not_resolve(nowhere):
     assert unresolvable(nowhere, ["localhost", "no-such-host.invalid", "x" * 70]) == ["no-such-host.invalid", "x" * 70]
+
+
+# ------------------------------------------------------------------------------------------------ who is not measured
+
+
+def test_hosts_that_are_not_of_the_job_are_absent_where_others_are(nowhere, tmp_path):
+    slurm_job(nowhere)
+    found = find_hosts(nowhere, ["n3", "n7", "n1", "n8"], partly=True)
+    assert (found.hosts, found.absent, found.excluded) == (("n3", "n1"), ("n7", "n8"), ())
+    file = tmp_path / "hosts"
+    file.write_text("n2\nn9\n")
+    found = find_hosts(nowhere, hostfile=file, partly=True)
+    assert (found.hosts, found.absent) == (("n2",), ("n9",))
+    with pytest.raises(UsageError, match="n\\[7-8\\]: not of Slurm job 17"):
+        find_hosts(nowhere, ["n7", "n8"], partly=True)
+
+
+def test_who_is_excluded_is_not_absent(nowhere):
+    slurm_job(nowhere)
+    found = find_hosts(nowhere, ["n1", "n2", "n3", "n7", "n8"], ["n2", "n8"], partly=True)
+    assert (found.hosts, found.excluded, found.absent) == (("n1", "n3"), ("n2", "n8"), ("n7",))
+    with pytest.raises(UsageError, match="--exclude: n9: not of Slurm job 17"):
+        find_hosts(nowhere, ["n1", "n2"], ["n9"], partly=True)
+
+
+def states_of(**states):
+    """In the place of `cluster.host_states`."""
+    return lambda _, hosts: [HostState(host, *states.get(host, ("idle",))) for host in hosts]
+
+
+def test_each_host_that_was_asked_for_and_is_not_measured_is_named_with_the_reason(nowhere, monkeypatch):
+    slurm_job(nowhere, SLURM_JOB_NODELIST="n[1-4]", SLURM_TASKS_PER_NODE="2(x4)")
+    monkeypatch.setattr(
+        cluster, "host_states", states_of(n3=("drained", "disk"), n7=("drained", "cable"), n4=("busy",))
+    )
+    request = discovery.FabricRequest("n[1-4,7-9]", "n2,n9")
+    allocation, left_out = discovery.usable_hosts(nowhere, request, idle_only=True)
+    assert allocation.hosts == ("n1", "n4")  # busy with this very job
+    assert [(one.state, one.component, one.name, one.evidence) for one in left_out] == [
+        (State.NOT_JUDGED, "host", "n3", "left out: drained (disk)"),
+        (State.NOT_JUDGED, "host", "n2", "left out: excluded by name"),
+        (State.NOT_JUDGED, "host", "n9", "left out: excluded by name"),
+        (State.NOT_JUDGED, "host", "n7", "left out: not of Slurm job 17, drained (cable)"),
+        (State.NOT_JUDGED, "host", "n8", "left out: not of Slurm job 17"),
+    ]
+
+
+def test_without_a_job_who_is_drained_or_excluded_is_named(nowhere, monkeypatch):
+    monkeypatch.setattr(cluster, "host_states", states_of(n3=("drained", "disk")))
+    monkeypatch.setattr(cluster, "unresolvable", lambda *_: [])
+    allocation, left_out = discovery.usable_hosts(nowhere, discovery.FabricRequest("n[1-4]", "n2"), idle_only=True)
+    assert (allocation.hosts, [one.name for one in left_out]) == (("n1", "n4"), ["n3", "n2"])

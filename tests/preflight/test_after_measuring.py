@@ -79,13 +79,13 @@ def test_damaged_frames_are_a_suspect_cable(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_hosts_whose_counters_stand_still_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked_again(monkeypatch, dict.fromkeys(NAMES, {f"{AT}/statistics/rx_packets": "900000"}))
+    asked_again(monkeypatch, {key: {f"{AT}/statistics/rx_packets": "900000"} for key in NAMES})
     found = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES)
     assert (list(found.findings), found.note) == ([], "")
 
 
 def test_a_switch_that_was_restarted_accuses_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked_again(monkeypatch, dict.fromkeys(NAMES, {f"{AT}/carrier_changes": "4"}))
+    asked_again(monkeypatch, {key: {f"{AT}/carrier_changes": "4"} for key in NAMES})
     assert list(HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES).findings) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -214,11 +215,12 @@ def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[s
         flow.load_thresholds(values["thresholds"])
     if not (fabric.hosts or fabric.hostfile):
         raise UsageError("--submit: for which hosts?", "name them with -w or --hostfile")
-    allocation, _ = discovery.usable_hosts(session.machine(), fabric)
+    allocation, out = discovery.usable_hosts(session.machine(), fabric)
     fields = wishes(values)
     # -P: the job begins in the user's folder, and -m would import modules from there. -I would hide an installation
     # that PYTHONPATH or the user's own site-packages provide.
-    command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(allocation.hosts, values))
+    every = [*allocation.hosts, *(one.name for one in out), *allocation.excluded]
+    command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(every, values))
     command += ("-o", str(output), *(("--mpicxx", _elsewhere(mpicxx)) if mpicxx else ()))
     cluster.find_scheduler(session.machine())
     return JobRequest(
@@ -231,11 +233,12 @@ def _elsewhere(program: Path) -> str:
     return str(program.absolute()) if program.parent != Path() else str(program)
 
 
-def _passed_on(hosts: tuple[str, ...], values: dict[str, Any]) -> list[str]:
-    """The options of the check inside the job. Files are named from the root."""
+def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
+    """The options of the check inside the job. `hosts` are all that were asked for; files are named from the root."""
     from fablint.names import fold
 
     words = ["-w", fold(hosts)]
+    words += ["-x", values["exclude"]] if values["exclude"] else []
     for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks"):
         words += [f"--{name.replace('_', '-')}", str(values[name])] if values[name] is not None else []
     words += ["--nic", ",".join(values["nics"])] if values["nics"] else []

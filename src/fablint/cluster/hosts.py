@@ -22,31 +22,57 @@ def find_hosts(
     hosts: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     hostfile: Path | None = None,
+    *,
+    partly: bool = False,
 ) -> Allocation:
     """The hosts that may be measured, and how that is known.
 
     They are those of the job that we are in, narrowed to a hostfile and to `hosts`; without a job those of the
     hostfile, narrowed to `hosts`; without either `hosts` themselves. `exclude` is taken away. Lists of hosts come
-    parsed (`plan.parse_hosts`), so that a list in brackets means the same everywhere.
+    parsed (`plan.parse_hosts`), so that a list in brackets means the same everywhere. With `partly` hosts that are
+    not of the job are named as absent where others are.
 
     Raises:
         UsageError: there is neither; nothing is left; `hosts` or `exclude` name others; a job that has ended; a
             hostfile that cannot be read.
     """
     allocation = _of_job(system)
+    absent: list[str] = []
     if hostfile is not None:
         listed = Allocation(*_listed(hostfile))
+        if allocation is not None and partly:
+            absent = _absent(allocation, listed.hosts)
+            listed = replace(listed, hosts=tuple(host for host in listed.hosts if host not in absent))
         allocation = _narrowed(allocation, listed.hosts, listed.room) if allocation else listed
     if hosts is not None:
+        if allocation is not None and allocation.job and partly:
+            absent += _absent(allocation, hosts)
+            hosts = [host for host in hosts if host not in absent]
         allocation = _narrowed(allocation, hosts) if allocation else Allocation(tuple(hosts), "--hosts")
     if allocation is None:
         raise UsageError(*_nothing(system.environ))
     if exclude:
-        out = set(_members(allocation, exclude, "--exclude"))
-        allocation = replace(allocation, hosts=tuple(host for host in allocation.hosts if host not in out))
+        allocation, absent = _without(allocation, exclude, absent)
     if not allocation.hosts:
         raise UsageError(f"no host is left of {allocation.source}", "exclude fewer of them")
-    return allocation
+    return replace(allocation, absent=tuple(dict.fromkeys(absent)))
+
+
+def _absent(allocation: Allocation, hosts: Sequence[str]) -> list[str]:
+    """Hosts that the allocation does not have, where it has one of them."""
+    roster = Roster(allocation.hosts)
+    strangers = [host for host in hosts if roster.find(host) is None]
+    return strangers if len(strangers) < len(hosts) else []
+
+
+def _without(allocation: Allocation, exclude: Sequence[str], absent: Sequence[str]) -> tuple[Allocation, list[str]]:
+    """The allocation without these hosts, and who is absent without being excluded. UsageError for others."""
+    known = Roster(absent)
+    out = set(_members(allocation, [name for name in exclude if known.find(name) is None], "--exclude"))
+    gone = {host for name in exclude if (host := known.find(name)) is not None}
+    left = tuple(host for host in allocation.hosts if host not in out)
+    excluded = (*(host for host in allocation.hosts if host in out), *(host for host in absent if host in gone))
+    return replace(allocation, hosts=left, excluded=excluded), [host for host in absent if host not in gone]
 
 
 def unresolvable(system: System, hosts: Sequence[str]) -> list[str]:

@@ -17,6 +17,8 @@ class Allocation:
     job: str = ""
     room: Mapping[str, int] = field(default_factory=dict)  # ranks that a host has room for, where it is known
     seconds_left: float | None = None  # till the job is ended; None where nobody says
+    excluded: tuple[str, ...] = ()  # hosts that would be among them, and were excluded by name
+    absent: tuple[str, ...] = ()  # hosts that were asked for, and are not of the job
 
 
 @dataclass(frozen=True)

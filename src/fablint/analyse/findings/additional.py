@@ -18,8 +18,9 @@ def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding], notes: Seque
     verdict = diagnosis.verdict
     if notes:
         verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
+        diagnosis = replace(diagnosis, verdict=verdict)
     if not findings:
-        return replace(diagnosis, verdict=verdict)
+        return diagnosis
     told = {(finding.component, finding.name) for finding in findings}
     sick = {f"host {one.name}" for one in findings if one.state is State.FAULT and one.component == "host"}
     kept = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from fablint import discovery, flow, readiness
 from fablint.checks import Checked, asked_hosts
@@ -15,8 +15,9 @@ from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.fitness import Fitness, Outcome, findings
 from fablint.fitness_findings import suspects, warnings
 from fablint.host_counters import HostCounters
-from fablint.model import Allocation, Finding, Slots, State, Topology
-from fablint.relaunch import Launches
+from fablint.kept_check import KeptCheck, Unfit
+from fablint.model import Allocation, Finding, Run, Slots, State, Topology
+from fablint.relaunch import Launches, without
 
 if TYPE_CHECKING:
     from fablint.discover import Discovered
@@ -35,7 +36,7 @@ class Wanted:
     ranks_per_nic: int | None = None  # in the place of `ranks_each`
     budget_s: float | None = None
     thresholds: Path | None = None
-    unfit: Literal["refuse", "exclude", "measure"] = "refuse"  # what becomes of hosts that preflight finds unfit
+    unfit: Unfit = "refuse"  # what becomes of hosts that preflight finds unfit
 
 
 class UnfitError(PreflightError):
@@ -83,19 +84,84 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     nics = wanted.fabric.nics
     crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics), lost=dict(unfit))
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
-    launches = Launches(around, asked, output, crew, _options(wanted))
-    facts = {host: host_facts(one) for host, one in looked.heard.snapshots.items()}
-    counters = HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results)
+    launches = Launches(around, asked, output, crew, _options(wanted.ranks_per_nic))
+    notes = warnings(looked.fitness)
     return Elimination(
         launches,
         wanted.suite,
         others,
         wanted.thresholds,
-        facts,
+        {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
         asking_s=system.monotonic() - begun,
-        notes=warnings(looked.fitness),
-        recount=counters.recount,
+        notes=notes,
+        recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results).recount,
+        kept=_kept(wanted, topology, notes),
     ).check()
+
+
+def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> KeptCheck:
+    """What the run keeps of it."""
+    from fablint.discover import write_topology
+
+    return KeptCheck(
+        suite=wanted.suite.name,
+        unequal=any(level.unequal for level in wanted.suite.levels),
+        ranks_per_nic=wanted.ranks_per_nic,
+        budget_s=wanted.budget_s,
+        unfit=wanted.unfit,
+        topology=write_topology(topology) if topology is not None else "",
+        thresholds=wanted.thresholds.read_text(encoding="utf-8") if wanted.thresholds is not None else "",
+        notes=notes,
+    )
+
+
+def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Checked | None:
+    """Go on with a check that was ended early: rounds, levels and follow-ups that it lacks, verdict and report.
+
+    The hosts are those of the run, in the same job or another one. Who does not answer, or is drained now, is left
+    out and named; nothing is refused any more. None where nothing is missing.
+
+    Raises:
+        UsageError: this job has none of the hosts, or what is kept is of another version.
+        IncompleteError: fewer than two hosts can be measured.
+    """
+    from fablint.plan.stages import Asked
+    from fablint.plan.suites import find_suite
+    from fablint.snapshot import host_facts
+
+    system = around.system
+    begun = system.monotonic()
+    flow.take_in_launches(path)
+    run = flow.read(path) if (path / "zarr.json").exists() else None
+    if kept.ended and run is not None and not flow.lacks_rounds(run):
+        return None
+    request = discovery.FabricRequest(",".join(slot.host for slot in kept.slots))
+    allocation, left_out = discovery.usable_hosts(system, request, idle_only=True)
+    around.progress.note("fablint: asking the hosts whether they are fit to go on")
+    looked = readiness.look_at(system, allocation)
+    excluded = _without_unfit(looked.fitness, "exclude" if kept.unfit == "exclude" else "measure")
+    lost = {**{one.name: one for one in left_out}, **excluded}
+    topology = flow.topology_of(kept.topology, path)
+    asked = Asked(sum(slot.ranks for slot in kept.slots), tuple(kept.slots), topology, budget_s=kept.budget_s)
+    left = without(asked, lost)
+    asked = asked if run is not None else left  # a run belongs to its ranks
+    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts), lost=lost)
+    now = _also_found(looked.fitness, (), lost.values())
+    named = {(one.component, one.name) for one in (*now, *lost.values())}
+    return Elimination(
+        Launches(around, asked, path, crew, _options(kept.ranks_per_nic)),
+        find_suite(kept.suite, unequal=kept.unequal),
+        [*now, *(one for one in kept.findings if (one.component, one.name) not in named)],
+        flow.thresholds_of(kept.thresholds, path),
+        {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
+        failed=dict(kept.failed),
+        inside=list(kept.inside),
+        planned=list(flow.load_levels(run or Run(path, {}, ()))),
+        asking_s=system.monotonic() - begun,
+        notes=kept.notes,
+        recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results).recount,
+        kept=kept,
+    ).check(run)
 
 
 def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
@@ -116,9 +182,9 @@ def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapp
     return dict.fromkeys(hosts, wanted.ranks_per_nic * counts[few])
 
 
-def _options(wanted: Wanted) -> tuple[str, ...]:
+def _options(ranks_per_nic: int | None) -> tuple[str, ...]:
     """Run options of the engine."""
-    return () if wanted.ranks_per_nic is None else ("--ranks-per-nic", str(wanted.ranks_per_nic))
+    return () if ranks_per_nic is None else ("--ranks-per-nic", str(ranks_per_nic))
 
 
 def _say_plan(around: flow.Surroundings, wanted: Wanted, asked: Asked, hosts: int) -> None:

@@ -6,6 +6,7 @@ would slow every level above its own, and be found there again with more suspect
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from fablint import flow
 from fablint.checks import Checked, with_undecided
 from fablint.errors import UsageError
 from fablint.host_counters import Recount
+from fablint.kept_check import KeptCheck, keep_check
 from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State, host_of
 from fablint.relaunch import Launches
 
@@ -42,6 +44,7 @@ class Elimination:
     notes: Sequence[str] = ()  # what preflight warns of
     recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks hosts again, when all is measured
     recounted: Recount = field(default_factory=Recount)  # what they said then
+    kept: KeptCheck | None = None  # what was asked for: kept in the run, so that the check can go on where it ended
     measuring_s: float = 0.0
     asking_s: float = 0.0  # spent before: hosts were asked what they are
 
@@ -49,15 +52,22 @@ class Elimination:
     def around(self) -> flow.Surroundings:
         return self.launches.around
 
-    def check(self) -> Checked:
-        """Measure the levels, judge after each, ask again what is open, report."""
+    def check(self, run: Run | None = None) -> Checked:
+        """Measure the levels, judge after each, ask again what is open, report.
+
+        With `run` a check goes on that was ended early: `planned` then has its levels.
+        """
         from fablint.plan.stages import asked_again
 
         clock = self.around.system.monotonic
         begun = clock()
-        self.planned = [PlannedLevel(level.name) for level in self.suite.levels]
-        run: Run | None = None
-        for level in self.suite.levels:
+        self.planned = self.planned or [PlannedLevel(level.name) for level in self.suite.levels]
+        missing = [level.is_missing(run.attributes["rows"] if run is not None else ()) for level in self.planned]
+        self._save()
+        begun_levels = [level for level, lacks in zip(self.suite.levels, missing, strict=True) if not lacks]
+        if run is not None:
+            run = self._finished(run, begun_levels[-1])
+        for level in (level for level in self.suite.levels if level not in begun_levels):
             if self.launches.error:
                 self.skipped.append(f"{level.name} was not measured: the launches came to an end before")
             elif level.within_hosts:
@@ -79,6 +89,37 @@ class Elimination:
             flow.keep_counters(self.recounted.counters, self.launches.output)
         return self.judge(run)
 
+    def _finished(self, run: Run, level: Level) -> Run:
+        """The run with the rounds that it lacks of the levels up to this one; who fails them is in no further one."""
+        from fablint.plan.begun import begun_stage
+
+        path = self.launches.output
+        stage = begun_stage(run, self.launches.asked.slots, lambda name: (path / name).read_text())
+        run, _ = self.launches.finish(stage, run)
+        flow.keep_topology(self.launches.asked.topology, path)
+        flow.keep_thresholds(self.thresholds, path)
+        self._eliminate_judged(level, run)
+        return run
+
+    def _save(self, *, ended: bool = False) -> None:
+        """Keep in the run directory what a check needs to go on."""
+        if self.kept is not None:
+            gone = {host: self.launches.crew.lost[host] for host in self._not_of_the_run()}
+            now = replace(
+                self.kept,
+                slots=self.launches.asked.slots,
+                findings=[*self.known, *gone.values()],
+                inside=self.inside,
+                failed=self.failed,
+                ended=ended,
+            )
+            keep_check(now, self.launches.output)
+
+    def _not_of_the_run(self) -> list[str]:
+        """Lost hosts that were in no launch of the run: they do not come back when it goes on."""
+        hosts = set(self.launches.asked.rank_hosts)
+        return [host for host in self.launches.crew.lost if host not in hosts]
+
     def judge(self, run: Run) -> Diagnosis:
         """The diagnosis of all that was measured, with what is known besides."""
         notes = [*self.notes, *filter(None, [self.recounted.note])]
@@ -98,8 +139,10 @@ class Elimination:
 
         asked = several_each(self.launches.asked)
         folder = self.launches.output / flow.LAUNCHES
-        folder.mkdir(parents=True)
-        inner = replace(self.launches, options=(), asked=asked, output=folder / f"{level.name}.run")
+        folder.mkdir(parents=True, exist_ok=True)
+        output = folder / f"{level.name}.run"
+        shutil.rmtree(output, ignore_errors=True)  # of a check that ended in this level
+        inner = replace(self.launches, options=(), asked=asked, output=output)
         run = inner.begin(lambda now: self._stage(level, now, None))
         self.launches.asked = same_hosts(self.launches.asked, inner.asked)
         self.launches.launches = inner.launches
@@ -129,10 +172,13 @@ class Elimination:
                 return run
             self._keep(level, stage)
             run, _ = self.launches.add(stage, run)
+        self._eliminate_judged(level, run)
+        return run
+
+    def _eliminate_judged(self, level: Level, run: Run) -> None:
         besides = self._besides()
         found = [one for one in self.judge(run).verdict.findings if one not in besides]
         self._eliminate(level, [one for one in found if one.state is State.FAULT])
-        return run
 
     def _possible_stage(self, level: Level, run: Run) -> Stage | None:
         """The rows of a level; none, and a note, where those who are left cannot do it: halves of unequal size."""
@@ -159,6 +205,7 @@ class Elimination:
         names = [str(split_row(row.options.split())[1]["name"]) for row in stage.plan.rows]
         self._plan(level, rows=tuple(names))
         flow.keep_levels(self.planned, self.launches.output)
+        self._save()
 
     def _plan(self, level: Level, rows: tuple[str, ...] | None = None, skipped: str | None = None) -> None:
         place = self.suite.levels.index(level)
@@ -188,6 +235,7 @@ class Elimination:
             if host in hosts and host not in self._left_out:
                 self.failed[host] = level.name
                 self.around.progress.note(f"fablint: {host} fails {level.name} and is left out of what follows")
+        self._save()
 
     def _more(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
         assert run is not None
@@ -215,6 +263,7 @@ class Elimination:
         diagnosis = replace(diagnosis, verdict=diagnosis.verdict.model_copy(update={"notes": tuple(notes)}))
         page = flow.page_of(self.launches.output)
         flow.write_report(run, diagnosis, page)
+        self._save(ended=True)
         error = f"{self.launches.error}: go on with fablint resume {run.path}" if self.launches.error else ""
         return Checked(run, diagnosis, page, error)
 

@@ -34,6 +34,8 @@ from fablint.kept import (
     load_verdict as load_verdict,
     missing_levels as missing_levels,
     own_file,
+    thresholds_of as thresholds_of,
+    topology_of as topology_of,
     with_own_counters,
 )
 from fablint.lazy import import_meanwhile
@@ -191,12 +193,12 @@ def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
     return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error)
 
 
-def resume(around: Surroundings, path: Path) -> Measured | None:
-    """Measure the rounds that a run lacks; None when it lacks none."""
+def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Measured | None:
+    """Measure the rounds that a run lacks; None when it lacks none. `options` are run options of the engine."""
     from fablint.plan import resume_plan
     from fablint.store import missing_rounds, read_run
 
-    _take_in_launches(path)
+    take_in_launches(path)
     run = read_run(path)
     refuse_unmeasured(run, path)
 
@@ -206,7 +208,14 @@ def resume(around: Surroundings, path: Path) -> Measured | None:
 
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
     plan = replace(plan, slots=_as_launchers_know_them(around.system, plan.slots))
-    return measure(around, plan, path, going_on(run)) if plan.rows else None
+    return measure(around, plan, path, [*going_on(run), *options]) if plan.rows else None
+
+
+def lacks_rounds(run: Run) -> bool:
+    """Does a run lack a round of a row that was begun, or a row that was planned?"""
+    from fablint.store import missing_rounds
+
+    return {row.name for row in run.rows} != set(run.attributes["rows"]) or any(map(missing_rounds, run.rows))
 
 
 def _as_launchers_know_them(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
@@ -216,7 +225,7 @@ def _as_launchers_know_them(system: System, slots: Sequence[Slots]) -> tuple[Slo
     return tuple(slots) if len({slot.host for slot in slots}) > 1 else ()
 
 
-def _take_in_launches(path: Path) -> None:
+def take_in_launches(path: Path) -> None:
     """Launches of fewer hosts that were killed before their cells became part of the run."""
     from fablint.store import absorb
 

@@ -49,6 +49,24 @@ def keep_topology(topology: Topology | None, run: Path) -> None:
         (run / TOPOLOGY).write_text(write_topology(topology))
 
 
+def topology_of(text: str, run: Path) -> Topology | None:
+    """The topology that a check has kept as text; None where it knows none."""
+    if not text:
+        return None
+    from fablint.discover.topology_file import read_topology
+
+    return read_topology(run / TOPOLOGY, text)
+
+
+def thresholds_of(text: str, run: Path) -> Path | None:
+    """The site file that a check has kept as text, written into its run directory."""
+    if not text:
+        return None
+    path = run / "rounds" / THRESHOLDS  # where there is no run yet, only rounds may be
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def keep_findings(findings: Sequence[Finding], run: Path, notes: Sequence[str] = ()) -> None:
     """Write what is known besides the measurement into a run directory, so that every diagnosis counts it."""
     if not findings and not notes:

@@ -76,6 +76,20 @@ class Launches:
                 ended = _Ended(run, error=str(error))
         return self._to_the_end(stage, ended)
 
+    def finish(self, stage: Stage, run: Run) -> tuple[Run, bool]:
+        """Measure what a run lacks that was ended early; `stage` is all that it was to have. Returns as `add`."""
+        ended = _Ended(run)
+        if not self._short:
+            known = len(run.attributes.get("lost", ()))
+            self.launches += 1
+            try:
+                measured = flow.resume(self.around, self.output, self._engine_options)
+                if measured is not None:
+                    ended = _Ended(measured.run, measured.run.attributes.get("lost", ())[known:], _why(measured))
+            except IncompleteError as error:
+                ended = _Ended(run, error=str(error))
+        return self._to_the_end(stage, ended)
+
     @property
     def _short(self) -> bool:
         """Are hosts of the run lost, or kept apart?"""
@@ -122,7 +136,11 @@ class Launches:
 
     def _measured(self, stage: Stage, output: Path, run: Run | None) -> flow.Measured:
         self.launches += 1
-        return checks.measure_stage(self.around, stage, output, run, ["--watchdog", f"{WATCHDOG_S:g}", *self.options])
+        return checks.measure_stage(self.around, stage, output, run, self._engine_options)
+
+    @property
+    def _engine_options(self) -> list[str]:
+        return ["--watchdog", f"{WATCHDOG_S:g}", *self.options]
 
     def _find_out(self, entries: Sequence[Entry], why: str) -> bool:
         hosts = self.asked.rank_hosts

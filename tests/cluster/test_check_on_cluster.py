@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,9 +81,11 @@ def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(
         sick.run(["scontrol", "update", "nodename=nid001014", "state=resume"])
     assert done.returncode == 1, done.stdout + done.stderr
     assert accused(output) == [("host", "nid001006", "tx")]
+    (drained,) = (one for one in verdict_of(output)["findings"] if one["name"] == "nid001014")
+    assert (drained["state"], "drained (cable)" in drained["evidence"]) == ("NOT JUDGED", True)
 
 
-def test_a_check_killed_in_an_early_level_and_resumed_is_no_pass(bed: Cluster, tmp_path: Path) -> None:
+def test_a_check_killed_in_an_early_level_is_no_pass_and_goes_on_with_resume(bed: Cluster, tmp_path: Path) -> None:
     output = tmp_path / "a.run"
     argv = bed.command(["salloc", "--quiet", "-N16", *CHECK, "-o", output])
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
@@ -92,12 +95,33 @@ def test_a_check_killed_in_an_early_level_and_resumed_is_no_pass(bed: Cluster, t
         process.communicate(timeout=LIMIT_S)
     assert not (output / "local-latency").exists()
     verb = [sys.executable, "-m", "fablint.cli"]
-    resumed = bed.run(["salloc", "--quiet", "-N16", *verb, "resume", output], timeout=LIMIT_S, cwd=tmp_path)
     analysed = bed.run([*verb, "analyse", output, "--json"], timeout=LIMIT_S, cwd=tmp_path)
-    assert (resumed.returncode, analysed.returncode) == (3, 3), resumed.stdout + resumed.stderr + analysed.stdout
-    assert "local, global: levels planned and never begun" in resumed.stderr
-    assert json.loads((output / "zarr.json").read_text())["attributes"]["state"] == "complete"
+    assert analysed.returncode == 3, analysed.stdout
     assert "levels planned and never begun: local, global:" in json.loads(analysed.stdout)["notes"][0]
+    resumed = bed.run(["salloc", "--quiet", "-N16", *verb, "resume", output], timeout=LIMIT_S, cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert verdict_of(output)["coverage"]["hosts_judged"] == 16
+    for level in ("edge", "local", "global"):
+        assert (output / f"{level}-bandwidth" / "zarr.json").exists()
+
+
+def test_a_link_that_flapped_while_it_was_measured_is_named(
+    sick: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines = Path(os.environ.get("FABLINT_HOME", Path.home() / ".cache" / "fablint")) / "engines"
+    home = tmp_path / "home"  # else preflight remembers the flaps, and the next test is refused
+    home.mkdir()
+    shutil.copytree(engines, home / "engines")
+    monkeypatch.setenv("FABLINT_HOME", str(home))
+    output = tmp_path / "a.run"
+    argv = sick.command(["salloc", "--quiet", "-N16", *CHECK, "-o", output])
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
+        wait_for(output / "zarr.json", process)
+        for _ in range(6):
+            sick.run(["ip", "link", "set", "hsn0", "down"], node="nid001003")
+            sick.run(["ip", "link", "set", "hsn0", "up"], node="nid001003")
+        said, _ = process.communicate(timeout=LIMIT_S)
+    assert ("cable", "nid001003/hsn0") in {(component, name) for component, name, _ in accused(output)}, said
 
 
 # Last, as it leaves the cluster without the host.

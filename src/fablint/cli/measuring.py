@@ -99,14 +99,25 @@ def _measured(session: Session, measured: Measured) -> int:
 def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
     """Measure the rounds that RUN lacks, with as many ranks as it was begun with.
 
+    A check of a cluster goes on where it was ended: with the levels that it lacks, up to its verdict and report.
+
     \b
     Example:
       fablint resume night.run
     """
     from fablint import flow
+    from fablint.kept_check import load_check
 
     with session.surroundings(mpicxx) as around:
-        measured = flow.resume(around, run)
+        kept = load_check(run)
+        if kept is not None:
+            from fablint.cli.check import told
+            from fablint.cluster_check import resume_check
+
+            checked = resume_check(around, run, kept)
+            if checked is not None:
+                return told(session, checked)
+        measured = flow.resume(around, run) if kept is None else None
     if measured is None:
         levels = flow.missing_levels(flow.read(run))
         code = _code(session, run, 0, levels)

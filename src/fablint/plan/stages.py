@@ -6,6 +6,7 @@ Pure: who measures and who judges is handed in, so that a simulated fabric is ch
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -156,7 +157,8 @@ def asked_again(asked: Asked, run: Run, measure: Measure, judge: Judge, spent_s:
     diagnosis, going = judge(run), True
     accused: set[tuple[str, str]] = set()
     rounds_left = _more_rounds(asked)
-    for number in range(1, 1000):
+    before = _asked_before(run)
+    for number in range(before + 1, before + 1000):
         questions = [question for question in diagnosis.questions if question.open]
         again, routes, distances = (
             [one for one in about if one.open and (one.component, one.name) not in accused]
@@ -175,6 +177,12 @@ def asked_again(asked: Asked, run: Run, measure: Measure, judge: Judge, spent_s:
     undecided = _open(diagnosis)
     ended = "the budget ended" if asked.budget_s is not None else "the planned rounds ended"
     return Investigated(run, diagnosis, undecided, ended if undecided and going else "")
+
+
+def _asked_before(run: Run) -> int:
+    """How many follow-ups a run has already: those of a check that goes on are counted on."""
+    found = (re.search(rf"-{NEXT}-(\d+)$", name) for name in run.attributes["rows"])
+    return max((int(match[1]) for match in found if match), default=0)
 
 
 def _open(diagnosis: Diagnosis) -> tuple[Question, ...]:

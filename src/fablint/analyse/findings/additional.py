@@ -38,5 +38,5 @@ def with_missing_levels(diagnosis: Diagnosis, names: Sequence[str]) -> Diagnosis
     if not names:
         return diagnosis
     verdict = redecided(diagnosis.verdict, diagnosis.verdict.findings, complete=False)
-    note = f"levels planned and never begun: {', '.join(names)}: what they measure is not judged (run the check again)"
+    note = f"levels planned and never begun: {', '.join(names)}: not judged (fablint resume measures them)"
     return replace(diagnosis, verdict=verdict.model_copy(update={"notes": (note, *verdict.notes)}))

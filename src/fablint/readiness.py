@@ -59,13 +59,13 @@ def look_at(
 def reach(system: System, allocation: Allocation, heard: Heard, level: str) -> Heard:
     """Let the hosts that gave snapshots ping each other; the same snapshots, with what came of it in them."""
     from fablint.cluster import everywhere
-    from fablint.preflight import Host, offsets, table
+    from fablint.preflight import Host, offsets, repeats, table
     from fablint.snapshot.pinging import LIMITS_S, pinger, with_reach
 
     rows = table([Host(one) for one in heard.snapshots.values()])
     if len(rows) < 2:
         return heard
-    argv, text = pinger(rows, offsets(len(rows), level), level)
+    argv, text = pinger(rows, offsets(len(rows), level), repeats(len(rows), level), level)
     some = replace(allocation, hosts=tuple(row["host"] for row in rows))
     return with_reach(heard, everywhere(system, some, argv, text, LIMITS_S[level] + discovery.ANSWER_S))
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -72,15 +73,40 @@ def test_the_shortest_time_counts():
     assert program.understood({"output": BUSYBOX})["rtt_us"] == 111
 
 
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [(FINE, (3, 3)), (BUSYBOX, (3, 1)), (NOBODY, (3, 0)), (UNREACHABLE, (3, 0)), ("nothing", (0, 0))],
+)
+def test_what_was_sent_and_what_came_back_is_counted(text, counts):
+    found = program.understood({"output": text})
+    assert (found["sent"], found["received"]) == counts
+
+
 # ------------------------------------------------------------------------------------------------ sizes
 
 
-class Wire:
-    """Stands for ping: answers frames up to so many bytes, from the n-th time on."""
+def counted(text: str, sent: int, received: int) -> str:
+    """What ping prints, with other figures."""
+    return text.replace("3 packets transmitted, 3", f"{sent} packets transmitted, {received}").replace(
+        "3 packets transmitted, 0", f"{sent} packets transmitted, {received}"
+    )
 
-    def __init__(self, largest: int, deaf: int = 0, otherwise: str = NOBODY, error: str = "") -> None:
+
+class Wire:
+    """Stands for ping: answers frames up to so many bytes, from the n-th time on; of `lossy` sizes so many."""
+
+    def __init__(
+        self,
+        largest: int,
+        deaf: int = 0,
+        otherwise: str = NOBODY,
+        error: str = "",
+        lossy: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
         self.largest, self.deaf, self.said = largest, deaf, {"output": otherwise, "error": error}
         self.sizes: list[int] = []
+        self.counts: list[int] = []
+        self.lossy = {size: list(every) for size, every in (lossy or {}).items()}
 
     def __call__(self, argv: list[str], limit_s: float) -> dict[str, Any]:
         if argv[0] != "ping":
@@ -88,8 +114,25 @@ class Wire:
         size = int(argv[argv.index("-s") + 1]) + 28
         self.sizes.append(size)
         assert argv[argv.index("-M") + 1] == "do"
+        sent = int(argv[argv.index("-c") + 1])
+        self.counts.append(sent)
+        if self.lossy.get(size):
+            received = self.lossy[size].pop(0)
+            return {"output": counted(FINE if received else NOBODY, sent, received)}
         passes = size <= self.largest and len(self.sizes) > self.deaf
-        return {"output": FINE} if passes else self.said
+        return (
+            {**self.said, "output": counted(self.said["output"], sent, 0)}
+            if not passes
+            else {"output": counted(FINE, sent, sent)}
+        )
+
+
+def probed(monkeypatch: pytest.MonkeyPatch, wire: Wire, mtu: int, count: int = 3, limit_s: float = 60.0) -> list[Any]:
+    """The row of the one peer that this machine has: kind, time, size that passes, text, sent and received."""
+    monkeypatch.setattr(program, "output", wire)
+    table = [row("me", socket.gethostname(), "10.0.0.1", mtu=mtu), row("b", "b", "10.0.0.2", mtu=mtu)]
+    (found,) = program.reach({"hosts": table, "offsets": [1], "count": count, "limit_s": limit_s})["pings"]
+    return list(found[2:])
 
 
 @pytest.mark.parametrize(
@@ -107,17 +150,58 @@ class Wire:
     ],
 )
 def test_black_hole_and_silence_are_told_apart(monkeypatch, wire, mtu, kind, passes):
-    monkeypatch.setattr(program, "output", wire)
-    found = program.probe("10.0.0.1", "10.0.0.2", mtu)
-    assert (found["kind"], found.get("passes", 0)) == (kind, passes)
+    found = probed(monkeypatch, wire, mtu)
+    assert (found[0], found[2]) == (kind, passes)
     assert max(wire.sizes) == min(mtu, 65535)
 
 
 def test_one_that_answers_is_not_asked_again(monkeypatch):
     wire = Wire(9000)
-    monkeypatch.setattr(program, "output", wire)
-    program.probe("10.0.0.1", "10.0.0.2", 9000)
+    assert probed(monkeypatch, wire, 9000) == ["", 34, 0, "", 3, 3]
     assert wire.sizes == [9000]
+
+
+def test_as_many_pings_are_sent_as_the_front_end_wants(monkeypatch):
+    wire = Wire(9000)
+    assert probed(monkeypatch, wire, 9000, count=50) == ["", 34, 0, "", 50, 50]
+    assert wire.counts == [3, 47]
+
+
+def test_no_more_than_fit_into_the_time(monkeypatch):
+    wire = Wire(9000)
+    sent = probed(monkeypatch, wire, 9000, count=1000, limit_s=8.0)[4]
+    assert 3 < sent <= 3 + 8.0 / program.GAP_S
+
+
+def test_where_some_are_lost_more_are_sent(monkeypatch):
+    wire = Wire(9000, lossy={9000: [2, 7]})
+    assert probed(monkeypatch, wire, 9000) == ["", 34, 0, "", 12, 9]
+    assert wire.counts == [3, 9]
+
+
+@pytest.mark.parametrize(
+    ("full", "smaller", "kind", "counts"),
+    [
+        ([0, 2], {1500: [9], 84: [9]}, "", (12, 2)),  # some full frames come: it is no black hole
+        ([0, 0], {1500: [2], 84: [1]}, "", (30, 3)),  # as much is lost of short ones
+        ([0, 0], {1500: [9], 84: [9]}, "mtu", (12, 0)),
+        ([0, 0], {1500: [0], 84: [8]}, "mtu", (12, 0)),  # a black hole beside some loss
+        ([0, 0], {1500: [0], 84: [0]}, "no answer", (12, 0)),
+    ],
+)
+def test_loss_is_no_black_hole(monkeypatch, full, smaller, kind, counts):
+    found = probed(monkeypatch, Wire(0, lossy={9000: full, **smaller}), 9000)
+    assert (found[0], tuple(found[4:])) == (kind, counts)
+    assert (found[2] > 0) == (kind == "mtu")
+
+
+def test_all_peers_of_a_rail_are_pinged_once_more_where_one_is_lossy(monkeypatch):
+    wire = Wire(9000, lossy={9000: [1]})
+    monkeypatch.setattr(program, "output", wire)
+    monkeypatch.setattr(program, "AT_ONCE", 1)
+    table = [row("me", socket.gethostname(), "10.0.0.1"), *(row(f"n{n}", f"n{n}", f"10.0.1.{n}") for n in range(1, 4))]
+    said = program.reach({"hosts": table, "offsets": [1, 2, 3], "count": 3, "limit_s": 60.0})
+    assert [one[6:] for one in said["pings"]] == [[12, 10], [12, 12], [12, 12]]
 
 
 # ------------------------------------------------------------------------------------------------ who it is
@@ -139,7 +223,7 @@ def test_it_finds_itself_by_address_where_names_do_not_tell():
 
 
 def test_it_says_so_where_it_is_nobody():
-    said = program.reach({"hosts": [row("a", "x", "192.0.2.77")], "offsets": [1], "limit_s": 5.0})
+    said = program.reach({"hosts": [row("a", "x", "192.0.2.77")], "offsets": [1], "count": 3, "limit_s": 5.0})
     assert "cannot find itself" in said["error"]
 
 
@@ -163,7 +247,7 @@ def test_a_cut_off_host_does_not_try_everybody(monkeypatch):
     monkeypatch.setattr(program, "AT_ONCE", 1)
     own = socket.gethostname()
     table = [row("me", own, "10.0.0.1"), *(row(f"n{n}", f"n{n}", f"10.0.1.{n}") for n in range(1, 101))]
-    said = program.reach({"hosts": table, "offsets": list(range(1, 101)), "limit_s": 60.0})
+    said = program.reach({"hosts": table, "offsets": list(range(1, 101)), "count": 3, "limit_s": 60.0})
     assert [one[2] for one in said["pings"]] == ["no answer"] * program.HOPELESS
     assert said["untried"] == 100 - program.HOPELESS
 
@@ -172,14 +256,14 @@ def test_a_cut_off_host_does_not_try_everybody(monkeypatch):
 
 
 def test_it_runs_on_old_hosts():
-    text = pinger([row("a", "a", "10.0.0.1")], [1], "quick")[1]
+    text = pinger([row("a", "a", "10.0.0.1")], [1], 3, "quick")[1]
     assert "fablint." not in "".join(line for line in text.splitlines() if line.startswith(("import", "from")))
     ast.parse(text, feature_version=(3, 6))
 
 
 def run(table: list[dict[str, Any]], steps: list[int], **environ: str) -> Any:
     """What the program prints, as a host runs it: without fablint."""
-    argv, text = pinger(table, steps, "quick")
+    argv, text = pinger(table, steps, 3, "quick")
     there = {**os.environ, "PYTHONPATH": "", **environ}
     done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False, env=there, cwd="/")
     assert (done.returncode, done.stderr) == (0, "")
@@ -192,6 +276,7 @@ def test_it_pings_on_this_machine():
     table = [row("me", socket.gethostname(), "127.0.0.1"), row("b", "b", "127.0.0.2"), row("c", "c", "127.0.0.3")]
     said = run(table, [1, 2])
     assert [one[:3] for one in said["pings"]] == [["b", "r0", ""], ["c", "r0", ""]]
+    assert all(one[6] >= 3 for one in said["pings"])
     assert all(0 <= one[3] < 1e6 for one in said["pings"])
     assert said["untried"] == 0
     assert [one[:2] for one in said["names"]] == [["b", "127.0.0.2"], ["c", "127.0.0.3"]]
@@ -205,7 +290,7 @@ def test_without_ping_it_says_so(tmp_path):
     ping.chmod(0o755)
     table = [row("me", socket.gethostname(), "127.0.0.1"), row("b", "b", "127.0.0.2")]
     said = run(table, [1], PATH=f"{tmp_path}:/bin")
-    assert said["pings"] == [["b", "r0", "not run", None, 0, "ping: socket: Operation not permitted"]]
+    assert said["pings"] == [["b", "r0", "not run", None, 0, "ping: socket: Operation not permitted", 0, 0]]
 
 
 @pytest.mark.parametrize("name", ["it's", '"""', "a\nb", "\\", "{x}", "é", "\x00"])

@@ -15,6 +15,7 @@ from fablint.model import Switch, Topology
 from fablint.preflight import Fleet, judge, offsets, table
 from fablint.preflight.check import Check
 from fablint.preflight.checks import reach as checks
+from fablint.preflight.checks.loss import Loss
 from fablint.preflight.host import Host
 from fablint.snapshot.snapshot import Output
 
@@ -22,13 +23,14 @@ FAMILY = (
     checks.Answers,
     checks.Routes,
     checks.FullSize,
+    Loss,
     checks.RoundTrip,
     checks.PeerNames,
 )
-FINE = ("", 200, 0, "")
-LOST = ("no answer", None, 0, "")
-SHORT = ("mtu", None, 1500, "")
-Row = tuple[str, int | None, int, str]
+FINE = ("", 200, 0, "", 3, 3)
+LOST = ("no answer", None, 0, "", 12, 0)
+SHORT = ("mtu", None, 1500, "", 12, 0)
+Row = tuple[str, int | None, int, str, int, int]
 
 
 def mac(number: int, rail: int = 0) -> str:
@@ -191,7 +193,7 @@ def test_one_rail_of_a_host_is_dead():
 
 
 def test_no_route_is_said():
-    hosts = pinged(4, lambda one, other: ("no route", None, 0, "x") if one == 1 else LOST if other == 1 else FINE)
+    hosts = pinged(4, lambda one, other: ("no route", None, 0, "x", 3, 0) if one == 1 else LOST if other == 1 else FINE)
     ((_, name, _, _, message),) = accused(hosts)
     assert name == "n1"
     assert "no route to 3 of 3 others" in message or "no answer from 3 of 3 others" in message
@@ -268,7 +270,7 @@ def test_a_pinger_that_gave_nothing_is_never_a_pass():
     [("not installed", Outcome.SKIP), ("ping: socket: Operation not permitted", Outcome.SKIP), ("odd", Outcome.ERROR)],
 )
 def test_a_host_that_cannot_ping(text, outcome):
-    hosts = pinged(2, lambda one, other: ("not run", None, 0, text))
+    hosts = pinged(2, lambda one, other: ("not run", None, 0, text, 0, 0))
     assert outcomes(of(checks.Answers, *hosts)) == [outcome] * 2
 
 
@@ -289,7 +291,7 @@ def test_long_frames_to_a_host_only():
 
 
 def test_a_host_that_refuses_long_frames_itself():
-    refused = ("too long", None, 1500, "ping: local error: message too long, mtu=1500")
+    refused = ("too long", None, 1500, "ping: local error: message too long, mtu=1500", 12, 0)
     ((check, name, _, _, message),) = accused(pinged(4, lambda one, other: refused if one == 1 else FINE))
     assert (check, name) == ("net.ping.mtu", "n1")
     assert message == "its host refuses frames of full size to n[2-3]: mtu=1500"
@@ -318,7 +320,7 @@ def test_a_dead_host_has_no_black_hole():
 
 
 def slow(number: int, factor: int = 60) -> Callable[[int, int], Row]:
-    return lambda one, other: ("", 200 * (factor if number in (one, other) else 1), 0, "")
+    return lambda one, other: ("", 200 * (factor if number in (one, other) else 1), 0, "", 3, 3)
 
 
 def test_a_slow_host_is_named():
@@ -333,13 +335,15 @@ def test_times_below_the_limit_are_not_told(factor):
 
 
 def test_a_few_slow_pings_are_noise():
-    assert accused(pinged(16, lambda one, other: ("", 90_000 if (one * 7 + other) % 5 == 0 else 200, 0, ""))) == []
+    assert (
+        accused(pinged(16, lambda one, other: ("", 90_000 if (one * 7 + other) % 5 == 0 else 200, 0, "", 3, 3))) == []
+    )
 
 
 def test_far_pairs_are_compared_with_far_ones():
     switches = {f"s{n}": Switch(f"s{n}", f"g{n}") for n in range(4)}
     topology = Topology(switches, {f"n{n}": f"s{n // 4}" for n in range(16)})
-    hosts = pinged(16, lambda one, other: ("", 50 if one // 4 == other // 4 else 5000, 0, ""), level="full")
+    hosts = pinged(16, lambda one, other: ("", 50 if one // 4 == other // 4 else 5000, 0, "", 3, 3), level="full")
     assert accused(hosts, topology=topology) == []
 
 
@@ -406,7 +410,7 @@ _JSON = st.recursive(
     | st.floats()
     | st.text(max_size=8)
     | st.sampled_from(["n0", "n1", "", "lo"]),
-    lambda inner: st.lists(inner, max_size=7) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=20,
 )
 _KEYS = ("pings", "names", "error")
@@ -419,7 +423,7 @@ def test_nothing_that_a_pinger_says_stops_the_checks(said):
 
 
 @settings(max_examples=150)
-@given(st.lists(_JSON, max_size=7), st.sampled_from(_KEYS[:2]), st.integers(0, 3), st.integers(0, 1))
+@given(st.lists(_JSON, max_size=9), st.sampled_from(_KEYS[:2]), st.integers(0, 3), st.integers(0, 1))
 def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
     hosts = pinged(4)
     hosts[number].snapshot.reach[key][place:place] = [row]

@@ -16,6 +16,7 @@ FAMILY = (
     "net.ping",
     "net.ping.route",
     "net.ping.mtu",
+    "net.ping.loss",
     "net.ping.rtt",
     "net.ip.duplicate",
     "net.route.rails",
@@ -56,6 +57,27 @@ def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
         bed.heal()
     message = "frames of 9000 bytes are lost, of 1500 pass: from or to 3 of 3 others"
     assert found == [("net.ping.mtu", "nid001002", "FAIL", message)]
+
+
+@pytest.mark.parametrize(
+    ("percent", "way", "level", "outcome"),
+    [
+        ("5", "both", "full", "WARN"),
+        ("30", "both", "quick", "FAIL"),
+        ("60", "both", "quick", "FAIL"),
+        ("60", "rx", "full", "FAIL"),
+    ],
+)
+def test_a_cable_that_loses_frames(
+    bed: Cluster, tmp_path: Path, percent: str, way: str, level: str, outcome: str
+) -> None:
+    """The kernel has no netem here: nftables drops at random, frames of every size alike."""
+    bed.fault("loss", "nid001002", "--percent", percent, "--dir", way)
+    try:
+        found = told(bed, tmp_path, "--level", level)
+    finally:
+        bed.heal()
+    assert [one[:3] for one in found] == [("net.ping.loss", "nid001002", outcome)]
 
 
 def test_a_switch_that_drops_the_traffic_of_a_host(bed: Cluster, tmp_path: Path) -> None:

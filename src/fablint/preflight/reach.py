@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from fablint.preflight.host import Host
 
 _MTU = 1500  # where a driver does not tell its own
+_MOST = 1 << 32  # pings, bytes: what is more is no figure
+_AIMS = {"quick": 24, "full": 200}  # pings from and to an end, by level: of 200, 5 % lost are 3 to 17
+_FEWEST, _LONGEST = 3, {"quick": 9, "full": 100}  # pings of a pair, one way
 NO_ANSWER, UNREACHABLE, NO_ROUTE = "no answer", "unreachable", "no route"
 TOO_LONG, MTU = "too long", "mtu"  # its own host refused the frame; it was lost on the way
 NOT_RUN = "not run"
@@ -42,6 +45,8 @@ class Ping(NamedTuple):
     rtt_s: float | None = None  # the shortest
     passes: int = 0  # bytes of a smaller frame that was answered
     text: str = ""  # what ping said
+    sent: int = 0  # pings of which it is known
+    received: int = 0  # answers to them
 
 
 class Seat(NamedTuple):
@@ -107,6 +112,12 @@ def offsets(count: int, level: str) -> list[int]:
     return [1 << power for power in range((count - 1).bit_length())] if count > 1 else []
 
 
+def repeats(count: int, level: str) -> int:
+    """How many pings every host sends to each of its peers, so that all of an end show how many are lost."""
+    rows = 2 * len(offsets(count, level))  # that it sends, and that are sent to it
+    return min(max(_FEWEST, -(-_AIMS[level] // rows)), _LONGEST[level]) if rows else _FEWEST
+
+
 def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
     """The hosts and their rails, as the pinger wants them."""
     seats, labels, _ = _seated(hosts)
@@ -169,10 +180,12 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
     silent = {name: _text(one.get("error", "it was not asked")) for name, one in said.items() if "pings" not in one}
     pings: list[Ping] = []
     for name, one in said.items():
-        for row in _rows(one, "pings", 6):
+        for row in _rows(one, "pings", 8):
             source, target = known.get((name, _text(row[1]))), known.get((_text(row[0]), _text(row[1])))
             if source and target and row[2] in KINDS:
-                pings.append(Ping(source, target, row[2], _seconds(row[3]), _whole(row[4]), _text(row[5])))
+                sent, received = _whole(row[6]), _whole(row[7])
+                said_by_ping = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
+                pings.append(Ping(source, target, row[2], *said_by_ping, sent, min(sent, received)))
     lookups = [_lookup(name, row) for name, one in said.items() for row in _rows(one, "names", 4)]
     return Reach(seats, labels, left_out, pings, lookups, silent)
 
@@ -196,4 +209,4 @@ def _seconds(value: object) -> float | None:
 
 
 def _whole(value: object) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    return value if isinstance(value, int) and 0 <= value < _MOST else 0

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fablint.preflight.culprits import Blame, Try, blame
-from fablint.preflight.reach import LOST, TOO_LONG, End, Ping, Reach
+from fablint.preflight.losses import Losses, losses
+from fablint.preflight.reach import LOST, MTU, TOO_LONG, End, Ping, Reach
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Rail:
     answers: Blame  # for what was not answered at all
     refused: Mapping[End, Sequence[Ping]]  # whose own hosts refuse frames of full size to most others
     sizes: Blame  # for frames of full size that were not answered, though small ones were
+    losses: Losses  # of frames of full size, where some were answered
 
     @property
     def ends(self) -> set[End]:
@@ -42,8 +44,16 @@ def rails_of(reach: Reach, contested: frozenset[End]) -> Sequence[Rail]:
 def _rail(pings: Sequence[Ping]) -> Rail:
     answers = blame([Try(one.source, one.target, _any(one)) for one in pings])
     refused = _refused(pings)
-    through = [one for one in pings if _any(one) and not (one.kind == TOO_LONG and one.source in refused)]
-    return Rail(pings, answers, refused, blame([Try(one.source, one.target, not one.kind) for one in through]))
+    lost = losses(pings)
+    through = [
+        one
+        for one in pings
+        if _any(one)
+        and not (one.kind == TOO_LONG and one.source in refused)
+        and not (one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2]))  # where much is lost, long frames first
+    ]
+    sizes = blame([Try(one.source, one.target, not one.kind) for one in through])
+    return Rail(pings, answers, refused, sizes, lost)
 
 
 def _any(one: Ping) -> bool:

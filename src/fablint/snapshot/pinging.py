@@ -11,18 +11,18 @@ from fablint.snapshot.collecting import PYTHON, Heard, program, snapshot_of, unp
 from fablint.snapshot.documents import dicts
 from fablint.snapshot.nics import ip_documents
 
-LIMITS_S = {"quick": 5.0, "full": 60.0}  # of a host, by level
+LIMITS_S = {"quick": 10.0, "full": 60.0}  # of a host, by level; 1 s and 10 s where all answer
 
 _CONFIRMED = ("REACHABLE", "DELAY", "PROBE")  # not long ago
 
 
-def pinger(table: Sequence[dict[str, Any]], offsets: Sequence[int], level: str) -> tuple[list[str], str]:
+def pinger(table: Sequence[dict[str, Any]], offsets: Sequence[int], count: int, level: str) -> tuple[list[str], str]:
     """The command that pings on a host, and what it wants on its stdin: the program with its instructions.
 
     The table has a row for every host: `host`, `own` (the name that it gives itself) and `rails`: by label its
-    address and its MTU.
+    address and its MTU. `count` pings are sent to every peer that answers.
     """
-    asked = {"hosts": table, "offsets": offsets, "limit_s": LIMITS_S[level]}
+    asked = {"hosts": table, "offsets": offsets, "count": count, "limit_s": LIMITS_S[level]}
     return [*PYTHON], f"{program('pinger')}\n\nmain({asked!a})\n"
 
 

@@ -106,7 +106,7 @@ class Routes(ReachCheck):
     id = "net.ping.route"
     what = "single pairs that do not reach each other, though both reach others"
     source = _SOURCE
-    rule = "pings of full size are answered"
+    rule = "pings of full size are answered, all but one at least"
     severity = Severity.WARN
     component = "route"
     mend = "look at the routes of both hosts, and at the switches and cables between them"
@@ -118,10 +118,16 @@ class Routes(ReachCheck):
             ends |= rail.sized
             kinds = {frozenset((one.source, one.target)): one for one in rail.pings if one.kind}
             for pair in rail.answers.routes + rail.sizes.routes:
+                if not rail.losses.ends.keys().isdisjoint(pair):
+                    continue  # an end that loses many now and then loses all of a few
                 one = kinds[frozenset(pair)]
                 words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
                 also = ", though both reach others" if len(rail.ends) > 2 else ""
                 told.append(self.wrong(pair[0].host, f"{pair[0].nic}={pair[1].name}", words + also))
+            for pair, loss in rail.losses.pairs.items():
+                also = ", though both lose none with others" if len(rail.ends) > 2 else ""
+                target = f"{pair[0].nic}={pair[1].name}"
+                told.append(self.wrong(pair[0].host, target, f"{loss} pings lost{also}", round(loss.share, 4), 0))
         yield from told
         yield from (self.passed(*end) for end in sorted(ends))
 

@@ -21,8 +21,8 @@ letters: so much of a reason `sinfo -R` shows.
   warn of what is less bad; their rule says of what.
 * Like hosts are those of the same machine (vendor and product name); most are more than half of them, and at least two.
 * What cannot be seen is skipped and says why; what is printed and cannot be understood is an error. Neither is a pass.
-* Counters are judged by how much they grew: within the snapshot's window, or since the last time if the host was not
-  booted since.
+* Error counters are judged by how much they grew: within the snapshot's window, and in an hour, since readings of the
+  last time, of an hour and of a day ago, if the host was not booted since; at the first look by totals of like hosts.
 * (root): only root sees it on most systems; others skip it.
 """
 FAMILIES = {  # by the first word of the id

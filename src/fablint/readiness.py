@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,14 +132,15 @@ def judged(system: System, heard: Heard, topology: Topology | None = None, *, ke
     from fablint.snapshot import snapshot_of
 
     readings = Readings(system.home_folder("preflight", PRIVATE_FOLDER) if keep else None)
-    hosts = [Host(one, readings.before(one)) for one in heard.snapshots.values()]
+    hosts = [Host(one, readings.before(one), partial(readings.older, one)) for one in heard.snapshots.values()]
     fabric = heard.documents.get(FABRIC)
-    earlier = readings.document(FABRIC) if fabric else None
-    fabrics = (snapshot_of(one) if one else None for one in (fabric, earlier))
-    fitness = judge(Fleet(hosts, heard.silent, topology, *fabrics))
+    now = snapshot_of(fabric) if fabric else None
+    known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
+    fitness = judge(Fleet(hosts, heard.silent, topology, now, [snapshot_of(one) for one in known if one]))
     readings.keep(heard.snapshots.values())
     if fabric:
-        readings.keep_document(FABRIC, fabric)
+        counts = {name: said for name, said in fabric.get("commands", {}).items() if name == "ibqueryerrors"}
+        readings.keep_document(FABRIC, {"fablint_snapshot": 1, "time": fabric.get("time"), "commands": counts})
     return fitness
 
 

@@ -97,7 +97,7 @@ def test_damaged_hosts_and_tools_are_judged(documents: list[dict[str, Any]]) -> 
     snapshots = [snapshot_of({**document, "host": f"n{number}"}) for number, document in enumerate(documents)]
     before = {"time": 0, "counters": documents[0]["files"]}
     hosts = [Host(snapshot, before if number else None) for number, snapshot in enumerate(snapshots)]
-    sound(every(Fleet(hosts, {"n9": "no answer"}, TOPOLOGY, snapshots[0], snapshots[-1])))
+    sound(every(Fleet(hosts, {"n9": "no answer"}, TOPOLOGY, snapshots[0], snapshots[-1:])))
 
 
 @settings(max_examples=100)

@@ -144,8 +144,11 @@ def test_old_errors_say_nothing_but_a_full_counter_has_to_be_cleared() -> None:
 def test_errors_since_the_last_time_warn() -> None:
     one = host(files=BAD)
     before = {PORT.format("mlx5_0", f"counters/{name}"): "0" for name in ("link_error_recovery", "symbol_error")}
-    one.before = {"time": NOW - 3 * 86400, "counters": nested(before)}
-    message = "symbol_error at least 65535 in 3 d; link_error_recovery 12 in 3 d"
+    one.before = {"time": NOW - 3600, "counters": nested(before)}
+    message = "symbol_error at least 65535 in 60 min; link_error_recovery 12 in 60 min"
+    assert wrong(of(infiniband_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
+    one.before = {"time": NOW - 3 * 86400, "counters": nested(before)}  # 12 in 3 days are few
+    message = "symbol_error at least 65535 in 3 d"
     assert wrong(of(infiniband_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
 
 

@@ -40,6 +40,11 @@ def saturated(path: str, text: str | None) -> bool:
     return bits is not None and value == (1 << bits) - 1
 
 
+def total(path: str, text: str | None) -> int | None:
+    """What the counter at a path has counted; None where its text holds no figure."""
+    return _value(path, text)[0]
+
+
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:
     """The growth of the counter at a path from one reading to the next; None where it cannot be told.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.model import Topology
-from fablint.preflight.counters import Delta, delta
+from fablint.preflight.counters import Delta, delta, total
 from fablint.preflight.kernel_log import KernelLog
 from fablint.preflight.reach import Reach, reach_of
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
@@ -31,10 +31,13 @@ def _whole(text: str | None) -> str | None:
 
 @dataclass
 class Host:
-    """One host. `before` is an older reading of its counters since the same boot, where one was kept."""
+    """One host. `before` is the last reading of its counters since the same boot, where one was kept; `older` gives
+    those of about an hour and a day ago.
+    """
 
     snapshot: Snapshot
     before: Mapping[str, object] | None = None  # `time`: seconds since 1970, `counters`: a tree
+    older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read where they are needed, which is rare
     _grown: dict[tuple[str, Part], Delta | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -113,16 +116,31 @@ class Host:
 
         `part` finds it in a file that has several. None where it cannot be read, or was reset in between.
         """
-        own = self.grown_now(path, part)
-        last = part(self.snapshot.read_later(path)) if self.before is not None else None
-        if self.before is None or last is None:
-            return own
-        tree, moment = self.before.get("counters"), self.before.get("time")
-        if not isinstance(tree, dict) or not isinstance(moment, int | float):
-            return own
+        since = self._grown_since(self.before, path, part) if self.before is not None else None
+        return since or self.grown_now(path, part)
+
+    def growths(self, path: str, least: int = 0) -> Sequence[Delta]:
+        """How much a counter grew since each reading that was kept.
+
+        Older ones than the last are left alone where the counter is below `least`: it cannot have grown so much.
+        """
+        if self.before is None:
+            return []
+        value = total(path, self.snapshot.read_later(path))
+        readings = [self.before, *(self._older if value is not None and value >= least else ())]
+        return [grown for one in readings if (grown := self._grown_since(one, path, _whole)) is not None]
+
+    @cached_property
+    def _older(self) -> Sequence[Mapping[str, object]]:
+        return self.older()
+
+    def _grown_since(self, reading: Mapping[str, object], path: str, part: Part) -> Delta | None:
+        tree, moment, last = reading.get("counters"), reading.get("time"), part(self.snapshot.read_later(path))
+        if last is None or not isinstance(tree, dict) or not isinstance(moment, int | float):
+            return None
         passed = self.snapshot.time + self.snapshot.window_s - moment
         kept = part(Snapshot(self.name, counters=tree).read_first(path))
-        return (delta(path, kept, last, passed) if passed > 0 else None) or own
+        return delta(path, kept, last, passed) if passed > 0 else None
 
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
         """How much a counter grew within the snapshot's own window."""
@@ -140,7 +158,7 @@ class Fleet:
     silent: Mapping[str, str] = field(default_factory=dict)
     topology: Topology | None = None  # what the site says hangs where
     fabric: Snapshot | None = None  # outputs of the fabric's own tools, asked on one machine
-    fabric_before: Snapshot | None = None  # the same of the last time, where it was kept
+    fabric_before: Sequence[Snapshot] = ()  # the same of the last time, of an hour and a day ago, where they were kept
 
     @cached_property
     def reach(self) -> Reach | None:

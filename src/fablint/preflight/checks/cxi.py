@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from fablint.fitness import Result, Severity
 from fablint.model import Component
 from fablint.preflight.check import HostCheck, UniformCheck
-from fablint.preflight.checks.growth import excess
+from fablint.preflight.checks.growth import Limit, excess
 from fablint.preflight.checks.outputs import instead_of
 from fablint.preflight.host import CXI, NET, Host
 from fablint.preflight.wording import shortened
@@ -188,7 +188,7 @@ class CxiRetryHandler(HostCheck):
     id = "cxi.rh"
     what = "the retry handler of every Slingshot NIC"
     source = "systemctl is-active cxi_rh@CXI; /run/cxi/CXI"
-    rule = "active; it gave up no packet and no connection since the last time"
+    rule = "active; it gave up no packet and no connection within a week, and saw fewer than 10 timeouts in an hour"
     severity = Severity.FAIL
     component = "host"
     mend = "systemctl restart cxi_rh@CXI; what was given up tells of a peer or a path that did not answer"
@@ -216,8 +216,8 @@ class CxiRetryHandler(HostCheck):
         """What it gave up; and timeouts if there are many, for a few are usual."""
         found = []
         for name in (*self._GIVEN_UP, *self._TIMEOUTS):
-            least = 1 if name in self._GIVEN_UP else 10
-            if grown := excess(host, f"/run/cxi/{device}/{name}", now=least, since=least):
+            limit = Limit(1, 1, 1) if name in self._GIVEN_UP else Limit(10, 10)
+            if grown := excess(host, f"/run/cxi/{device}/{name}", limit):
                 found.append(f"{name.replace('_', ' ')}: {grown}")
         return found
 

@@ -1,15 +1,133 @@
-"""Counters that grow too much: while they are looked at, or since the last time."""
+"""Counters that should hardly grow: judged by what they grow in an hour, and at the first look by what others counted.
+
+A rate needs a time: growth since the last look says nothing where hosts are looked at every ten minutes. So it is taken
+from the last reading, from one of about an hour ago and from one of about a day ago.
+"""
 
 from __future__ import annotations
 
-from fablint.preflight.counters import Delta
-from fablint.preflight.host import Host
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from statistics import quantiles
+from typing import ClassVar, NamedTuple
+
+from fablint.fitness import Result
+from fablint.preflight.check import Check
+from fablint.preflight.counters import Delta, total
+from fablint.preflight.host import Fleet, Host
+
+_HOUR = 3600.0
+_FEWEST_PEERS = 4  # parts of other hosts, for totals to be compared
+_TIMES = 10.0  # as many as most peers, and as are too many in an hour
+_RARE = 0.1  # of what is too many in an hour, on average since the boot: less is old
 
 
-def excess(host: Host, path: str, *, now: int, since: int) -> Delta | None:
-    """Growth that is too much: `now` within the snapshot's own window, `since` from the reading that was kept."""
+class Limit(NamedTuple):
+    """How much growth is too much."""
+
+    now: int  # within the snapshot's own window
+    hour: int  # in an hour, since a reading that was kept; in less than an hour as many
+    most: float = inf  # since any reading that was kept
+
+
+class Counted(NamedTuple):
+    """A part of a host and the files of its counters, by the counters' names."""
+
+    target: str
+    paths: Mapping[str, str]
+    why_not: str = ""  # it cannot be judged
+
+
+class Excess(NamedTuple):
+    """What is too much at a part."""
+
+    grown: Mapping[str, Delta]
+    totals: Mapping[str, str]  # at the first look: what to say of counters that are far above those of peers
+
+    def words(self, form: str = "{} {}") -> list[str]:
+        said = [form.format(name, grown) for name, grown in self.grown.items()]
+        return said + [form.format(name, text) for name, text in self.totals.items()]
+
+    @property
+    def most(self) -> int:
+        return max((one.growth for one in self.grown.values()), default=0)
+
+
+def excess(host: Host, path: str, limit: Limit) -> Delta | None:
+    """Growth that is too much: within the snapshot's own window, or the fastest since a reading that was kept."""
     within = host.grown_now(path)
-    if within and within.growth >= now:
+    if within and within.growth >= limit.now:
         return within
-    grown = within if host.before is None else host.grown(path)
-    return grown if grown and grown.growth >= since else None
+    least = min(limit.hour, limit.most)
+    many = [one for one in host.growths(path, int(least)) if one.growth >= min(limit.hour * _hours(one), limit.most)]
+    return max(many, key=lambda one: (one.growth / _hours(one), one.growth), default=None)
+
+
+def _hours(one: Delta) -> float:
+    return max(one.seconds / _HOUR, 1.0)
+
+
+class GrowthCheck(Check):
+    """One that judges counters of parts of each host."""
+
+    absent: ClassVar[str]
+    limits: ClassVar[Mapping[str, Limit]]  # by the counters' names
+
+    @abstractmethod
+    def parts(self, host: Host) -> Iterable[Counted]:
+        """What is counted on a host."""
+
+    @abstractmethod
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        """What is said of a part, of which something may be too much."""
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        every = [(host, list(self.parts(host))) for host in fleet.hosts]
+        peers = _Peers(every, self.limits) if any(host.before is None for host in fleet.hosts) else None
+        for host, parts in every:
+            if not parts:
+                yield self.skipped(host.name, "", self.absent)
+            for part in parts:
+                if part.why_not:
+                    yield self.skipped(host.name, part.target, part.why_not)
+                    continue
+                limits = self.limits
+                grown = {name: one for name, path in part.paths.items() if (one := excess(host, path, limits[name]))}
+                first_look = peers is not None and host.before is None
+                totals = peers.above(host, part, grown) if peers and first_look else {}
+                yield self.judged(host, part, Excess(grown, totals))
+
+
+class _Peers:
+    """Totals of like hosts, by counter."""
+
+    def __init__(self, every: Sequence[tuple[Host, Sequence[Counted]]], limits: Mapping[str, Limit]) -> None:
+        self.limits = limits
+        self.totals: dict[tuple[str, str], dict[tuple[str, str], int]] = defaultdict(dict)
+        for host, parts in every:
+            for part in parts:
+                for name, path in () if part.why_not else part.paths.items():
+                    if (value := total(path, host.snapshot.read_later(path) or host.read(path))) is not None:
+                        self.totals[host.kind, name][host.name, part.target] = value
+        self.usual = {key: _most_have(list(values.values())) for key, values in self.totals.items()}
+
+    def above(self, host: Host, part: Counted, grown: Mapping[str, Delta]) -> Mapping[str, str]:
+        """Counters of a part that are far above the others', and above what grows in so long a time."""
+        found = {}
+        for name in part.paths.keys() - grown.keys():
+            known = self.totals.get((host.kind, name), {})
+            value, limit = known.get((host.name, part.target), 0), self.limits[name].hour
+            others = sum(one != host.name for one, _ in known)
+            if value < _TIMES * limit or others < _FEWEST_PEERS:
+                continue
+            usual, hours = self.usual[host.kind, name], (host.uptime_s or 0.0) / _HOUR
+            if value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:
+                found[name] = f"{value} so far, at most {usual:.0f} on most of {others} others"
+        return dict(sorted(found.items()))
+
+
+def _most_have(values: Sequence[int]) -> float:
+    """What three of four are at most."""
+    return quantiles(values, n=4, method="inclusive")[2] if len(values) > 1 else float(values[0])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from fablint.fitness import Result, Severity
 from fablint.preflight.check import HostCheck
-from fablint.preflight.checks.growth import excess
+from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.infiniband import NO_PORT
 from fablint.preflight.counters import saturated
 from fablint.preflight.host import INFINIBAND, Host
@@ -29,38 +30,49 @@ LIMITS = {  # as infiniband-diags ships them; of the link
 _OF_LINK = 10  # counters with this limit tell of the link, the others of what goes through it
 
 
-class IbErrors(HostCheck):
+class IbErrors(GrowthCheck):
     id = "ib.errors"
     what = "error counters of every port of an RDMA device"
     source = f"{_COUNTERS}/counters"
-    rule = "growth since the last time below infiniband-diags' limits; that much while it is looked at is a failure"
+    rule = (
+        "in an hour less than infiniband-diags' limits; that much while it is looked at is a failure. At the first "
+        "look totals not far above those of like hosts"
+    )
     severity = Severity.FAIL
     component = "cable"
     mend = "clean and reseat the cable, then replace it; clear counters that are full with perfquery -R"
     absent = NO_PORT
+    limits: ClassVar = {name: Limit(limit, limit) for name, limit in LIMITS.items()}
 
-    def look(self, host: Host) -> Iterable[Result]:
-        for device, port in host.ports:
-            at = f"{INFINIBAND}/{device}/ports/{port}/counters/"
-            if not any(host.grown_now(at + name) for name in LIMITS):
-                yield self.skipped(host.name, f"{device}/{port}", "its counters cannot be read twice")
-            else:
-                yield self._judged(host, f"{device}/{port}", at)
+    def parts(self, host: Host) -> Iterable[Counted]:
+        return _ports(host, "counters", LIMITS, "its counters cannot be read twice")
 
-    def _judged(self, host: Host, target: str, at: str) -> Result:
-        found = {
-            name: grown for name, limit in LIMITS.items() if (grown := excess(host, at + name, now=limit, since=limit))
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        full = {
+            name: text
+            for name, path in part.paths.items()
+            if name not in found.grown and saturated(path, text := host.snapshot.read_later(path) or "")
         }
-        full = [
-            name for name in LIMITS if name not in found and saturated(at + name, host.snapshot.read_later(at + name))
-        ]
-        if not found and not full:
-            return self.passed(host.name, target)
-        words = [f"{name} {grown}" for name, grown in found.items()]
-        words += [f"{name} is full: at least {host.read(at + name)} since it was cleared" for name in full]
-        failing = any(LIMITS[name] == _OF_LINK and grown == host.grown_now(at + name) for name, grown in found.items())
+        totals = {name: text for name, text in found.totals.items() if name not in full}
+        words = Excess(found.grown, totals).words()
+        words += [f"{name} is full: at least {text} since it was cleared" for name, text in full.items()]
+        if not words:
+            return self.passed(host.name, part.target)
+        failing = any(
+            LIMITS[name] == _OF_LINK and grown == host.grown_now(part.paths[name])
+            for name, grown in found.grown.items()
+        )
         say = self.wrong if failing else self.warned
-        return say(host.name, target, "; ".join(words[:3]), max((grown.growth for grown in found.values()), default=0))
+        return say(host.name, part.target, "; ".join(words[:3]), found.most)
+
+
+def _ports(host: Host, folder: str, names: Iterable[str], why_not: str) -> Iterable[Counted]:
+    """Counters of every port, where any of them can be read twice; else with the reason."""
+    for device, port in host.ports:
+        at = f"{INFINIBAND}/{device}/ports/{port}/{folder}/"
+        paths = {name: at + name for name in names}
+        known = any(host.grown_now(path) for path in paths.values())
+        yield Counted(f"{device}/{port}", paths, "" if known else why_not)
 
 
 class IbCongestion(HostCheck):
@@ -83,27 +95,22 @@ class IbCongestion(HostCheck):
                 yield self.passed(host.name, f"{device}/{port}", words, grown.rate, "ticks/s")
 
 
-class IbLoss(HostCheck):
+class IbLoss(GrowthCheck):
     id = "ib.roce.loss"
     what = "packets that were sent again, because they or their answers were lost"
     source = f"{_COUNTERS}/hw_counters/packet_seq_err, out_of_sequence, local_ack_timeout_err"
-    rule = "none while it is looked at, fewer than 10 since the last time"
+    rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
     severity = Severity.WARN
     component = "config"
     mend = "RoCE: look at PFC, ECN and buffers along the way; InfiniBand: look at link errors"
     absent = "no RDMA device that counts them"
 
-    _NAMES = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err")
+    limits: ClassVar = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))
 
-    def look(self, host: Host) -> Iterable[Result]:
-        for device, port in host.ports:
-            at = f"{INFINIBAND}/{device}/ports/{port}/hw_counters/"
-            if not any(host.grown_now(at + name) for name in self._NAMES):
-                continue
-            found = {name: grown for name in self._NAMES if (grown := excess(host, at + name, now=1, since=10))}
-            words = ", ".join(f"{name} {grown}" for name, grown in found.items())
-            if found:
-                most = max(grown.growth for grown in found.values())
-                yield self.wrong(host.name, f"{device}/{port}", words, most, 0)
-            else:
-                yield self.passed(host.name, f"{device}/{port}")
+    def parts(self, host: Host) -> Iterable[Counted]:
+        return [one for one in _ports(host, "hw_counters", self.limits, "none") if not one.why_not]
+
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        if words := found.words():
+            return self.wrong(host.name, part.target, ", ".join(words), found.most, 0)
+        return self.passed(host.name, part.target)

@@ -12,13 +12,12 @@ from fablint.fitness import Result, Severity
 from fablint.preflight.check import majority
 from fablint.preflight.checks.fabric import FABRIC, FabricCheck, asked, spelling
 from fablint.preflight.checks.infiniband_counters import LIMITS
-from fablint.preflight.counters import saturated
+from fablint.preflight.counters import Delta, saturated
 from fablint.preflight.host import Fleet
 from fablint.preflight.wording import shortened
 from fablint.snapshot.cables import Slow, slow_cables
 from fablint.snapshot.ibnetdiscover import cables_of
 from fablint.snapshot.infiniband import Strung, host_and_nic, strung
-from fablint.snapshot.snapshot import Snapshot
 
 _NO_CABLES = "ibnetdiscover names no cable"
 
@@ -193,7 +192,7 @@ class FabricErrors(FabricCheck):
     id = "fabric.errors"
     what = "error counters of all ports of the InfiniBand fabric"
     source = "ibqueryerrors"
-    rule = "growth since the last time below infiniband-diags' limits; the first time all since they were cleared"
+    rule = "in an hour less than infiniband-diags' limits; the first time all since they were cleared"
     severity = Severity.WARN
     component = "cable"
     root = True
@@ -203,7 +202,7 @@ class FabricErrors(FabricCheck):
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         if _SUMMARY not in text:
             return [self.unclear(FABRIC, "", "ibqueryerrors did not come to its end")]
-        before = _earlier(fleet.fabric_before)
+        before = _earlier(fleet)
         every = list(_errors(text))
         spell = spelling(fleet, [host_and_nic(one.node)[0] for one in every])
         found = []
@@ -226,22 +225,41 @@ def _errors(text: str) -> Iterator[_Errors]:
             yield _Errors(node, match[1], match[2], counts)
 
 
-def _earlier(before: Snapshot | None) -> Mapping[tuple[str, str], Mapping[str, int]] | None:
-    """What ports had counted the last time; None where that is not known."""
-    text = before.command("ibqueryerrors").text if before else ""
-    return {(one.guid, one.port): one.counted for one in _errors(text)} if _SUMMARY in text else None
+class _Before(NamedTuple):
+    """What ports had counted at an earlier time."""
+
+    seconds: float  # since then
+    counted: Mapping[tuple[str, str], Mapping[str, int]]
 
 
-def _beyond(one: _Errors, before: Mapping[tuple[str, str], Mapping[str, int]] | None) -> Iterable[str]:
-    """Counters of a port that grew too much, or are full."""
-    earlier = (before or {}).get((one.guid, one.port), {})
+def _earlier(fleet: Fleet) -> list[_Before]:
+    """The earlier readings that are whole."""
+    known = [(one, one.command("ibqueryerrors").text) for one in fleet.fabric_before]
+    now = fleet.fabric.time if fleet.fabric else 0.0
+    return [
+        _Before(now - one.time, {(error.guid, error.port): error.counted for error in _errors(text)})
+        for one, text in known
+        if _SUMMARY in text
+    ]
+
+
+def _beyond(one: _Errors, before: Sequence[_Before]) -> Iterable[str]:
+    """Counters of a port that grow too fast, or are full."""
     for name, value in one.counted.items():
-        known = earlier.get(name, 0)
-        growth = value - known if value >= known else value  # it was cleared in between
         if saturated(f"/infiniband/{name}", str(value)):
             yield f"{name} is full: >= {value} since it was cleared"
-        elif growth >= LIMITS[name]:
-            yield f"{name} {growth} since {'it was cleared' if before is None else 'the last time'}"
+        elif not before and value >= LIMITS[name]:
+            yield f"{name} {value} since it was cleared"
+        else:
+            growths = [Delta(_growth(one, name, value, then), then.seconds) for then in before]
+            fast = [grown for grown in growths if grown.growth >= LIMITS[name] * max(grown.seconds / 3600, 1.0)]
+            if fast:
+                yield f"{name} {max(fast, key=lambda grown: (grown.rate, grown.growth))}"
+
+
+def _growth(one: _Errors, name: str, value: int, before: _Before) -> int:
+    known = before.counted.get((one.guid, one.port), {}).get(name, 0)
+    return value - known if value >= known else value  # it was cleared in between
 
 
 # ------------------------------------------------------------------------------------------------ subnet manager

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import HostCheck, UniformCheck
-from fablint.preflight.checks.growth import excess
+from fablint.preflight.check import UniformCheck
+from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.peers import Part, PeerCheck
 from fablint.preflight.host import CXI, INFINIBAND, NET, Host
 
@@ -100,36 +100,33 @@ def _figure(text: str | None) -> float | None:
     return figure if 0 < figure < 255 else None
 
 
-class PcieErrors(HostCheck):
+class PcieErrors(GrowthCheck):
     id = "pcie.aer"
     what = "PCI Express errors of fabric devices"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/aer_dev_correctable, _nonfatal, _fatal"
-    rule = "since the last time no fatal one, fewer than 5 others; 10 corrected ones warn"
+    rule = (
+        "no fatal one and fewer than 5 others within a week; 10 corrected ones in an hour warn, at the first look "
+        "totals far above those of like hosts"
+    )
     severity = Severity.FAIL
     component = "nic"
     mend = "reseat the card or its riser; look at the kernel log"
     absent = NO_DEVICE
 
-    _LIMITS: ClassVar[Mapping[str, int]] = {"fatal": 1, "nonfatal": 5, "correctable": 10}
+    limits: ClassVar = {"fatal": Limit(1, 1, 1), "nonfatal": Limit(5, 5, 5), "correctable": Limit(10, 10)}
 
-    def look(self, host: Host) -> Iterable[Result]:
+    def parts(self, host: Host) -> Iterable[Counted]:
         for name, folder in fabric_devices(host).items():
-            paths = {kind: f"{folder}/aer_dev_{kind}" for kind in self._LIMITS}
-            if not any(host.grown_now(path) for path in paths.values()):
-                yield self.skipped(host.name, name, "its errors are not counted (no AER)")
-                continue
-            limits = self._LIMITS
-            many = {
-                kind: grown
-                for kind, path in paths.items()
-                if (grown := excess(host, path, now=limits[kind], since=limits[kind]))
-            }
-            words = ", ".join(f"{kind} PCI Express errors: {grown}" for kind, grown in many.items())
-            if many:
-                say = self.warned if set(many) == {"correctable"} else self.wrong
-                yield say(host.name, name, words, max(grown.growth for grown in many.values()), 0)
-            else:
-                yield self.passed(host.name, name)
+            paths = {kind: f"{folder}/aer_dev_{kind}" for kind in self.limits}
+            known = any(host.grown_now(path) for path in paths.values())
+            yield Counted(name, paths, "" if known else "its errors are not counted (no AER)")
+
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        words = found.words("{} PCI Express errors: {}")
+        if not words:
+            return self.passed(host.name, part.target)
+        say = self.wrong if found.grown.keys() - {"correctable"} else self.warned
+        return say(host.name, part.target, ", ".join(words), found.most, 0)
 
 
 class PcieNuma(UniformCheck):

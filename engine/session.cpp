@@ -168,6 +168,10 @@ Exit measure(Team& team, const Options& options, const std::vector<std::string>&
     } else {
         root.write_at_the_end(*store, "interrupted");
     }
+    // All is written: the front end does not wait long for ranks that stay in MPI_Finalize.
+    std::fflush(stdout);
+    if (!options.quiet && team.rank() == 0)
+        std::fprintf(stderr, "fablint-engine: ended: status %d\n", static_cast<int>(status));
     return status;
 }
 

@@ -220,6 +220,27 @@ def test_survivors_that_hang_are_ended(play, monkeypatch):
     assert _running(FAKE) == []
 
 
+def test_ranks_that_stay_in_finalize_are_ended_and_the_run_counts(play, monkeypatch):
+    """As ranks of MPICH 5.0.2 did after a complete level."""
+    monkeypatch.setattr(session, "END_S", 0.5)
+    outcome, shown = play("make-run", "say started: 2 ranks", "say ended: status 0", "leave-a-child-that-hangs", "hang")
+    assert outcome == Outcome(0)
+    assert shown.notes == ["fablint: all is written, but the ranks do not end by themselves: they are ended"]
+    assert _running(FAKE) == []
+
+
+@pytest.mark.parametrize("status", [1, 3])
+def test_the_status_that_the_engine_says_is_that_of_the_run(play, monkeypatch, status):
+    monkeypatch.setattr(session, "END_S", 0.5)
+    outcome, _ = play("make-run", "say started: 2 ranks", f"say ended: status {status}", "hang")
+    assert outcome == Outcome(status)
+
+
+def test_a_launcher_that_complains_after_the_end_does_not_undo_the_run(play):
+    outcome, shown = play("make-run", "say ended: status 0", "launcher-says BAD TERMINATION of a process", "exit 9")
+    assert (outcome, shown.notes) == (Outcome(0), [])
+
+
 def test_a_second_signal_ends_an_engine_that_does_not_stop(play, recorded):
     def twice() -> None:
         for ready in (lambda: len(_running(FAKE)) == 2, lambda: bool(recorded.notes)):

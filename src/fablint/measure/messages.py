@@ -10,6 +10,7 @@ PREFIX = "fablint-engine: "
 
 _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
 _STUCK = re.compile(r"stuck: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
+_ENDED = re.compile(r"ended: status (?P<status>\d)")
 _LOST = re.compile(
     r"lost: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
@@ -67,7 +68,14 @@ class Failed:
     text: str
 
 
-Message = Started | RoundBegun | Lost | Stuck | Failed
+@dataclass(frozen=True)
+class Ended:
+    """The run is written, and only MPI_Finalize is left; the exit status that will be."""
+
+    status: int
+
+
+Message = Started | RoundBegun | Lost | Stuck | Failed | Ended
 
 
 def parse(line: str) -> Message | None:
@@ -87,6 +95,8 @@ def parse(line: str) -> Message | None:
         return Lost(int(found["rank"]), found["host"], int(found["round"]), partner, reason)
     if found := _STUCK.fullmatch(said):
         return Stuck(int(found["rank"]), int(found["round"]), found["reason"])
+    if found := _ENDED.fullmatch(said):
+        return Ended(int(found["status"]))
     if said.startswith("started: "):
         return Started()
     if said.startswith("error: "):

@@ -28,6 +28,7 @@ DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, doc
 START_S, START_S_PER_RANK = 60.0, 0.05  # till all ranks are there: Hydra waits for ever for a host out of reach
 STOP_S = 75.0  # after SIGINT: a round may last 60 s, then the engine writes
 LOST_S = 30.0  # after a rank was reported lost
+END_S = 15.0  # after the engine said that all is written: ranks of some MPI libraries stay in MPI_Finalize
 UNREACHED_S = 5.0  # after ssh said that it does not reach a host: some launchers wait for ever
 NO_END = "the engine did not end by itself and was killed"
 _GLANCE_S = 0.2
@@ -136,37 +137,64 @@ class _Ranks:
             process.signal(self.passed_on)
 
 
+@dataclass
+class _Limits:
+    """How long a launch may still take, in seconds of the monotonic clock."""
+
+    start: float  # till the ranks have started
+    patience: float  # of which that is the end
+    end: float | None = None  # None: nothing has happened that limits it
+    written: bool = False  # the engine has said that the run is written
+
+    def heed(self, watch: Watch, now: float) -> None:
+        """What was seen may limit how long the launch is waited for."""
+        if watch.ended is not None and not self.written:
+            self.written, self.end = True, now + END_S
+        elif self.end is None and (watch.accused or watch.stuck):
+            self.end = now + LOST_S
+        elif self.end is None and watch.unreached():
+            self.end = now + UNREACHED_S
+
+    def exceeded(self, watch: Watch, now: float) -> str | None:
+        """Why the launch is not waited for any longer, empty where its run is written; None: it is waited for."""
+        if self.end is not None and now > self.end:
+            unreached = f"the ranks did not start: {watch.said()}" if watch.unreached() else NO_END
+            return "" if self.written else unreached
+        if not watch.started and now > self.start:
+            said = watch.said() or "the launcher says nothing"
+            return f"the ranks did not start within {self.patience:.0f} s: {said}"
+        return None
+
+
 def _follow(
     system: System, progress: Progress, process: Process, watch: Watch, caught: Sequence[int], ranks: _Ranks
 ) -> str:
-    """Read until the end. What a deadline ended it for, empty where it ended by itself."""
+    """Read until the end. What a deadline ended it for, empty where it ended by itself or its run was written."""
     passed_on = 0
-    deadline: float | None = None
     patience = START_S + START_S_PER_RANK * watch.ranks
-    start = system.monotonic() + patience
+    limits = _Limits(system.monotonic() + patience, patience)
     while True:
         try:
             line = process.read_line(_GLANCE_S)
         except EOFError:
-            return "" if process.wait(LOST_S) is not None else NO_END
+            ended = process.wait(END_S if limits.written else LOST_S) is not None
+            return "" if ended or limits.written else NO_END
         now = system.monotonic()
         if line is not None:
             watch.take(line, progress)
-        if (watch.accused or watch.stuck) and deadline is None:
-            deadline = now + LOST_S
+        limits.heed(watch, now)
         if len(caught) > passed_on:
             if passed_on:
                 return NO_END
             passed_on = len(caught)
-            deadline = now + STOP_S
+            limits.end = now + STOP_S
             progress.note("fablint: stopping after the round under way; once more to stop now")
             ranks.stop(process, watch.ranks)
-        if watch.unreached() and deadline is None:
-            deadline = now + UNREACHED_S
-        if deadline is not None and now > deadline:
-            return f"the ranks did not start: {watch.said()}" if watch.unreached() else NO_END
-        if not watch.started and now > start:
-            return f"the ranks did not start within {patience:.0f} s: {watch.said() or 'the launcher says nothing'}"
+        why = limits.exceeded(watch, now)
+        if why == "":
+            progress.note("fablint: all is written, but the ranks do not end by themselves: they are ended")
+        if why is not None:
+            return why
 
 
 def _outcome(
@@ -187,6 +215,8 @@ def _outcome(
         return Outcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
     if overdue:
         return Outcome(INCOMPLETE, overdue)
+    if watch.ended is not None and launched:
+        return Outcome(watch.ended)  # the launcher's own status may be that of ranks that had to be ended
     if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
         return Outcome(status)
     deaths = tuple(watch.deaths(mpiexec))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fablint.measure import messages
 from fablint.measure.launcher import Death, Mpiexec
-from fablint.measure.messages import Failed, Lost, RoundBegun, Started, Stuck
+from fablint.measure.messages import Ended, Failed, Lost, RoundBegun, Started, Stuck
 from fablint.measure.progress import Progress
 
 _SILENT_SHOWN = 8  # ranks named in a message
@@ -34,6 +34,7 @@ class Watch:
     stuck: list[Stuck] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # lines that are not the engine's
     started: bool = False
+    ended: int | None = None  # the engine's exit status, once the run is written
     rows_begun: list[str] = field(default_factory=list)
 
     def deaths(self, mpiexec: Mpiexec) -> list[Death]:
@@ -51,6 +52,8 @@ class Watch:
                 self.accused.append(lost)
             case Stuck() as stuck:
                 self.stuck.append(stuck)
+            case Ended(status):
+                self.ended = status
             case Failed(text):
                 self.errors.append(text)
             case None if line.strip():

@@ -115,7 +115,11 @@ def _ask(system: System) -> tuple[list[Facts], list[SourceReport]]:
             why = _why(done.status, done.errors or done.output) if done.status else "it names no switch"
             reports.append(SourceReport(name, silent=why))
             continue
-        facts = source.read(Saved(name, done.output))
+        try:
+            facts = source.read(Saved(name, done.output))
+        except UsageError as error:
+            reports.append(SourceReport(name, silent=error.message.removeprefix(f"{name}: ")))
+            continue
         every.append(facts)
         reports.append(report_on(name, facts))
     return every, reports

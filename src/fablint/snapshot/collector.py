@@ -7,6 +7,7 @@ library only, Python 3.6, no root needed, nothing is written. It prints JSON, pa
 files of its folder `commands`. After LIMIT seconds it prints what it has, and what it was waiting for.
 """
 
+import json
 import os
 import platform
 import re
@@ -17,7 +18,7 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from fablint.snapshot.machine import Late, Machine, begin, output_of_client, put, say, stop, wait_for
+from fablint.snapshot.machine import MOST_LETTERS, Late, Machine, begin, output_of_client, put, say, stop, wait_for
 
 LAST_S = 3.0  # at most, for the second reading
 GRACE_S = 0.1  # to stop by itself where time is up
@@ -196,7 +197,8 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     last = machine.end - min(machine.left() / 6, LAST_S)  # then counters are read again
 
     def ask(name: str, argv: List[str]) -> None:
-        taken["commands"][name] = machine.ask(name, argv, min(SLOWEST_S[level], last - time.monotonic()))
+        said = machine.ask(name, argv, min(SLOWEST_S[level], last - time.monotonic()))
+        taken["commands"][name] = fewer_neighbours(said) if name == "ip-neigh" else said
 
     def look_up() -> None:
         wait_for(beside[:1], last)  # `ip addr`
@@ -229,6 +231,22 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
         taken["commands"][name] = machine.ask(name, argv, min(SLOWEST_S[level], machine.left() - GRACE_S))
     if level == "full":
         load_rdma(machine, taken["commands"])
+
+
+def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:
+    """What `ip -j neigh` printed; of a long table what checks need, and no entries that an administrator wrote.
+
+    A host of a large fabric knows ten thousand others, and there are as many hosts.
+    """
+    text = said.get("output", "")
+    if len(text) <= MOST_LETTERS:
+        return said
+    try:
+        entries = [one for one in json.loads(text) if "PERMANENT" not in one.get("state", ())]
+    except (ValueError, TypeError, AttributeError):
+        return said
+    kept = [{key: one[key] for key in ("dst", "dev", "lladdr", "state", "updated") if key in one} for one in entries]
+    return dict(said, output=json.dumps(kept, separators=(",", ":")))
 
 
 def add_report(machine: Machine, said: Dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from fablint.names import plural
 from fablint.snapshot.infiniband import Joined, Port
 
 _NODE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"[SHR]-([0-9a-f]{1,16})"\s*#\s*"(.*?)"', re.IGNORECASE)
@@ -13,6 +14,23 @@ _PORT = re.compile(
     r'\s*#.*?"(.*)"\s+lid\s+\d+\s+(\d+x\w+)',
     re.IGNORECASE,
 )
+
+
+_REFERENCE = re.compile(r'^\[\d+\][^"\n]*"([SHR]-[0-9a-f]{1,16})"\[', re.IGNORECASE | re.MULTILINE)
+_RECORD = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{1,16})"', re.IGNORECASE | re.MULTILINE)
+
+
+def why_incomplete(text: str) -> str:
+    """Why the output is not whole: nodes at the other end of cables that have no record. Empty where it is whole.
+
+    ibnetdiscover writes a record for each node that it writes a cable to; the end of a saved file can be missing.
+    """
+    known = {name.lower() for name in _RECORD.findall(text)}
+    missing = sorted({name.lower() for name in _REFERENCE.findall(text)} - known)
+    if not missing:
+        return ""
+    which = ", ".join(missing[:2]) + (", ..." if len(missing) > 2 else "")
+    return f"the output is cut off: cables lead to {plural(len(missing), 'node')} that have no record ({which})"
 
 
 def is_ibnetdiscover(text: str) -> bool:

@@ -27,6 +27,13 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Tuple
 
 LETTERS = 16384  # of a file
 MOST_LETTERS = 400000  # of a program's output
+LARGE = {  # of those that grow with the fabric or with the time since boot
+    "ibnetdiscover": 1 << 28,
+    "ibqueryerrors": 1 << 28,
+    "ip-neigh": 1 << 24,
+    "dmesg": 1 << 26,
+    "lspci": 1 << 22,
+}
 LOG_LETTERS = 200000  # of the kernel log
 NEWS = 6  # priority of what is no error and no warning, and of all behind it
 MOST_NICS = 32  # that are looked at; a host with hundreds of containers has hundreds
@@ -142,22 +149,24 @@ class Machine:
     def ask(self, name: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
         """What a program prints, or why it prints nothing; below a root it is a file of the folder `commands`."""
         if self.root:
-            text = self.read("/commands/" + name, MOST_LETTERS)
+            text = self.read("/commands/" + name, LARGE.get(name, MOST_LETTERS))
             return {"output": text, "status": 0} if isinstance(text, str) else {"error": "no such output in the tree"}
-        return output(argv, min(limit_s, self.left()))
+        return output(argv, min(limit_s, self.left()), LARGE.get(name, MOST_LETTERS))
 
     # -------------------------------------------------------------------------------------------- log and names
 
     def kernel_log(self, limit_s: float) -> Dict[str, str]:
-        """Records of the kernel since it was booted; `<PRIORITY>[SECONDS] text` each."""
+        """Records of the kernel since it was booted; `<PRIORITY>[SECONDS] text` each. Of a long log the end is kept."""
         if self.root:
-            text = self.read("/var/log/dmesg", LOG_LETTERS)
-            return {"output": text} if isinstance(text, str) else {"error": text[0]}
+            text = self.read("/var/log/dmesg", LARGE["dmesg"])
+            return {"output": last_records(text)} if isinstance(text, str) else {"error": text[0]}
         try:
             device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
             said = self.ask("dmesg", ["dmesg", "--raw"], limit_s)
-            return {"output": said["output"]} if said.get("status") == 0 else {"error": str(error.strerror)}
+            if said.get("status") == 0:
+                return {"output": last_records(said["output"])}
+            return {"error": str(error.strerror)}
         try:
             return records(lambda: os.read(device, 8192), time.monotonic() + limit_s)
         finally:
@@ -236,13 +245,13 @@ def start(argv: List[str], before: Iterable[str] = ()) -> Any:
     return running
 
 
-def output(argv: List[str], limit_s: float) -> Dict[str, Any]:
-    """What a program prints, or why it prints nothing."""
+def output(argv: List[str], limit_s: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
+    """What a program prints, or why it prints nothing; `most` letters of each stream are read."""
     try:
         running = start(argv)
     except OSError as error:
         return {"error": str(error.strerror)}
-    return said_by(running, time.monotonic() + max(0.0, limit_s))
+    return said_by(running, time.monotonic() + max(0.0, limit_s), most)
 
 
 def output_of_client(argv: List[str], limit_s: float) -> Dict[str, Any]:
@@ -283,13 +292,13 @@ def listens(port: int) -> bool:
     return re.search(r":%04X [0-9A-F]+:0000 0A " % port, found) is not None
 
 
-def said_by(running: Any, end: float) -> Dict[str, Any]:
+def said_by(running: Any, end: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
     """What a program (a Popen) says till `end`; then it is ended."""
-    said = {running.stdout: b"", running.stderr: b""}
+    said = {running.stdout: bytearray(), running.stderr: bytearray()}
     try:
-        listen(said, end)
-        if max(map(len, said.values())) > MOST_LETTERS:
-            raise Late("it printed more than %d letters" % MOST_LETTERS)
+        listen(said, end, most)
+        if max(map(len, said.values())) > most:
+            raise Late("it printed more than %d letters" % most)
         status = running.wait(max(0.0, end - time.monotonic()))
     except (Late, subprocess.TimeoutExpired) as error:
         kill(running)
@@ -311,12 +320,12 @@ def stop() -> None:
             kill(running)
 
 
-def listen(said: Dict[Any, bytes], end: float) -> None:
-    """Read streams till all of them end, `end`, or more than anybody wants to know."""
+def listen(said: Dict[Any, bytearray], end: float, most: int = MOST_LETTERS) -> None:
+    """Read streams until all of them end, `end`, or more than `most` letters of one."""
     with selectors.DefaultSelector() as streams:
         for stream in said:
             streams.register(stream, selectors.EVENT_READ)
-        while streams.get_map() and time.monotonic() < end and max(map(len, said.values())) <= MOST_LETTERS:
+        while streams.get_map() and time.monotonic() < end and max(map(len, said.values())) <= most:
             for key, _ in streams.select(max(0.0, end - time.monotonic())):
                 octets = os.read(key.fd, 1 << 16)
                 said[key.fileobj] += octets
@@ -368,6 +377,18 @@ class Log:
 
     def text(self) -> str:
         return "\n".join(line for _, line in sorted(self.kept[True] + self.kept[False]))
+
+
+def last_records(text: str) -> str:
+    """The end of a log that `dmesg --raw` printed: so many letters of news, and so many of what is worse."""
+    if len(text) <= LOG_LETTERS:
+        return text
+    log = Log()
+    for line in text.splitlines():
+        found = re.match(r"<(\d+)>\[ *(\d+\.\d+)\] ?(.*)", line)
+        if found:
+            log.add(int(found.group(1)) & 7, float(found.group(2)), found.group(3))
+    return log.text() or text[-LOG_LETTERS:].partition("\n")[2]
 
 
 def say(document: Dict[str, Any]) -> None:

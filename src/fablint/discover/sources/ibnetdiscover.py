@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from fablint.discover.facts import Facts
 from fablint.discover.sources.infiniband import facts_of
 from fablint.discover.sources.source import Saved
-from fablint.snapshot.ibnetdiscover import cables_of, is_ibnetdiscover
+from fablint.errors import UsageError
+from fablint.snapshot.ibnetdiscover import cables_of, is_ibnetdiscover, why_incomplete
 from fablint.snapshot.infiniband import Joined, Port
 
 _LINE = re.compile(
@@ -28,6 +29,9 @@ class IbNetDiscover:
         return is_ibnetdiscover(text)
 
     def read(self, saved: Saved) -> Facts:
+        """The cables. Raises UsageError where the end of the output is missing."""
+        if why := why_incomplete(saved.text):
+            raise UsageError(f"{saved.name}: {why}", "save the whole output of ibnetdiscover again")
         return facts_of(cables_of(saved.text))
 
 

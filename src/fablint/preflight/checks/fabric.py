@@ -10,7 +10,7 @@ from typing import ClassVar
 from fablint.fitness import Result
 from fablint.names import one_spelling
 from fablint.preflight.check import Check
-from fablint.preflight.checks.outputs import HUNG
+from fablint.preflight.checks.outputs import was_ended
 from fablint.preflight.host import Fleet
 from fablint.preflight.wording import shortened
 
@@ -36,7 +36,7 @@ class FabricCheck(Check):
 
     def without(self, fleet: Fleet, why: str) -> Result:
         """The tool printed nothing: it is not installed, or this machine has no way to the fabric."""
-        return self.unclear(FABRIC, "", why) if why == HUNG else self.skipped(FABRIC, "", why)
+        return self.unclear(FABRIC, "", why) if was_ended(why) else self.skipped(FABRIC, "", why)
 
     @abstractmethod
     def look(self, fleet: Fleet, text: str) -> list[Result]:

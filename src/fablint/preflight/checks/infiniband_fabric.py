@@ -16,7 +16,7 @@ from fablint.preflight.counters import Delta, saturated
 from fablint.preflight.host import Fleet
 from fablint.preflight.wording import shortened
 from fablint.snapshot.cables import Slow, slow_cables
-from fablint.snapshot.ibnetdiscover import cables_of
+from fablint.snapshot.ibnetdiscover import cables_of, why_incomplete
 from fablint.snapshot.infiniband import Strung, host_and_nic, strung
 
 _NO_CABLES = "ibnetdiscover names no cable"
@@ -44,6 +44,8 @@ class FabricLinks(FabricCheck):
     program = "ibnetdiscover"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
+        if why := why_incomplete(text):
+            return [self.unclear(FABRIC, "", why)]
         every = cables(fleet, text)
         if not every:
             return [self.unclear(FABRIC, "", _NO_CABLES)]
@@ -138,6 +140,8 @@ class FabricBalance(FabricCheck):
     program = "ibnetdiscover"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
+        if why := why_incomplete(text):
+            return [self.unclear(FABRIC, "", why)]
         every = cables(fleet, text)
         leaves = {one.a for one in every if one.to_host}
         ends = [(leaf, far) for one in every if not one.to_host for leaf, far in ((one.a, one.b), (one.b, one.a))]

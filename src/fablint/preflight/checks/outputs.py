@@ -10,7 +10,13 @@ from fablint.preflight.wording import shortened
 from fablint.snapshot import Output
 
 HUNG = "no answer in time"
+_TOO_LONG = "it printed more than "
 _ROOT = re.compile(r"root|permission|permitted|privileg|denied", re.IGNORECASE)
+
+
+def was_ended(why: str) -> bool:
+    """Was a program started, and ended before it had printed all?"""
+    return why == HUNG or why.startswith(_TOO_LONG)
 
 
 def instead_of(check: Check, host: str, target: str, said: Output) -> Result | None:
@@ -22,7 +28,7 @@ def instead_of(check: Check, host: str, target: str, said: Output) -> Result | N
         return None
     why = shortened(said.error)
     if not said.ran:
-        return check.unclear(host, target, why) if said.error == HUNG else check.skipped(host, target, why)
+        return check.unclear(host, target, why) if was_ended(said.error) else check.skipped(host, target, why)
     if said.status and _ROOT.search(said.error):
         return check.skipped(host, target, why)
     return check.unclear(host, target, f"it printed nothing{f', but {why}' if why else ''}")

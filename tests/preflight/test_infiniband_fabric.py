@@ -163,6 +163,10 @@ def test_a_dragonfly_has_no_uplinks_to_count() -> None:
         "",
         'Switch\t4 "S-000000000000000b"\t\t# "s2" enhanced port 0 lid 2 lmc 0',
         '[1]\t"H-000000000000000e"[1](f)\t\t# "n2 mlx5_0" lid 4 4xEDR',
+        "",
+        'Ca\t1 "H-000000000000000c"\t\t# "n1 mlx5_0"',
+        "",
+        'Ca\t1 "H-000000000000000e"\t\t# "n2 mlx5_0"',
     ]
     assert outcomes(of(FabricBalance, fabric=printed("good", ibnetdiscover="\n".join(lines)))) == [Outcome.SKIP]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 LEAST_OTHERS = 2
+_LEAST_DESIGN, _DESIGN = 3, 0.2  # cables at one rate, and their share, that are a design and no faults
+_WHOLE = 0.8  # of a class of hosts
+_STEM = re.compile(r"[\d/]")
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,11 @@ class Trained:
     a_port: str = ""
     b_port: str = ""
     to_host: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The class of the host at the other end, which is what its name begins with; empty: it is a switch."""
+        return f"{_STEM.split(self.b, maxsplit=1)[0]}*" if self.to_host else ""
 
     @property
     def ends(self) -> str:
@@ -40,36 +49,94 @@ class Slow(NamedTuple):
 def slow_cables(trained: Iterable[Trained]) -> list[Slow]:
     """Cables below what most of their like run at: the other cables of the kind at either end, else in the fabric.
 
-    At an end the others are of the same make, so that it is sure; in the whole fabric there may be older parts.
+    At an end the others are of the same make, so that it is sure; in the whole fabric there may be older parts. The
+    rate of a whole class of hosts is a design, such as half the width on splitter cables, and is never slow.
     """
     every = list(trained)
-    speed = {cable.rate: cable.bytes_per_second for cable in every}
-    at_end: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
-    fabric: dict[bool, Counter[str]] = defaultdict(Counter)
-    for cable in every:
-        fabric[cable.to_host][cable.rate] += 1
-        for end in {cable.a, cable.b}:
-            at_end[end, cable.to_host][cable.rate] += 1
+    like = _Like.of(every)
     found = []
     for cable in every:
-        around = [(f"cables of {end}", _usual(cable, at_end[end, cable.to_host])) for end in (cable.a, cable.b)]
+        if cable.rate in like.designs[cable.kind] or cable.rate in like.designs_at[cable.a, cable.kind]:
+            continue
+        around = [(f"cables of {end}", like.usual_at(end, cable)) for end in (cable.a, cable.b)]
         sure = any(usual for _, (usual, _) in around)
         if not sure:
-            around = [("cables of the fabric", _usual(cable, fabric[cable.to_host]))]
-        less = [(words, *like) for words, like in around if cable.bytes_per_second < speed.get(like[0], 0.0)]
+            around = [("cables of the fabric", _usual(cable, like.fabric[cable.to_host]))]
+        less = [(words, *usual) for words, usual in around if cable.bytes_per_second < like.speed.get(usual[0], 0.0)]
         if less:
             words, usual, count = less[0]
-            found.append(Slow(cable, speed[usual], f"{count} other {words} at {usual}", sure))
+            found.append(Slow(cable, like.speed[usual], f"{count} other {words} at {usual}", sure))
     return found
 
 
+@dataclass(frozen=True)
+class _Like:
+    """How many cables run at which rate. A kind is a class of hosts; empty: both ends are switches."""
+
+    speed: Mapping[str, float]
+    fabric: Mapping[bool, Counter[str]]
+    at_end: Mapping[tuple[str, bool], Counter[str]]
+    of_kind: Mapping[tuple[str, str], Counter[str]]  # by end and kind
+    designs: Mapping[str, set[str]]  # rates of a kind
+    designs_at: Mapping[tuple[str, str], set[str]]  # rates of a kind at a switch
+
+    @classmethod
+    def of(cls, every: Sequence[Trained]) -> _Like:
+        fabric: dict[bool, Counter[str]] = defaultdict(Counter)
+        at_end: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
+        of_kind: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        kinds: dict[str, Counter[str]] = defaultdict(Counter)
+        for cable in every:
+            fabric[cable.to_host][cable.rate] += 1
+            kinds[cable.kind][cable.rate] += 1
+            for end in {cable.a, cable.b}:
+                at_end[end, cable.to_host][cable.rate] += 1
+                of_kind[end, cable.kind][cable.rate] += 1
+        widest = max(map(_width, fabric[True]), default=0)
+        designs = {kind: _designs(rates, widest, whole=len(kinds) > 1) for kind, rates in kinds.items()}
+        designs_at = {key: _designs(rates, widest) for key, rates in of_kind.items()}
+        designs[""] = set()  # between switches every cable is to carry the same
+        designs_at |= {key: set() for key in designs_at if not key[1]}
+        speed = {cable.rate: cable.bytes_per_second for cable in every}
+        return cls(speed, fabric, at_end, of_kind, designs, designs_at)
+
+    def usual_at(self, end: str, cable: Trained) -> tuple[str, int]:
+        """What the other cables at an end run at: those of the kind where there are enough."""
+        same = self.of_kind[end, cable.kind]
+        return _usual(cable, same if same.total() > LEAST_OTHERS else self.at_end[end, cable.to_host])
+
+
+def _designs(rates: Counter[str], widest: int, *, whole: bool = False) -> set[str]:
+    """Rates that so many hosts share that it is no fault of each: a fifth, or with `whole` nearly all of a class.
+
+    A cable that lost lanes may be left with one of four: less than half of the width is never a design.
+    """
+    total = rates.total()
+    able = {rate: count for rate, count in rates.items() if 2 * _width(rate) >= widest}
+    shared = {rate for rate, count in able.items() if count >= _LEAST_DESIGN and count >= _DESIGN * total}
+    return shared | {
+        rate for rate, count in able.items() if whole and count >= LEAST_OTHERS and count >= _WHOLE * total
+    }
+
+
 def _usual(cable: Trained, rates: Counter[str]) -> tuple[str, int]:
-    """What most of the others run at, and how many they are; an empty name without a clear majority."""
+    """What most of the others run at, and how many they are; an empty name without a clear majority.
+
+    Others that are wider count together: one lane is too few beside two and beside four.
+    """
     others = rates - Counter([cable.rate])
     if not others:
         return "", 0
-    rate, count = others.most_common(1)[0]
-    return (rate, count) if count >= LEAST_OTHERS and 2 * count > others.total() else ("", 0)
+    wider = Counter({rate: count for rate, count in others.items() if _width(rate) > _width(cable.rate)})
+    rate, count = (wider if 2 * wider.total() > others.total() else others).most_common(1)[0]
+    enough = wider.total() if rate in wider else count
+    return (rate, count) if enough >= LEAST_OTHERS and 2 * enough > others.total() else ("", 0)
+
+
+def _width(rate: str) -> int:
+    """Lanes of `4xEDR`; 0 where it is not said."""
+    lanes = rate.partition("x")[0]
+    return int(lanes) if lanes.isdecimal() and len(lanes) < 3 else 0
 
 
 def _end(name: str, port: str) -> str:

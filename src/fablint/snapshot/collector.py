@@ -243,7 +243,7 @@ def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:
         return said
     try:
         entries = [one for one in json.loads(text) if "PERMANENT" not in one.get("state", ())]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return said
     kept = [{key: one[key] for key in ("dst", "dev", "lladdr", "state", "updated") if key in one} for one in entries]
     return dict(said, output=json.dumps(kept, separators=(",", ":")))

@@ -109,6 +109,7 @@ def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> Ke
         ranks_per_nic=wanted.ranks_per_nic,
         budget_s=wanted.budget_s,
         unfit=wanted.unfit,
+        nics=wanted.fabric.nics,
         topology=write_topology(topology) if topology is not None else "",
         thresholds=wanted.thresholds.read_text(encoding="utf-8") if wanted.thresholds is not None else "",
         notes=notes,
@@ -138,14 +139,14 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     request = discovery.FabricRequest(",".join(slot.host for slot in kept.slots))
     allocation, left_out = discovery.usable_hosts(system, request, idle_only=True)
     around.progress.note("fablint: asking the hosts whether they are fit to go on")
-    looked = readiness.look_at(system, allocation)
+    looked = readiness.look_at(system, allocation, nics=kept.nics)
     excluded = _without_unfit(looked.fitness, "exclude" if kept.unfit == "exclude" else "measure")
     lost = {**{one.name: one for one in left_out}, **excluded}
     topology = flow.topology_of(kept.topology, path)
     asked = Asked(sum(slot.ranks for slot in kept.slots), tuple(kept.slots), topology, budget_s=kept.budget_s)
     left = without(asked, lost)
     asked = asked if run is not None else left  # a run belongs to its ranks
-    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts), lost=lost)
+    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, kept.nics), lost=lost)
     now = _also_found(looked.fitness, (), lost.values())
     named = {(one.component, one.name) for one in (*now, *lost.values())}
     return Elimination(

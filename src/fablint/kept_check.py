@@ -28,6 +28,7 @@ class KeptCheck:
     ranks_per_nic: int | None = None
     budget_s: float | None = None
     unfit: Unfit = "refuse"
+    nics: Sequence[str] = ()  # that the user says are the fabric's
     topology: str = ""  # text of a topology file; empty: none is known
     thresholds: str = ""  # text of the site file
     findings: Sequence[Finding] = ()  # of what was known before anything was measured
@@ -46,6 +47,7 @@ def keep_check(check: KeptCheck, run: Path) -> None:
         "findings": [one.model_dump(mode="json") for one in check.findings],
         "inside": [one.model_dump(mode="json") for one in check.inside],
         "failed": dict(check.failed),
+        "nics": list(check.nics),
         "notes": list(check.notes),
     }
     path = run / CHECK
@@ -85,6 +87,7 @@ def _understood(document: dict[str, Any]) -> KeptCheck:
         ranks_per_nic=None if each is None else int(each),
         budget_s=None if budget is None else float(budget),
         unfit=document["unfit"],
+        nics=[str(nic) for nic in document["nics"]],
         topology=str(document["topology"]),
         thresholds=str(document["thresholds"]),
         findings=[Finding.model_validate(one) for one in document["findings"]],

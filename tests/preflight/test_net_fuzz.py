@@ -18,9 +18,11 @@ from fablint.preflight.checks import (
     arp_table,
     conflicts,
     ethtool,
+    identity,
     link_counters,
     links,
     lldp,
+    loss,
     multirail,
     names,
     routes,
@@ -32,7 +34,8 @@ from fablint.preflight.table import CHECKS
 from fablint.snapshot import snapshot_of
 
 MODULES = (addresses, arp_table, conflicts, ethtool, link_counters, links, lldp, multirail, names, routes)
-MINE = [check for check in CHECKS if check.__module__ in {one.__name__ for one in (*MODULES, slingshot_addresses)}]
+MORE = (identity, loss, slingshot_addresses)
+MINE = [check for check in CHECKS if check.__module__ in {one.__name__ for one in (*MODULES, *MORE)}]
 COMMANDS = ["ip-addr", "ip-route", "ip-rule", "ip-neigh", "lldpcli", "lldptool/hsn0", "ethtool-fec/hsn0"]
 COMMANDS += ["ethtool-fec-later/hsn0", "ethtool-a/hsn0", "ethtool-m/hsn0"]
 COUNTED = ("rx_errors", "tx_errors", "rx_missed_errors", "rx_dropped", "rx_packets")
@@ -123,5 +126,5 @@ def test_hostile_texts(text: str) -> None:
 
 
 def test_all_checks_of_the_network_are_in_the_table() -> None:
-    assert len(MINE) == 32
+    assert len(MINE) == 37
     assert all(len(check.id) <= 20 for check in MINE)

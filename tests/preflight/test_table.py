@@ -64,6 +64,7 @@ def test_a_plain_virtual_machine_is_accused_of_nothing(count: int) -> None:
             "02:fc:00:00:00:01", f"02:fc:00:00:01:0{index}"
         )
         own = own.replace("fd00::2", f"fd00::1{index}").replace("fe00:1", f"fe00:1{index}")
+        own = own.replace('"hostname": "vm"', f'"hostname": "n{index}"')
         hosts.append(Host(snapshot_of({**json.loads(own), "host": f"n{index}"})))
     fitness = judge(Fleet(hosts))
     assert told(fitness, Outcome.WARN, Outcome.FAIL, Outcome.ERROR) == []

@@ -52,7 +52,7 @@ FILES = (
     "/sys/devices/system/cpu/cpu0/cpuidle/state*/{name,latency,disable}",
     "/sys/devices/system/cpu/{online,smt/active}",
     "/sys/devices/system/node/{online,has_cpu}",
-    "/sys/devices/virtual/dmi/id/{bios_version,product_name,sys_vendor}",
+    "/sys/devices/virtual/dmi/id/{bios_version,product_name,product_serial,sys_vendor}",
     "/sys/kernel/iommu_groups/*/type",
     "/sys/kernel/mm/transparent_hugepage/enabled",
     "/sys/module/{mlx5_core,mlx4_core,hfi1,cxi_ss1,cxi_user,bnxt_re,irdma,nvidia,amdgpu,knem,xpmem}/version",
@@ -62,7 +62,7 @@ FILES = (
     "/proc/sys/net/ipv4/neigh/default/{gc_thresh1,gc_thresh2,gc_thresh3,gc_stale_time,base_reachable_time_ms}",
     "/proc/{meminfo,cmdline,uptime,loadavg}",
     "/proc/self/limits",
-    "/etc/{hostname,os-release}",
+    "/etc/{hostname,os-release,machine-id}",
     # Last, since devices that sleep are woken:
     "/sys/bus/pci/devices/*/{class,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
 )

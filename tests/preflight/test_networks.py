@@ -19,6 +19,7 @@ from fablint.preflight.judging import judge
 from fablint.preflight.reach import table
 from fablint.report.fitness import fitness_facts, fitness_table
 from fablint.snapshot import Heard, Snapshot
+from fablint.snapshot.snapshot import Output
 from fablint.system import System
 from roce_hosts import Nic, RoceHost, read
 
@@ -158,3 +159,39 @@ def test_a_host_without_the_nic_that_was_named(tmp_path: Path) -> None:
     fitness = judged(dict(known.snapshots))
     assert dict(fitness.not_examined) == {"n004": "it has no ens3f0np0 (--nic)"}
     assert ("net.rails.count", "n004", "ens3f0np0") in wrong(fitness)
+
+
+# ------------------------------------------------------------------------------------------------ what LLDP says
+
+
+def heard(folder: Path, fabric: bool, management: bool, running: bool = True) -> tuple[set[str], str]:
+    """Why no switch is heard, as preflight and discover say it, of hosts that hear these switches."""
+    snapshots = {}
+    for index in range(3):
+        ends = Nic("eth2", f"10.1.0.{index + 1}/24", "mlx5_0"), Nic("eno1", f"10.9.0.{index + 1}/24", speed=1000)
+        ends = (
+            replace(ends[0], switch=switch(index) if fabric else ("", "")),
+            replace(ends[1], switch=("mgmt1", f"gi{index}") if management else ("", "")),
+        )
+        one = read(RoceHost(f"n{index}", ends), folder)
+        snapshots[one.host] = one if running else replace(one, commands={"lldpcli": Output(error="not installed")})
+    results = [one for one in judged(snapshots).results if one.check == "lldp.neighbor"]
+    found = discover(BareFakeSystem(), Heard({}, snapshots), hosts=list(snapshots))
+    (report,) = (one for one in found.sources if one.name == "LLDP")
+    return {one.message for one in results}, report.silent or str(dict(report.told))
+
+
+def test_lldp_tells_a_silent_switch_from_a_daemon_that_does_not_run(tmp_path: Path) -> None:
+    like = ", and so it is on most others"
+    silent = "LLDP runs on the host, but no switch announces itself"
+    assert heard(tmp_path / "silent", fabric=False, management=False) == ({silent + like}, f"{silent} (n[0-2])")
+    only = "LLDP runs on the host and hears only mgmt1 on eno1, which is no NIC of the fabric"
+    assert heard(tmp_path / "mgmt", fabric=False, management=True) == ({only + like}, f"{only} (n[0-2])")
+    messages, report = heard(tmp_path / "none", fabric=True, management=True, running=False)
+    assert messages == {"lldpcli: not installed; lldptool: was not asked for at this level"}
+    assert report == "not installed (n[0-2])"
+
+
+def test_lldp_does_not_count_the_management_switch(tmp_path: Path) -> None:
+    _, report = heard(tmp_path, fabric=True, management=True)
+    assert report == "{'host': 3, 'switch': 2}"

@@ -92,12 +92,15 @@ def _refuse_taken(output: Path, kind: str) -> None:
 
 def _nothing(found: Discovered, hosts: int) -> tuple[str, str]:
     """What to say where no source placed a host."""
+    from fablint.snapshot.neighbours import RUNS
+
     silent = [report for report in found.sources if report.name == "LLDP"]
     what = f"the {hosts} hosts hang" if hosts > 1 else "the hosts hang"
-    lldp = f"; LLDP: {silent[0].silent}" if silent and silent[0].silent else ""
+    why = silent[0].silent if silent else ""
+    daemon = "switch LLDP on at the switches' ports" if why.startswith(RUNS) else "start lldpd on hosts and switches"
     return (
-        f"no source says on which switch {what}{lldp}",
-        "start lldpd on hosts and switches, give a file with --from, or --blocks N if N hosts in a row share a switch",
+        f"no source says on which switch {what}{f'; LLDP: {why}' if why else ''}",
+        f"{daemon}, give a file with --from, or --blocks N if N hosts in a row share a switch",
     )
 
 

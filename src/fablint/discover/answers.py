@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fablint.discover import addresses
@@ -10,8 +11,9 @@ from fablint.discover.facts import Facts, SourceReport, Told, gather, report_on
 from fablint.discover.sources.lldpcli import of_host
 from fablint.model import Finding, State
 from fablint.names import fold
-from fablint.snapshot import Heard, NicFact, Snapshot, nics_of
-from fablint.snapshot.neighbours import heard_by
+from fablint.snapshot import Heard, NicFact, Snapshot, fabric_nics, nics_of
+from fablint.snapshot.lldp import Neighbour
+from fablint.snapshot.neighbours import heard_by, why_unheard
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,17 @@ def read_answers(heard: Heard) -> Answers:
     """Facts, NICs and findings. A host that gave no snapshot is a finding."""
     said = heard.snapshots
     nics = tuple(nic for snapshot in said.values() for nic in nics_of(snapshot))
-    lldp = gather(of_host(host, heard_by(snapshot)) for host, snapshot in said.items())
     by_end = {(nic.host, nic.name): nic for nic in nics}
+    known: dict[str, dict[str, NicFact]] = defaultdict(dict)
+    for nic in nics:
+        known[nic.host][nic.name] = nic
+    every = {host: heard_by(snapshot) for host, snapshot in said.items()}
+    lldp = gather(of_host(host, _on_fabric(found, known[host])) for host, found in every.items())
     wrong = addresses.mismatches(lldp.attachments, by_end)
     ends = {finding.name for finding in wrong}
     places, switches = addresses.attachments(nic for nic in nics if f"{nic.host}/{nic.name}" not in ends)
     algorithmic = Facts(attachments=places, switches=switches)
-    reports = [report_on(Told.LLDP, lldp)] if lldp.attachments else [_no_lldp(said)] if said else []
+    reports = [report_on(Told.LLDP, lldp)] if lldp.attachments else [_no_lldp(said, every)] if said else []
     reports += [report_on("algorithmic MAC addresses", algorithmic)] if places else []
     return Answers(gather([lldp, algorithmic]), nics, (*_silent(heard.silent), *wrong), tuple(reports))
 
@@ -52,10 +58,16 @@ def _silent(silent: Mapping[str, str]) -> list[Finding]:
     ]
 
 
-def _no_lldp(said: Mapping[str, Snapshot]) -> SourceReport:
-    """Why no host knows a neighbour."""
-    why: dict[str, list[str]] = {}
+def _on_fabric(heard: list[Neighbour], known: Mapping[str, NicFact]) -> list[Neighbour]:
+    """Neighbours of NICs of the fabric; the switch of the management network is none of it."""
+    fast = fabric_nics({one.port for one in heard}, known)
+    return [one for one in heard if one.port in fast]
+
+
+def _no_lldp(said: Mapping[str, Snapshot], every: Mapping[str, Sequence[Neighbour]]) -> SourceReport:
+    """Why no host knows a neighbour on the fabric."""
+    why: dict[str, list[str]] = defaultdict(list)
     for host, snapshot in said.items():
-        why.setdefault(snapshot.command("lldpcli").error or "no neighbour is heard", []).append(host)
+        why[why_unheard(snapshot, every[host])].append(host)
     worst = max(why, key=lambda reason: len(why[reason]))
     return SourceReport(Told.LLDP, silent=f"{worst} ({fold(why[worst])})")

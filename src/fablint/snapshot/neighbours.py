@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from fablint.names import fold
 from fablint.snapshot.lldp import Neighbour, neighbours
 from fablint.snapshot.lldptool import read_neighbour
 from fablint.snapshot.snapshot import Snapshot
+
+RUNS = "LLDP runs on the host"  # whatever it hears
 
 
 def heard_by(snapshot: Snapshot) -> list[Neighbour]:
@@ -14,3 +19,14 @@ def heard_by(snapshot: Snapshot) -> list[Neighbour]:
         said = snapshot.commands_like("lldptool")
         found = [one for nic, output in said.items() if (one := read_neighbour(nic, output.text))]
     return found
+
+
+def why_unheard(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:
+    """Why no switch of the fabric is heard: the daemon does not run, hears nothing, or hears others `elsewhere`."""
+    if elsewhere:
+        names, ports = fold(one.name for one in elsewhere), fold(one.port for one in elsewhere)
+        return f"{RUNS} and hears only {names} on {ports}, which is no NIC of the fabric"
+    asked = {"lldpcli": snapshot.command("lldpcli"), **snapshot.commands_like("lldptool")}
+    if any(one.status == 0 for one in asked.values()):
+        return f"{RUNS}, but no switch announces itself"
+    return snapshot.command("lldpcli").error or "LLDP was not asked for"

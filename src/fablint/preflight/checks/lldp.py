@@ -14,6 +14,7 @@ from fablint.preflight.checks.links import ABSENT
 from fablint.preflight.host import Fleet, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.documents import documents
+from fablint.snapshot.neighbours import why_unheard
 
 _SOURCE = "lldpcli show neighbors, lldptool -t -n -i NIC"
 _NOT_HEARD = "no neighbour is heard"
@@ -101,7 +102,9 @@ class LldpNeighbor(Check):
                 return self.warned(host.name, nic.name, message)
             return self.wrong(host.name, nic.name, f"missing LLDP neighbour, {like}", None, 1)
         if unseen is None:
-            return self.skipped(host.name, nic.name, "nobody is heard by LLDP, nor on most others")
+            elsewhere = [one for one in host.neighbours if one.port not in {its.name for its in host.interfaces}]
+            why = why_unheard(host.snapshot, elsewhere)
+            return self.skipped(host.name, nic.name, f"{why}, and so it is on most others")
         if unseen.asked and others:
             return self.warned(host.name, nic.name, f"LLDP does not work here ({unseen.why}), {like}")
         return Result(self.id, host.name, nic.name, unseen.outcome, unseen.why)

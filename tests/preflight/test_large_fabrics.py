@@ -55,7 +55,7 @@ def test_a_real_program_prints_more_than_others_may(tmp_path: Path, monkeypatch:
 
 
 def test_what_is_still_too_long_is_no_pass() -> None:
-    fabric = Snapshot("here", commands={"ibnetdiscover": Output(error="it printed more than 268435456 letters")})
+    fabric = Snapshot("here", commands={"ibnetdiscover": Output(error="it printed more than 33554432 letters")})
     assert outcomes(of(FabricLinks, fabric=fabric)) == [Outcome.ERROR]
 
 

@@ -33,7 +33,6 @@ _HINT = "give a file that fablint preflight --save wrote"
 _LONGEST = 100  # letters of what a host said instead
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")
 _LARGEST = 1 << 26  # bytes of one snapshot
-_LARGEST_ANSWER = 1 << 29  # bytes of one, with all that the tools of a large fabric print
 _REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MOST_SECONDS = 1e12
 _MOST_BYTES = 1 << 30  # of a file of snapshots
@@ -94,7 +93,7 @@ def unpacked(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] 
     packed = "".join(piece for line in printed.splitlines() for piece in _PIECE.findall(line))
     try:
         inflate = zlib.decompressobj()
-        text = inflate.decompress(base64.b64decode(packed, validate=True), _LARGEST_ANSWER)
+        text = inflate.decompress(base64.b64decode(packed, validate=True), _LARGEST)
         document = json.loads(text) if inflate.eof else None  # else it was cut off, or is far too large
     except (binascii.Error, zlib.error, ValueError, RecursionError):
         return None

@@ -23,13 +23,13 @@ import time
 import zlib
 from collections import deque
 from contextlib import suppress
-from typing import Any, Callable, Deque, Dict, Iterable, List, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, List, Set, Tuple
 
 LETTERS = 16384  # of a file
 MOST_LETTERS = 400000  # of a program's output
 LARGE = {  # of those that grow with the fabric or with the time since boot
-    "ibnetdiscover": 1 << 28,
-    "ibqueryerrors": 1 << 28,
+    "ibnetdiscover": 1 << 25,  # 100,000 cables, as both ends tell them
+    "ibqueryerrors": 1 << 24,
     "ip-neigh": 1 << 24,
     "dmesg": 1 << 26,
     "lspci": 1 << 22,
@@ -380,15 +380,31 @@ class Log:
 
 
 def last_records(text: str) -> str:
-    """The end of a log that `dmesg --raw` printed: so many letters of news, and so many of what is worse."""
+    """The end of a log that `dmesg --raw` printed: up to half of it for what is worse than news, the rest for news."""
     if len(text) <= LOG_LETTERS:
         return text
-    log = Log()
-    for line in text.splitlines():
-        found = re.match(r"<(\d+)>\[ *(\d+\.\d+)\] ?(.*)", line)
-        if found:
-            log.add(int(found.group(1)) & 7, float(found.group(2)), found.group(3))
-    return log.text() or text[-LOG_LETTERS:].partition("\n")[2]
+    lines = text.splitlines()
+    worse = [index for index, line in enumerate(lines) if not _is_news(line)]
+    kept = _last(lines, worse, LOG_LETTERS // 2)
+    room = LOG_LETTERS - sum(len(lines[index]) + 1 for index in kept)
+    kept |= _last(lines, sorted(set(range(len(lines))) - set(worse)), room)
+    return "\n".join(lines[index] for index in sorted(kept))
+
+
+def _is_news(line: str) -> bool:
+    found = re.match(r"<(\d+)>", line)
+    return found is None or int(found.group(1)) & 7 >= NEWS
+
+
+def _last(lines: List[str], among: List[int], letters: int) -> Set[int]:
+    """The last of these lines that have room in so many letters."""
+    kept = set()
+    for index in reversed(among):
+        letters -= len(lines[index]) + 1
+        if letters < 0:
+            break
+        kept.add(index)
+    return kept
 
 
 def say(document: Dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
@@ -80,7 +81,7 @@ def test_the_way_out_of_a_group_through_a_slow_neighbour_is_not_named_as_well():
     (usable,), _ = usable_rows(run, places, Settings())
     routes = routes_of(FABRIC)
     view = judge(usable.flows(65536, places), places, routes, Settings(), views=1)
-    found = about_paths([view], places, routes)
+    found = about_paths([view], places, routes, np.empty(0, np.int64))
     assert [(one.component, one.name) for one in found.findings] == [("cable", "s0=s1")]
 
 

@@ -67,7 +67,7 @@ def commands() -> dict[str, tuple[list[str], str, str]]:
     ]
     return {
         "collector": (*command_to_collect("quick"), "fablint_snapshot"),
-        "pinger": (*pinger(table, [1], "quick"), "fablint_reach"),
+        "pinger": (*pinger(table, [1], 3, "quick"), "fablint_reach"),
     }
 
 

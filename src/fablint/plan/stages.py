@@ -181,7 +181,7 @@ def asked_again(asked: Asked, run: Run, measure: Measure, judge: Judge, spent_s:
 
 def _asked_before(run: Run) -> int:
     """How many follow-ups a run has already: those of a check that goes on are counted on."""
-    found = (re.search(rf"-{NEXT}-(\d+)$", name) for name in run.attributes["rows"])
+    found = (re.search(rf"-{NEXT}-(\d+)$", name) for name in run.attributes.get("rows", ()))
     return max((int(match[1]) for match in found if match), default=0)
 
 

@@ -24,7 +24,7 @@ from vcluster import Cluster, StartCluster
 pytestmark = pytest.mark.alone
 
 HOSTS = "nid[001000-001015]"
-CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "40s")
+CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "60s")
 LIMIT_S = 400
 
 
@@ -99,20 +99,27 @@ def test_a_check_killed_in_an_early_level_is_no_pass_and_goes_on_with_resume(bed
     assert analysed.returncode == 3, analysed.stdout
     assert "levels planned and never begun: local, global:" in json.loads(analysed.stdout)["notes"][0]
     resumed = bed.run(["salloc", "--quiet", "-N16", *verb, "resume", output], timeout=LIMIT_S, cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    # What the CPUs that all hosts share add to latencies may be CONFOUNDED, and never a fault.
+    assert resumed.returncode in (0, 3), resumed.stdout + resumed.stderr
+    assert accused(output) == []
+    assert "never begun" not in resumed.stdout + resumed.stderr
     assert verdict_of(output)["coverage"]["hosts_judged"] == 16
     for level in ("edge", "local", "global"):
         assert (output / f"{level}-bandwidth" / "zarr.json").exists()
 
 
-def test_a_link_that_flapped_while_it_was_measured_is_named(
-    sick: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A FABLINT_HOME without readings: preflight refuses hosts whose links went down since the last one."""
     engines = Path(os.environ.get("FABLINT_HOME", Path.home() / ".cache" / "fablint")) / "engines"
-    home = tmp_path / "home"  # else preflight remembers the flaps, and the next test is refused
+    home = tmp_path / "home"
     home.mkdir()
     shutil.copytree(engines, home / "engines")
     monkeypatch.setenv("FABLINT_HOME", str(home))
+
+
+@pytest.mark.usefixtures("own_home")
+def test_a_link_that_flapped_while_it_was_measured_is_named(sick: Cluster, tmp_path: Path) -> None:
     output = tmp_path / "a.run"
     argv = sick.command(["salloc", "--quiet", "-N16", *CHECK, "-o", output])
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
@@ -124,7 +131,8 @@ def test_a_link_that_flapped_while_it_was_measured_is_named(
     assert ("cable", "nid001003/hsn0") in {(component, name) for component, name, _ in accused(output)}, said
 
 
-# Last, as it leaves the cluster without the host.
+# Last, as it leaves the cluster without the host. Before it, links went down.
+@pytest.mark.usefixtures("own_home")
 def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path) -> None:
     """The last test: the host does not come back."""
     output = tmp_path / "a.run"

@@ -24,7 +24,7 @@ from vcluster import Cluster, StartCluster
 pytestmark = pytest.mark.alone
 
 HOSTS = "nid[001000-001015]"
-CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "60s")
+CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "40s")
 LIMIT_S = 400
 
 
@@ -75,7 +75,7 @@ def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(
     sick.run(["scontrol", "update", "nodename=nid001014", "state=drain", "reason=cable"])
     output = tmp_path / "a.run"
     try:
-        options = ("-w", HOSTS, "--submit", "--time", "10m", "-o", output)
+        options = ("-w", HOSTS, "--submit", "--time", "10m", "--budget", "60s", "-o", output)
         done = sick.run([*CHECK, *options], timeout=LIMIT_S, cwd=tmp_path)
     finally:
         sick.run(["scontrol", "update", "nodename=nid001014", "state=resume"])

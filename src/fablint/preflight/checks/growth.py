@@ -95,34 +95,37 @@ class GrowthCheck(Check):
                     continue
                 limits = self.limits
                 grown = {name: one for name, path in part.paths.items() if (one := excess(host, path, limits[name]))}
-                first_look = peers is not None and host.before is None
-                totals = peers.above(host, part, grown) if peers and first_look else {}
+                totals = peers.above(host, part, grown) if peers and host.before is None else {}
                 yield self.judged(host, part, Excess(grown, totals))
 
 
 class _Peers:
-    """Totals of like hosts, by counter."""
+    """Totals of like hosts, by counter, host and part."""
 
     def __init__(self, every: Sequence[tuple[Host, Sequence[Counted]]], limits: Mapping[str, Limit]) -> None:
         self.limits = limits
-        self.totals: dict[tuple[str, str], dict[tuple[str, str], int]] = defaultdict(dict)
+        self.totals: dict[tuple[str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
         for host, parts in every:
             for part in parts:
                 for name, path in () if part.why_not else part.paths.items():
                     if (value := total(path, host.snapshot.read_later(path) or host.read(path))) is not None:
-                        self.totals[host.kind, name][host.name, part.target] = value
-        self.usual = {key: _most_have(list(values.values())) for key, values in self.totals.items()}
+                        self.totals[host.kind, name][host.name][part.target] = value
+        every_total = {
+            key: [one for own in known.values() for one in own.values()] for key, known in self.totals.items()
+        }
+        self.counts = {key: len(values) for key, values in every_total.items()}
+        self.usual = {key: _most_have(values) for key, values in every_total.items()}
 
     def above(self, host: Host, part: Counted, grown: Mapping[str, Delta]) -> Mapping[str, str]:
         """Counters of a part that are far above the others', and above what grows in so long a time."""
         found = {}
         for name in part.paths.keys() - grown.keys():
-            known = self.totals.get((host.kind, name), {})
-            value, limit = known.get((host.name, part.target), 0), self.limits[name].hour
-            others = sum(one != host.name for one, _ in known)
+            key, limit = (host.kind, name), self.limits[name].hour
+            own = self.totals.get(key, {}).get(host.name, {})
+            value, others = own.get(part.target, 0), self.counts.get(key, 0) - len(own)
             if value < _TIMES * limit or others < _FEWEST_PEERS:
                 continue
-            usual, hours = self.usual[host.kind, name], (host.uptime_s or 0.0) / _HOUR
+            usual, hours = self.usual[key], (host.uptime_s or 0.0) / _HOUR
             if value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:
                 found[name] = f"{value} so far, at most {usual:.0f} on most of {others} others"
         return dict(sorted(found.items()))

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fablint.snapshot import Snapshot
     from fablint.system import System
 
-_NET, _CXI, _INFINIBAND = "/sys/class/net", "/sys/class/cxi", "/sys/class/infiniband"
-
 
 @dataclass(frozen=True)
 class Recount:
@@ -57,7 +55,7 @@ class HostCounters:
 
 
 def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
-    from fablint.preflight.growth import spanning
+    from fablint.preflight.after_measuring import spanning
 
     pairs = {host: spanning(before[host], one) for host, one in after.items() if host in before}
     return {host: span for host, span in pairs.items() if span is not None}
@@ -66,7 +64,7 @@ def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dic
 def judged(spans: Mapping[str, Snapshot], silent: Mapping[str, str]) -> Fitness:
     """The checks of counters and links over the time between two readings."""
     from fablint.preflight import Fleet, Host, judge
-    from fablint.preflight.growth import GROWTH
+    from fablint.preflight.after_measuring import GROWTH
 
     return judge(Fleet([Host(one) for one in spans.values()], silent), GROWTH)
 
@@ -100,10 +98,12 @@ def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:
 
 def _folders(nic: str, interfaces: Sequence[str]) -> list[str]:
     """Where the counters of a NIC are: `cxi0`, `mlx5_0/1`, `hsn0`."""
+    from fablint.snapshot.snapshot import CXI, INFINIBAND, NET
+
     device, _, port = nic.partition("/")
-    folders = [f"{_NET}/{name}{part}" for name in interfaces[:1] for part in ("", "/statistics")]
-    folders += [f"{_CXI}/{nic}/device/telemetry"] if not port else []
-    at = f"{_INFINIBAND}/{device}/ports/{port}"
+    folders = [f"{NET}/{name}{part}" for name in interfaces[:1] for part in ("", "/statistics")]
+    folders += [f"{CXI}/{nic}/device/telemetry"] if not port else []
+    at = f"{INFINIBAND}/{device}/ports/{port}"
     return folders + ([f"{at}/counters", f"{at}/hw_counters"] if port else [])
 
 

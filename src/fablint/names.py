@@ -128,6 +128,11 @@ def beginning(text: str) -> str:
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
+def ends_of(name: str) -> list[str]:
+    """The two ends of a cable `s0=s1` or a link `s0>s1`, in this order; another name is one end."""
+    return name.replace(">", "=").split("=")
+
+
 def one_spelling(asked: Iterable[str], heard: Iterable[str]) -> Callable[[str], str]:
     """Makes `nid1.site.org` and `nid1` one name: as it was asked for, else the shorter."""
     kept = dict.fromkeys(asked)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fablint.preflight import counters_of
+from fablint.snapshot.snapshot import BOOT, NET
 from fablint.system import write_private
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ _LONGEST_S = 7 * 86400.0  # older readings are not compared with
 _LATEST = 1e11  # seconds since 1970: later is no time
 _UNITS_S = {"hour": 3600.0, "day": 86400.0}
 _OF_UNIT = re.compile(r"(?P<name>[A-Za-z0-9_-]{1,100})\.(?P<unit>hour|day)-(?P<number>\d{1,9})\.gz")
-_BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 class Readings:
@@ -115,8 +115,8 @@ def _time(document: Mapping[str, Any]) -> float:
 
 def _identity(snapshot: Snapshot) -> str:
     """The same machine since the same boot: hosts of two clusters may share a name."""
-    nics = [snapshot.read(f"/sys/class/net/{name}/address") or "" for name in snapshot.names("/sys/class/net")]
-    return " ".join([snapshot.read(_BOOT) or "", *sorted(nics)])
+    nics = [snapshot.read(f"{NET}/{name}/address") or "" for name in snapshot.names(NET)]
+    return " ".join([snapshot.read(BOOT) or "", *sorted(nics)])
 
 
 def _file(folder: Path, host: str, unit: str = "", number: int = 0) -> Path:

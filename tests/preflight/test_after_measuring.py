@@ -13,7 +13,7 @@ from fablint.fitness import Fitness, Outcome, Result, Rule, Severity
 from fablint.fitness_findings import suspects, warnings
 from fablint.host_counters import HostCounters, nic_counters
 from fablint.model import Allocation, Component, Run, State
-from fablint.preflight.growth import spanning
+from fablint.preflight.after_measuring import spanning
 from fablint.snapshot import Heard, Snapshot
 from fablint.system import System
 

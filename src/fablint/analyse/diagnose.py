@@ -40,7 +40,7 @@ from fablint.analyse.fit.inferring import infer
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import between_switches, times_text, view_text, without_run
 from fablint.model import Coverage, Diagnosis, Finding, Limits, Question, Run, State, Topology, Verdict
-from fablint.names import fold, plural, unfold
+from fablint.names import ends_of, fold, plural, unfold
 from fablint.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
@@ -145,7 +145,7 @@ def _unnamed(found: Sequence[Finding], known: Sequence[Finding], *, compared: bo
 
 
 def _ends_of(name: str) -> Sequence[str]:
-    return [end for side in name.replace(">", "=").split("=") for end in unfold(side)]
+    return [end for side in ends_of(name) for end in unfold(side)]
 
 
 def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:

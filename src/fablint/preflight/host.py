@@ -15,11 +15,8 @@ from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
 from fablint.snapshot.inet import Inet
 from fablint.snapshot.lldp import Neighbour
 from fablint.snapshot.neighbours import heard_by
-from fablint.snapshot.snapshot import Tree
+from fablint.snapshot.snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
 
-NET = "/sys/class/net"
-INFINIBAND = "/sys/class/infiniband"
-CXI = "/sys/class/cxi"
 PCI = "/sys/bus/pci/devices"
 _COMPUTE = ("0x0302", "0x0380", "0x1200")  # 3D and display controllers, processing accelerators
 Part = Callable[[str | None], str | None]  # of a file's text: the figure that is wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from fablint.snapshot.snapshot import Snapshot
+from fablint.snapshot.snapshot import INFINIBAND, Snapshot
 
 _CPU = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 _IMAGE = re.compile(r'^PRETTY_NAME="?([^"\n]*)"?$', re.MULTILINE)
@@ -34,8 +34,8 @@ def _match(pattern: re.Pattern[str], text: str | None) -> str:
 
 def _firmware(snapshot: Snapshot) -> str:
     """Of the InfiniBand devices; where there are none, of the Ethernet NICs that report one."""
-    devices = snapshot.folder("/sys/class/infiniband")
-    own = [snapshot.read(f"/sys/class/infiniband/{device}/fw_ver") or "" for device in sorted(devices)]
+    devices = snapshot.folder(INFINIBAND)
+    own = [snapshot.read(f"{INFINIBAND}/{device}/fw_ver") or "" for device in sorted(devices)]
     return _distinct(own) or _distinct(info.get("firmware-version", "") for info in _ethtool(snapshot))
 
 

@@ -10,9 +10,8 @@ from typing import Any
 from fablint.names import plain
 from fablint.snapshot.inet import Inet
 from fablint.snapshot.machine import VIRTUAL
-from fablint.snapshot.snapshot import Snapshot
+from fablint.snapshot.snapshot import INFINIBAND, NET, Snapshot
 
-NET, INFINIBAND = "/sys/class/net", "/sys/class/infiniband"
 _REPRESENTOR = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")  # phys_port_name of a port for a virtual machine
 
 

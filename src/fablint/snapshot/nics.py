@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from fablint.names import plain
 from fablint.snapshot.documents import dicts
-from fablint.snapshot.interfaces import INFINIBAND, NET, default_route, devices_of_interfaces, port_name, stacked
+from fablint.snapshot.interfaces import default_route, devices_of_interfaces, port_name, stacked
 from fablint.snapshot.machine import VIRTUAL
-from fablint.snapshot.snapshot import Snapshot, integer
+from fablint.snapshot.snapshot import CXI, INFINIBAND, NET, Snapshot, integer
 
-CXI = "/sys/class/cxi"
 _MAKE = ("board_id", "hca_type")
 _LOOPBACK, _INFINIBAND = 772, 32  # ARPHRD_*
 _Number = TypeVar("_Number", int, float)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+NET, INFINIBAND, CXI = "/sys/class/net", "/sys/class/infiniband", "/sys/class/cxi"  # folders of devices
+BOOT = "/proc/sys/kernel/random/boot_id"
 _MOST_DIGITS = 40  # of a number
 Tree = Mapping[str, Any]  # a folder: name -> folder, text, or [reason why it could not be read]
 

@@ -18,7 +18,7 @@ from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import listed, relative
 from fablint.model import Finding, State
-from fablint.names import plural, unfold
+from fablint.names import ends_of, plural, unfold
 
 
 def healthy_paths(
@@ -79,7 +79,7 @@ def _concerned(findings: Sequence[Finding]) -> set[tuple[str, str]]:
 
 def _directions(name: str) -> set[tuple[str, str]]:
     """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`."""
-    ends = [unfold(end) for end in name.replace(">", "=").split("=")]
+    ends = [unfold(end) for end in ends_of(name)]
     if len(ends) != 2:
         return set()
     there = {(a, b) for a in ends[0] for b in ends[1]}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fablint.analyse.findings.uplinks import is_slow_cable
 from fablint.model import Finding, State, Topology
-
-ACCUSED = (State.FAULT, State.SUSPECT)
+from fablint.names import ends_of
 
 
 def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -> list[Finding]:
@@ -24,7 +24,7 @@ def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -
     if topology is None:
         return result
     for gate in [name for name, one in topology.switches.items() if one.group == name]:
-        for outward in [one for one in result if _is_accused(one) and gate in _ends(one)]:
+        for outward in [one for one in result if is_slow_cable(one) and gate in _ends(one)]:
             inside = [one for one in result if _is_inside(one, outward, gate, topology)]
             at = result.index(outward)
             certain = [one for one in inside if one.state is State.FAULT]
@@ -36,12 +36,8 @@ def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -
     return result
 
 
-def _is_accused(finding: Finding) -> bool:
-    return finding.component in ("cable", "link") and finding.state in ACCUSED
-
-
 def _ends(finding: Finding) -> set[str]:
-    return set(finding.name.replace(">", "=").split("="))
+    return set(ends_of(finding.name))
 
 
 def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology) -> bool:
@@ -49,7 +45,7 @@ def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology
     ends = _ends(finding)
     own = ends & _ends(outward) - {gate}
     members = {name for name, switch in topology.switches.items() if switch.group == gate and name != gate}
-    return _is_accused(finding) and ends <= members and bool(own)
+    return is_slow_cable(finding) and ends <= members and bool(own)
 
 
 def _with_outward(finding: Finding, outward: Finding, gate: str) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fablint.analyse.data.places import Places
 from fablint.model import Finding, State
-from fablint.names import plural
+from fablint.names import ends_of, plural
 from fablint.routing import Routes
 
 FEWEST = 2  # cables of a switch
@@ -32,9 +32,13 @@ def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes
     return result
 
 
+def is_slow_cable(finding: Finding) -> bool:
+    """Is it about a cable, or one direction of it, that is `FAULT` or `SUSPECT`?"""
+    return finding.component in ("cable", "link") and finding.state in (State.FAULT, State.SUSPECT)
+
+
 def _is_of(finding: Finding, switch: str) -> bool:
-    is_cable = finding.component in ("cable", "link") and finding.state in (State.FAULT, State.SUSPECT)
-    return is_cable and switch in finding.name.replace(">", "=").split("=")
+    return is_slow_cable(finding) and switch in ends_of(finding.name)
 
 
 def _cable(finding: Finding) -> str:

@@ -13,8 +13,9 @@ from fablint.preflight.check import Check
 from fablint.preflight.checks.lldp import heard
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.owners import comparable
+from fablint.snapshot.snapshot import BOOT
 
-_HOSTNAME, _BOOT = "/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"
+_HOSTNAME = "/proc/sys/kernel/hostname"
 _MACHINE, _SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_serial"
 _FEWEST_LETTERS, _MOST_HOSTS = 5, 2  # of a serial; hosts that share one by mistake: more have a vendor's default
 _PEERS = 4  # other hosts, for clocks to be compared
@@ -25,7 +26,7 @@ _PLANE, _CLEAR = 3, 0.8  # other hosts' NICs of a rail, and their share, for a s
 class HostIdentity(Check):
     id = "host.identity"
     what = "whether every name is a machine of its own"
-    source = f"{_HOSTNAME}, {_BOOT}, {_MACHINE}, {_SERIAL} (root), MAC addresses of the fabric's NICs"
+    source = f"{_HOSTNAME}, {BOOT}, {_MACHINE}, {_SERIAL} (root), MAC addresses of the fabric's NICs"
     rule = "no two names of one machine; no host name, machine id or serial number that two machines have"
     severity = Severity.FAIL
     component = "config"
@@ -40,7 +41,7 @@ class HostIdentity(Check):
                 yield self.wrong(host.name, "", twice[host.name])
             elif host.name in doubtful:
                 yield self.warned(host.name, "", doubtful[host.name])
-            elif not host.read(_HOSTNAME) and not host.read(_BOOT):
+            elif not host.read(_HOSTNAME) and not host.read(BOOT):
                 yield self.skipped(host.name, "", "neither its name nor its boot can be read")
             else:
                 yield self.passed(host.name)
@@ -72,7 +73,7 @@ def _ids(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
     """Machines that have the id or the serial number of another one; containers of one machine are none."""
     for words, path in (("serial number", _SERIAL), ("machine id", _MACHINE)):
         for group in _groups(hosts, partial(_figure, path=path)):
-            containers = len({host.read(_BOOT) for host in group}) < len(group)
+            containers = len({host.read(BOOT) for host in group}) < len(group)
             if not containers and (path == _MACHINE or len(group) <= _MOST_HOSTS):
                 for host in group:
                     yield host.name, f"has the {words} of {_others(group, host)} too"
@@ -175,7 +176,7 @@ def _plane(others: Mapping[str, int], nic: str) -> str:
 
 def _machine(host: Host) -> tuple[str, ...] | None:
     """What only one machine has: its boot, and the MACs of its fabric. Containers of a machine share the first."""
-    boot = host.read(_BOOT)
+    boot = host.read(BOOT)
     macs = sorted(comparable(nic.mac) for nic in host.interfaces if nic.mac)
     return (boot, *macs) if boot and macs else None
 

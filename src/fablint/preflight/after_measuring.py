@@ -17,6 +17,7 @@ from fablint.preflight.checks import (
     pcie,
 )
 from fablint.snapshot import Snapshot
+from fablint.snapshot.snapshot import BOOT
 
 # Checks of counters and of the state of links. Load, memory and the like differ after a measurement anyway.
 GROWTH: tuple[type[Check], ...] = (
@@ -38,7 +39,6 @@ GROWTH: tuple[type[Check], ...] = (
     infiniband_counters.IbLoss,
     pcie.PcieErrors,
 )
-_BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def spanning(before: Snapshot, after: Snapshot) -> Snapshot | None:
@@ -47,7 +47,7 @@ def spanning(before: Snapshot, after: Snapshot) -> Snapshot | None:
     None where they do not belong together: the host was booted in between, or its clock was set back.
     """
     seconds = after.time + after.window_s - before.time
-    if seconds <= 0 or before.read(_BOOT) != after.read(_BOOT):
+    if seconds <= 0 or before.read(BOOT) != after.read(BOOT):
         return None
     later = after.later or after.counters
     return replace(after, time=before.time, window_s=seconds, counters=before.counters, later=later)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.detect.path_modes import Mode
@@ -25,9 +27,10 @@ from fablint.analyse.findings.path_groups import (
     over_ends,
     over_links,
 )
+from fablint.analyse.fit.path_levels import group_medians
 from fablint.analyse.words import NEXT_STEP, listed, relative, view_text
 from fablint.model import Finding, Question, State
-from fablint.names import plural
+from fablint.names import ends_of, plural
 from fablint.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -62,18 +65,19 @@ class _View:
         """Entries of the paths that were judged so, without those that are slow with hosts at fault only."""
         of = self.paths.judgements.of
         found = {path: entry for path, entry in self.paths.best().items() if of[entry] in judgements}
-        return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts(entry)}
+        return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts[entry]}
 
-    def _by_hosts(self, entry: int) -> bool:
-        """Are its pairs without hosts at fault as fast as what it is compared with, or are there none?"""
-        if not self.faulty.size:
-            return False
+    @cached_property
+    def _by_hosts(self) -> npt.NDArray[np.bool_]:
+        """(k,) entries whose pairs without hosts at fault are as fast as what they are compared with, or are none."""
         levels, judged = self.paths.levels, self.paths.judgements
-        own = levels.entry == entry
-        with_faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
-        others = levels.left[own & ~with_faulty] - judged.reference[entry]
-        some = bool((own & with_faulty).any())
-        return some and (not others.size or bool(np.median(others) <= judged.tolerance[entry]))
+        entries = levels.level.size
+        if not self.faulty.size:
+            return np.zeros(entries, dtype=bool)
+        faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
+        others = group_medians(levels.left[~faulty], levels.entry[~faulty], entries)
+        slow = others - judged.reference > judged.tolerance
+        return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
 
     def name(self, path: Path) -> str:
         sign = "=" if self.paths.levels.mutual else ">"
@@ -194,7 +198,7 @@ def _evidence(view: _View, entries: Sequence[int]) -> str:
 
 def _next_step(explanation: Explanation, places: Places) -> str:
     """A path through a group is presumed: its cables have to be found first."""
-    ends = explanation.name.replace(">", "=").split("=")
+    ends = ends_of(explanation.name)
     if all(end in places.switches for end in ends):
         return NEXT_STEP[explanation.component].format(name=explanation.name)
     return (

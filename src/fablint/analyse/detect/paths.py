@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,7 @@ class Paths:
     def levels(self) -> PathLevels:
         return self.judgements.levels
 
+    @cached_property
     def best(self) -> Entries:
         """The entry that says most of each path: of messages alone, where there were enough of them."""
         found: Entries = {}
@@ -182,7 +184,7 @@ def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
     if paths is None:
         none = np.empty(0, np.int64)
         return PathBounds((), none, none, np.empty(0), none, (), np.empty(0, bool), np.empty(0, bool))
-    best = paths.best()
+    best = paths.best
     entries = np.array(list(best.values()), dtype=np.int64)
     levels, judged = paths.levels, paths.judgements
     sign = "=" if levels.mutual else ">"

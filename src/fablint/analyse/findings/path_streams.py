@@ -64,7 +64,7 @@ class _View:
     def some(self, *judgements: Judgement) -> dict[Path, int]:
         """Entries of the paths that were judged so, without those that are slow with hosts at fault only."""
         of = self.paths.judgements.of
-        found = {path: entry for path, entry in self.paths.best().items() if of[entry] in judgements}
+        found = {path: entry for path, entry in self.paths.best.items() if of[entry] in judgements}
         return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts[entry]}
 
     @cached_property
@@ -116,7 +116,7 @@ def _slow(view: _View) -> list[Finding]:
         ends = {end for path in explanation.paths for end in path}
         if not explanation.paths & set(slow) and not any(ends & set(path) for path in left):
             continue
-        entries = [entry_of[path] for path in view.paths.best() if path in explanation.paths and path in entry_of]
+        entries = [entry_of[path] for path in view.paths.best if path in explanation.paths and path in entry_of]
         if view.routes is not None and not view.paths.followed:  # messages choose among the links between two switches
             route = Explanation("route", explanation.name, explanation.paths, explanation.series)
             findings.append(_finding(view, State.SUSPECT, route, entries))
@@ -141,7 +141,7 @@ def _lone(view: _View, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[
 
 def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanation]:
     mutual = view.paths.levels.mutual
-    every = set(view.paths.best())
+    every = set(view.paths.best)
     if mutual:
         slow, fine, every = both_directions(slow), both_directions(fine), both_directions(every)
     if not slow:
@@ -217,7 +217,7 @@ def _doubtful(view: _View) -> list[Finding]:
             continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
         for explanation in _explained(view, set(found), set(view.some(Judgement.FINE))):
             own = explanation.paths | (both_directions(explanation.paths) if view.paths.levels.mutual else set())
-            entries = [found[path] for path in view.paths.best() if path in own and path in found]
+            entries = [found[path] for path in view.paths.best if path in own and path in found]
             if not entries:
                 continue
             open_ = judgement is not Judgement.POPULATION and any(_open(view, entry) for entry in entries)
@@ -283,7 +283,7 @@ def _modes(view: _View) -> list[Finding]:
     modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
     if not modes:
         return []
-    every = set(view.paths.best())
+    every = set(view.paths.best)
     slow = set(modes)
     if levels.mutual:
         slow, every = both_directions(slow), both_directions(every)

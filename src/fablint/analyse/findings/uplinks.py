@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fablint.analyse.data.places import Places
 from fablint.model import Finding, State
@@ -21,15 +21,27 @@ def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes
     if routes is None:
         return list(findings)
     result = list(findings)
-    cables = [routes.cable(link) for link in range(0, len(routes.ends), 2)]
-    for switch in places.switches:
-        own = {_sorted(cable) for cable in cables if switch in cable.split("=")}
+    concerned = {end for finding in result if is_slow_cable(finding) for end in ends_of(finding.name)}
+    cables = _cables_of(concerned & set(places.switches), routes)
+    for switch in [name for name in places.switches if name in cables]:
+        own = cables[switch]
         slow = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
         certain = any(finding.state is State.FAULT for finding in slow.values())
         if certain and len(own) >= FEWEST and own <= slow.keys():
             result = [finding for finding in result if not _is_of(finding, switch)]
             result.append(_together(switch, [slow[cable] for cable in sorted(own)]))
     return result
+
+
+def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[str]]:
+    """The cables at each of these switches."""
+    found: dict[str, set[str]] = {switch: set() for switch in switches}
+    for link in range(0, len(routes.ends), 2) if found else ():
+        cable = routes.cable(link)
+        for end in ends_of(cable):
+            if end in found:
+                found[end].add(_sorted(cable))
+    return found
 
 
 def is_slow_cable(finding: Finding) -> bool:

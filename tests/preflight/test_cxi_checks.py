@@ -108,9 +108,9 @@ def test_of_a_link_that_is_down_only_the_link_is_told() -> None:
 
 
 def test_a_speed_that_differs_is_named_with_the_others() -> None:
-    hosts = [host(f"n{number}", GOOD) for number in range(4)]
+    hosts = [host(f"n{number}", GOOD) for number in range(5)]
     hosts[2] = host("n2", {**GOOD, f"{DEVICE}/port/speed": "CD_100G"})
-    assert wrong(of(cxi.CxiSpeed, *hosts)) == [("n2", "cxi0", Outcome.FAIL, "speed CD_100G, 3 others BS_200G")]
+    assert wrong(of(cxi.CxiSpeed, *hosts)) == [("n2", "cxi0", Outcome.FAIL, "speed CD_100G, 4 others BS_200G")]
 
 
 def test_firmware_that_differs() -> None:

@@ -21,23 +21,24 @@ def with_gpus(name: str, count: int, pci: int = 0) -> Host:
 
 
 def test_a_lost_gpu_is_a_failure() -> None:
-    hosts = [with_gpus("n1", 8, 8), with_gpus("n2", 8, 8), with_gpus("n3", 7, 8)]
-    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "7 GPUs, 2 others 8")]
+    hosts = [*(with_gpus(f"n{index}", 8, 8) for index in range(4)), with_gpus("odd", 7, 8)]
+    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "7 GPUs, 4 others 8")]
+    assert wrong(of(GpuCount, *hosts[2:])) == [("odd", "", Outcome.WARN, "7 GPUs, 2 others 8")]
 
 
 def test_a_host_whose_driver_is_not_loaded_has_no_gpus() -> None:
-    hosts = [with_gpus("n1", 4, 4), with_gpus("n2", 4, 4), with_gpus("n3", 0, 4)]
-    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "0 GPUs, 2 others 4")]
+    hosts = [*(with_gpus(f"n{index}", 4, 4) for index in range(4)), with_gpus("odd", 0, 4)]
+    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "0 GPUs, 4 others 4")]
 
 
 def test_a_host_that_has_none_on_its_bus_may_be_built_so() -> None:
-    hosts = [with_gpus("n1", 4, 4), with_gpus("n2", 4, 4), with_gpus("n3", 0)]
-    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.WARN, "0 GPUs, 2 others 4")]
+    hosts = [*(with_gpus(f"n{index}", 4, 4) for index in range(4)), with_gpus("odd", 0)]
+    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.WARN, "0 GPUs, 4 others 4")]
 
 
 def test_gpus_of_other_vendors_are_counted_on_the_bus() -> None:
-    hosts = [with_gpus("n1", 0, 8), with_gpus("n2", 0, 8), with_gpus("n3", 0, 6)]
-    assert wrong(of(GpuCount, *hosts)) == [("n3", "", Outcome.FAIL, "6 GPUs, 2 others 8")]
+    hosts = [*(with_gpus(f"n{index}", 0, 8) for index in range(4)), with_gpus("odd", 0, 6)]
+    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "6 GPUs, 4 others 8")]
 
 
 def test_more_gpus_than_others_is_no_fault() -> None:
@@ -50,8 +51,8 @@ def test_hosts_without_gpus_have_none_to_count() -> None:
 
 def test_a_link_that_is_inactive_on_one_host_only() -> None:
     good = STATE.replace("<inactive>", "26.562 GB/s")
-    hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE if index == 2 else good}) for index in range(4)]
-    message = "2 links of 26.562 GB/s, 3 others 3 links of 26.562 GB/s"
+    hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE if index == 2 else good}) for index in range(5)]
+    message = "2 links of 26.562 GB/s, 4 others 3 links of 26.562 GB/s"
     assert wrong(of(NvLinks, *hosts)) == [("n2", "gpu0", Outcome.FAIL, message)]
 
 

@@ -60,10 +60,10 @@ def test_a_port_without_a_subnet_manager() -> None:
 
 
 def test_a_port_that_is_up_on_the_others() -> None:
-    hosts = [good(f"n{number}") for number in range(3)]
-    hosts.append(good("n3", state="1: DOWN", phys_state="2: Polling"))
+    hosts = [good(f"n{number}") for number in range(4)]
+    hosts.append(good("n4", state="1: DOWN", phys_state="2: Polling"))
     assert wrong(of(infiniband.IbPortState, *hosts)) == [
-        ("n3", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 3 others ACTIVE")
+        ("n4", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 4 others ACTIVE")
     ]
 
 
@@ -83,9 +83,9 @@ def test_the_second_port_of_a_card_may_be_without_a_cable() -> None:
 
 
 def test_a_rate_below_the_others() -> None:
-    hosts = [good(f"n{number}") for number in range(3)] + [good("n3", rate="200 Gb/sec (4X HDR)")]
+    hosts = [good(f"n{number}") for number in range(4)] + [good("n4", rate="200 Gb/sec (4X HDR)")]
     assert wrong(of(infiniband.IbPortRate, *hosts)) == [
-        ("n3", "mlx5_0/1", Outcome.FAIL, "rate 200 Gb/s, 3 others rate 400 Gb/s")
+        ("n4", "mlx5_0/1", Outcome.FAIL, "rate 200 Gb/s, 4 others rate 400 Gb/s")
     ]
 
 
@@ -105,11 +105,13 @@ def test_a_port_without_addresses() -> None:
 
 
 def test_firmware_and_make_that_differ() -> None:
-    odd = good("n3", ib_fw_ver="28.39.1002", ib_board_id="MT_0000000001")
-    hosts = [*(good(f"n{number}") for number in range(3)), odd]
+    hosts = [*(good(f"n{number}") for number in range(3)), good("n3", ib_fw_ver="28.39.1002")]
     assert wrong(of(infiniband.IbFirmware, *hosts)) == [
         ("n3", "mlx5_0", Outcome.WARN, "firmware 28.39.1002, 3 others 28.41.1000")
     ]
+    odd = good("n3", ib_fw_ver="28.39.1002", ib_board_id="MT_0000000001")  # another card has other firmware
+    hosts = [*(good(f"n{number}") for number in range(3)), odd]
+    assert not wrong(of(infiniband.IbFirmware, *hosts))
     assert wrong(of(infiniband.IbBoard, *hosts)) == [
         ("n3", "mlx5_0", Outcome.WARN, "board MT_0000000001, 3 others MT_0000000838")
     ]
@@ -168,8 +170,8 @@ def test_packets_that_were_lost() -> None:
 
 
 def test_fewer_lanes_than_the_others() -> None:
-    hosts = [good(f"n{number}") for number in range(3)] + [good("n3", pci_current_link_width="8")]
-    assert wrong(of(pcie.PcieWidth, *hosts)) == [("n3", "mlx5_0", Outcome.FAIL, "x8, 3 others x16")]
+    hosts = [good(f"n{number}") for number in range(4)] + [good("n4", pci_current_link_width="8")]
+    assert wrong(of(pcie.PcieWidth, *hosts)) == [("n4", "mlx5_0", Outcome.FAIL, "x8, 4 others x16")]
 
 
 def test_alone_fewer_lanes_than_there_could_be_are_a_warning() -> None:
@@ -206,9 +208,9 @@ def test_a_gpu_with_fewer_lanes_than_the_other_gpus() -> None:
         values = {"class": "0x030200", "current_link_width": width, "max_link_width": "16"}
         return {f"/sys/bus/pci/devices/0000:{bus}:00.0/{key}": text for key, text in values.items()}
 
-    four = {**gpu(11, "16"), **gpu(12, "16"), **gpu(13, "8"), **gpu(14, "16")}
-    results = wrong(of(pcie.PcieWidth, host(files=four)))
-    assert results == [("n1", "GPU 0000:13:00.0", Outcome.FAIL, "x8, 3 like parts of this host x16")]
+    five = {**gpu(11, "16"), **gpu(12, "16"), **gpu(13, "8"), **gpu(14, "16"), **gpu(15, "16")}
+    results = wrong(of(pcie.PcieWidth, host(files=five)))
+    assert results == [("n1", "GPU 0000:13:00.0", Outcome.FAIL, "x8, 4 like parts of this host x16")]
     two = {**gpu(11, "16"), **gpu(12, "8")}
     assert not wrong(of(pcie.PcieWidth, host(files=two))), "a workstation's second slot"
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from fablint.fitness import Outcome, Result, Rule, Severity
 from fablint.model import Component
+from fablint.preflight.agreement import LEAST_OTHERS as LEAST_OTHERS, Agreement, majority_of
 from fablint.preflight.host import Fleet, Host
 
-LEAST_OTHERS = 2  # that agree, and more than half of all
 Value = float | str | None
 
 _WRONG = {Severity.FAIL: Outcome.FAIL, Severity.WARN: Outcome.WARN, Severity.INFO: Outcome.PASS}
@@ -28,6 +28,7 @@ class Check(ABC):
     component: ClassVar[Component]  # what is at fault then
     root: ClassVar[bool] = False  # is it seen by root only?
     mend: ClassVar[str]  # what to do
+    compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time
 
     @abstractmethod
     def judge(self, fleet: Fleet) -> Iterator[Result]:
@@ -50,6 +51,21 @@ class Check(ABC):
         """Less bad than the check's severity says."""
         return Result(self.id, host, target, Outcome.WARN, message, value, expected)
 
+    def differs(
+        self,
+        clear: bool,
+        host: str,
+        target: str,
+        message: str,
+        value: Value = None,
+        expected: Value = None,
+        unit: str = "",
+    ) -> Result:
+        """It is not as others have it. Without a clear majority of others that is a warning at most."""
+        if clear:
+            return self.wrong(host, target, message, value, expected, unit)
+        return self.warned(host, target, message, value, expected)
+
     def skipped(self, host: str, target: str, why: str) -> Result:
         """It cannot be seen. Never a pass."""
         return Result(self.id, host, target, Outcome.SKIP, why)
@@ -63,6 +79,7 @@ class HostCheck(Check):
     """One that needs no other host."""
 
     absent: ClassVar[str] = "there is none"  # why a host has nothing to look at
+    compares = False
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         for host in fleet.hosts:
@@ -77,19 +94,21 @@ class HostCheck(Check):
 class UniformCheck(Check):
     """A property that like hosts have alike: who differs from most of them is named with what they have.
 
-    Like are hosts of the same machine (`Host.kind`). Without a clear majority nothing is said.
+    Like are hosts of one class (`Host.kind`), and of parts those with the same part number. Where the majority is not
+    clear, nobody in particular is wrong: all hosts of the class share one warning that counts the kinds.
     """
 
     words: ClassVar[str]  # with {} for the value: `MTU {}`
     absent: ClassVar[str] = "cannot be seen"
     below: ClassVar[bool] = False  # only what is less than the others' is wrong
+    by_machine: ClassVar[bool] = False  # compares what makes a class as well: all hosts of the same machine
 
     @abstractmethod
     def values(self, host: Host) -> Mapping[str, Any]:
         """The value of each target; None where it cannot be seen."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        like: dict[tuple[str, str], list[tuple[str, Any]]] = defaultdict(list)
+        like: dict[tuple[str, ...], list[tuple[str, Any]]] = defaultdict(list)
         for host in fleet.hosts:
             values = self.values(host)
             if not values:
@@ -97,26 +116,34 @@ class UniformCheck(Check):
             for target, value in values.items():
                 if value is None:
                     yield self.skipped(host.name, target, self.absent)
+                elif self.by_machine:
+                    like[target, host.machine].append((host.name, value))
                 else:
-                    like[host.kind, target].append((host.name, value))
-        for (_, target), known in like.items():
+                    like[target, *host.like(target)].append((host.name, value))
+        for (target, *_), known in like.items():
             yield from self._compared(target, known)
 
     def _compared(self, target: str, known: Sequence[tuple[str, Any]]) -> Iterator[Result]:
-        usual, count = majority([value for _, value in known])
+        agreed = Agreement.of([value for _, value in known])
+        usual, count = agreed.usual, agreed.count
+        if self.below:
+            agreed = agreed.with_more_as_usual
+        divided = agreed.is_divided and (usual is None or any(self._is_wrong(value, usual) for _, value in known))
         for host, value in known:
-            if usual is None:
+            if divided:
+                yield self.warned(host, target, agreed.kinds(self.words), value)
+            elif usual is None:
                 yield self.skipped(host, target, f"{self.words.format(value)}; no majority to compare with")
-            elif value == usual or (self.below and value > usual):
+            elif not self._is_wrong(value, usual):
                 yield self.passed(host, target, value=value)
             else:
                 message = f"{self.words.format(value)}, {count} other{'s' if count > 1 else ''} {usual}"
-                yield self.wrong(host, target, message, value, usual)
+                yield self.differs(agreed.is_clear, host, target, message, value, usual)
+
+    def _is_wrong(self, value: Any, usual: Any) -> bool:
+        return bool(value < usual if self.below else value != usual)
 
 
 def majority(values: Sequence[Any]) -> tuple[Any, int]:
     """The value that more than half share, of which at least two, and how many; (None, 0) where there is none."""
-    if not values:
-        return None, 0
-    usual, count = Counter(values).most_common(1)[0]
-    return (usual, count) if count >= LEAST_OTHERS and 2 * count > len(values) else (None, 0)
+    return majority_of(Counter(values).most_common())

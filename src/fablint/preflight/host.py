@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.model import Topology
+from fablint.preflight.cards import COMPUTE, Card, addresses_of, cards_of, cpu_model
+from fablint.preflight.classes import Boards, Built, HostClass, classes_of, completed, usual_boards
 from fablint.preflight.counters import Delta, delta, total
 from fablint.preflight.kernel_log import KernelLog
 from fablint.preflight.reach import Reach, reach_of
@@ -18,7 +20,6 @@ from fablint.snapshot.neighbours import heard_by
 from fablint.snapshot.snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
 
 PCI = "/sys/bus/pci/devices"
-_COMPUTE = ("0x0302", "0x0380", "0x1200")  # 3D and display controllers, processing accelerators
 Part = Callable[[str | None], str | None]  # of a file's text: the figure that is wanted
 
 
@@ -35,6 +36,8 @@ class Host:
     snapshot: Snapshot
     before: Mapping[str, object] | None = None  # `time`: seconds since 1970, `counters`: a tree
     older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read where they are needed, which is rare
+    kind: str = field(default="", init=False, compare=False)  # its class, see `Fleet`: only like hosts are compared
+    boards: Boards = field(default_factory=dict, init=False, repr=False, compare=False)  # the usual ones of the fleet
     _grown: dict[tuple[str, Part], Delta | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -91,13 +94,39 @@ class Host:
         """PCI devices that compute, mostly GPUs: address and class."""
         devices = self.snapshot.folder(PCI).items()
         found = {address: one.get("class") for address, one in devices if isinstance(one, dict)}
-        return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(_COMPUTE)}
+        return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
 
     @cached_property
-    def kind(self) -> str:
-        """What machine it is: only like hosts are compared."""
+    def machine(self) -> str:
+        """Vendor and product, as the firmware names them."""
         vendor = self.read("/sys/devices/virtual/dmi/id/sys_vendor") or ""
         return f"{vendor} {self.read('/sys/devices/virtual/dmi/id/product_name') or ''}".strip()
+
+    @cached_property
+    def cards(self) -> Mapping[str, Card]:
+        """NICs and GPUs by PCI address."""
+        return cards_of(self.snapshot)
+
+    @cached_property
+    def built(self) -> Built:
+        """What decides the class of the host."""
+        return Built((self.machine, cpu_model(self.snapshot)), tuple(sorted(self.cards.values())))
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, str]:
+        """Part numbers, by the names of interfaces and devices, and by PCI addresses."""
+        numbers = {at: completed(card, self.boards).number for at, card in self.cards.items()}
+        return {**numbers, **{name: numbers[at] for name, at in addresses_of(self.snapshot).items() if at in numbers}}
+
+    def like(self, target: str) -> tuple[str, str]:
+        """With what a part is compared: those of the same class of hosts that have the same part number.
+
+        `target` is `hsn0`, `mlx5_0/1`, `mlx5_0-1`, `GPU 0000:3b:00.0`; a part without a number is compared by its
+        class and name alone.
+        """
+        name = target.rpartition(" ")[2].partition("/")[0]
+        number = self._numbers.get(name) or self._numbers.get(name.rpartition("-")[0])
+        return self.kind, number or ""
 
     def read(self, path: str) -> str | None:
         return self.snapshot.read(path)
@@ -149,13 +178,30 @@ class Host:
 
 @dataclass(eq=False)
 class Fleet:
-    """All hosts that gave a snapshot, and what is known besides."""
+    """All hosts that gave a snapshot, and what is known besides. Gives every host its class."""
 
     hosts: Sequence[Host]
     silent: Mapping[str, str] = field(default_factory=dict)
     topology: Topology | None = None  # what the site says hangs where
     fabric: Snapshot | None = None  # outputs of the fabric's own tools, asked on one machine
     fabric_before: Sequence[Snapshot] = ()  # the same of the last time, of an hour and a day ago, where they were kept
+
+    def __post_init__(self) -> None:
+        boards = usual_boards(host.built for host in self.hosts)
+        for host in self.hosts:
+            host.boards = boards
+        for one in self.classes:
+            for name in one.hosts:
+                self._by_name[name].kind = one.key
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Host]:
+        return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def classes(self) -> Sequence[HostClass]:
+        """The largest first; a host whose snapshot is not complete has none."""
+        return classes_of({host.name: host.built for host in self.hosts if not host.snapshot.incomplete})
 
     @cached_property
     def reach(self) -> Reach | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from fablint.fitness import Fitness, Result
 from fablint.preflight.check import Check
@@ -13,11 +14,21 @@ from fablint.preflight.table import CHECKS
 
 
 def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS) -> Fitness:
-    """What the checks say of a fleet."""
+    """What the checks say of a fleet.
+
+    What a host was not able to say in its time is unknown: it takes no part in comparisons, where it would seem to
+    lack what the others have. What it did say of itself alone is judged.
+    """
     results: list[Result] = []
+    late = {host.name: host.snapshot.incomplete for host in fleet.hosts if host.snapshot.incomplete}
+    whole = replace(fleet, hosts=[host for host in fleet.hosts if host.name not in late]) if late else fleet
     with _no_collection():
         for check in checks:
-            results += check().judge(fleet)
+            one = check()
+            results += one.judge(whole if check.compares else fleet)
+            results += (
+                one.skipped(host, "", "not all of the host was read in time") for host in late if check.compares
+            )
     hosts = [*(host.name for host in fleet.hosts), *fleet.silent]
     return Fitness(hosts, results, {check.id: check.described() for check in checks}, fleet.silent)
 

@@ -6,6 +6,7 @@ from fablint.preflight.check import Check
 from fablint.preflight.checks import (
     addresses,
     arp_table,
+    classes,
     collection,
     conflicts,
     cxi,
@@ -39,6 +40,7 @@ from fablint.preflight.checks import (
 CHECKS: tuple[type[Check], ...] = (
     collection.HostSnapshot,
     networks.NetworkExamined,
+    classes.HostClasses,
     links.RailsCount,
     links.LinkUp,
     links.LinkSpeed,

@@ -64,7 +64,7 @@ FILES = (
     "/proc/self/limits",
     "/etc/{hostname,os-release,machine-id}",
     # Last, since devices that sleep are woken:
-    "/sys/bus/pci/devices/*/{class,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
+    "/sys/bus/pci/devices/*/{class,vendor,device,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
 )
 # Of a port's GIDs most are empty and cannot be read; the first are those of the interface, its bond and its VLANs.
 GID_INTERFACES = "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs/{[0-9],1[0-5]}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fablint.fitness import Result, Severity
 from fablint.names import plural
+from fablint.preflight.agreement import Agreement
 from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, majority
 from fablint.preflight.checks.links import ABSENT
 from fablint.preflight.host import Fleet, Host
@@ -26,7 +27,7 @@ class IpAssigned(Check):
     mend = "set the address; look at DHCP or at the fabric manager"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, str], list[tuple[str, Sequence[Address]]]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[tuple[str, Sequence[Address]]]] = defaultdict(list)
         for host in fleet.hosts:
             if host.inet.addresses.missing:
                 yield unseen(self, host, host.inet.addresses)
@@ -35,14 +36,15 @@ class IpAssigned(Check):
                 yield self.skipped(host.name, "", ABSENT)
             found = of_rails(host)
             for nic in host.interfaces:
-                seen[host.kind, nic.name].append((host.name, found.get(nic.name, ())))
-        for (_, nic_name), like in seen.items():
-            usual, count = majority([bool(addresses) for _, addresses in like])
+                seen[nic.name, *host.like(nic.name)].append((host.name, found.get(nic.name, ())))
+        for (nic_name, *_), like in seen.items():
+            agreed = Agreement.of([bool(addresses) for _, addresses in like])
             for name, addresses in like:
                 if addresses:
                     yield self.passed(name, nic_name, value=addresses[0].text)
-                elif usual:
-                    yield self.wrong(name, nic_name, f"no IPv4 address, {plural(count, 'other')} have one")
+                elif agreed.usual:
+                    message = f"no IPv4 address, {plural(agreed.count, 'other')} have one"
+                    yield self.differs(agreed.is_clear, name, nic_name, message)
                 else:
                     yield self.skipped(name, nic_name, "no IPv4 address, and most others have none either")
 
@@ -57,14 +59,14 @@ class IpPrefix(Check):
     mend = "set address and prefix length as on the others"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, str], list[tuple[str, Address]]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[tuple[str, Address]]] = defaultdict(list)
         for host in fleet.hosts:
             found = of_rails(host)
             if not found:
                 yield self.skipped(host.name, "", host.inet.addresses.missing or "no NIC of the fabric has an address")
             for nic, addresses in found.items():
-                seen[host.kind, nic].append((host.name, addresses[0]))
-        for (_, nic), like in seen.items():
+                seen[nic, *host.like(nic)].append((host.name, addresses[0]))
+        for (nic, *_), like in seen.items():
             yield from self._compared(nic, like)
 
     def _compared(self, nic: str, like: Sequence[tuple[str, Address]]) -> Iterator[Result]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import LEAST_OTHERS, Check, majority
+from fablint.preflight.agreement import Agreement
+from fablint.preflight.check import LEAST_OTHERS, Check
 from fablint.preflight.checks.links import ABSENT
 from fablint.preflight.host import Fleet, Host
 
@@ -42,7 +43,7 @@ class EthtoolCheck(Check):
         """What is said of NICs of this name, of like hosts."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, str], list[Seen]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[Seen]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
@@ -56,8 +57,8 @@ class EthtoolCheck(Check):
                 elif value is None:
                     yield self.unclear(host.name, nic.name, "what ethtool printed cannot be understood")
                 else:
-                    seen[host.kind, nic.name].append(Seen(host, nic.name, said.text, value))
-        for (_, nic_name), like in seen.items():
+                    seen[nic.name, *host.like(nic.name)].append(Seen(host, nic.name, said.text, value))
+        for (nic_name, *_), like in seen.items():
             yield from self.compare(nic_name, like)
 
 
@@ -76,12 +77,15 @@ class LinkFec(EthtoolCheck):
         return found[1].strip() if found else None
 
     def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
-        usual, count = majority([one.value for one in like])
+        agreed = Agreement.of([one.value for one in like])
+        usual, count = agreed.usual, agreed.count
         for one in like:
             lost = _lost(one)
             if lost:
                 message = f"{lost} uncorrectable blocks in some seconds"
                 yield self.wrong(one.host.name, nic, message, lost, 0)
+            elif agreed.is_divided:
+                yield self.warned(one.host.name, nic, agreed.kinds("FEC {}"), one.value)
             elif usual is not None and one.value != usual:
                 message = f"FEC {one.value}, {count} others {usual}"
                 yield self.warned(one.host.name, nic, message, one.value, usual)
@@ -111,9 +115,12 @@ class LinkPause(EthtoolCheck):
         return f"rx {found['RX']}, tx {found['TX']}" if len(found) == len(("RX", "TX")) else None
 
     def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
-        usual, count = majority([one.value for one in like])
+        agreed = Agreement.of([one.value for one in like])
+        usual, count = agreed.usual, agreed.count
         for one in like:
-            if usual is None:
+            if agreed.is_divided:
+                yield self.warned(one.host.name, nic, agreed.kinds("pause {}"), one.value)
+            elif usual is None:
                 yield self.skipped(one.host.name, nic, f"pause {one.value}; no majority to compare with")
             elif one.value != usual:
                 yield self.wrong(one.host.name, nic, f"pause {one.value}; {count} others {usual}", one.value, usual)

@@ -22,6 +22,7 @@ class FabricCheck(Check):
     """One that judges the output of a tool which sees the whole fabric."""
 
     program: ClassVar[str]
+    compares = False
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         if fleet.fabric is None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import Check, HostCheck, UniformCheck, majority
+from fablint.preflight.agreement import Agreement
+from fablint.preflight.check import Check, HostCheck, UniformCheck
 from fablint.preflight.checks.peers import Part, PeerCheck
 from fablint.preflight.host import INFINIBAND, Fleet, Host
 from fablint.preflight.wording import shortened
@@ -50,19 +51,19 @@ class IbPortState(Check):
     mend = "down: look at cable and switch port; INIT: start the subnet manager"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        like: dict[tuple[str, str], list[str]] = defaultdict(list)
+        like: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for host in fleet.hosts:
             for device, port in host.ports:
-                like[host.kind, f"{device}/{port}"].append(said(host, device, port, "state"))
-        usual = {key: majority(states) for key, states in like.items()}
+                like[f"{device}/{port}", *host.like(device)].append(said(host, device, port, "state"))
+        agreed = {key: Agreement.of(states) for key, states in like.items()}
         for host in fleet.hosts:
             if not host.ports:
                 yield self.skipped(host.name, "", NO_PORT)
             for device, port in host.ports:
-                yield self._judged(host, device, port, *usual[host.kind, f"{device}/{port}"])
+                yield self._judged(host, device, port, agreed[f"{device}/{port}", *host.like(device)])
 
-    def _judged(self, host: Host, device: str, port: str, usual: str | None, count: int) -> Result:
-        target, name = f"{device}/{port}", host.name
+    def _judged(self, host: Host, device: str, port: str, agreed: Agreement) -> Result:
+        target, name, usual, count = f"{device}/{port}", host.name, agreed.usual, agreed.count
         state, physical = said(host, device, port, "state"), said(host, device, port, "phys_state")
         words = f"{state}, {physical}" if physical else state
         if not state:
@@ -72,9 +73,9 @@ class IbPortState(Check):
         if physical == _LINK_UP and said(host, device, port, "link_layer") == "InfiniBand":
             return self.wrong(name, target, f"{state} although the link is up: no subnet manager", state, _ACTIVE)
         if usual == _ACTIVE:
-            return self.wrong(
-                name, target, f"{words}, {count} other{'s' if count > 1 else ''} {_ACTIVE}", state, _ACTIVE
-            )
+            none = not any(is_active(host, *other) for other in host.ports)
+            message = f"{words}, {count} other{'s' if count > 1 else ''} {_ACTIVE}"
+            return self.differs(agreed.is_clear or none, name, target, message, state, _ACTIVE)
         if usual is not None:
             return self.skipped(name, target, f"{words}, as {count - 1} other{'s' if count > 2 else ''}")
         if any(is_active(host, *other) for other in host.ports if _card(host, other[0]) == _card(host, device)):
@@ -174,3 +175,4 @@ class IbBoard(_DeviceCheck):
     rule = "as most like hosts have it"
     mend = "look whether a spare part of another make was built in: its firmware and speed can differ"
     file, words = "board_id", "board {}"
+    by_machine = True

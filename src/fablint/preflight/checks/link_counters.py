@@ -33,7 +33,7 @@ class LinkFlaps(Check):
     mend = "reseat or replace the cable, look at the port of the switch"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, str], list[_Flaps]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[_Flaps]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
@@ -42,8 +42,8 @@ class LinkFlaps(Check):
                 if flaps is None:
                     yield self.skipped(host.name, nic.name, "the driver does not count them")
                 else:
-                    seen[host.kind, nic.name].append(flaps)
-        for (_, nic_name), like in seen.items():
+                    seen[nic.name, *host.like(nic.name)].append(flaps)
+        for (nic_name, *_), like in seen.items():
             yield from self._compared(nic_name, like)
 
     def _compared(self, nic: str, like: list[_Flaps]) -> Iterator[Result]:
@@ -125,7 +125,7 @@ class LinkDrops(Check):
     mend = "enlarge the NIC's rings (ethtool -G), spread its interrupts"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        unwanted: dict[tuple[str, str], list[tuple[str, Delta, float]]] = defaultdict(list)
+        unwanted: dict[tuple[str, ...], list[tuple[str, Delta, float]]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
@@ -140,8 +140,8 @@ class LinkDrops(Check):
                 elif dropped is None:
                     yield self.skipped(host.name, nic.name, "the driver does not count them")
                 else:
-                    unwanted[host.kind, nic.name].append((host.name, dropped, dropped.growth / packets))
-        for (_, nic_name), like in unwanted.items():
+                    unwanted[nic.name, *host.like(nic.name)].append((host.name, dropped, dropped.growth / packets))
+        for (nic_name, *_), like in unwanted.items():
             yield from self._compared(nic_name, like)
 
     def _compared(self, nic: str, like: list[tuple[str, Delta, float]]) -> Iterator[Result]:

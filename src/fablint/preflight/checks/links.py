@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.fitness import Result, Severity
 from fablint.names import plural
-from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, UniformCheck, majority
+from fablint.preflight.agreement import Agreement, is_clear
+from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, UniformCheck
 from fablint.preflight.host import NET, Fleet, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import is_fabric
@@ -27,29 +28,31 @@ class LinkUp(Check):
     mend = "look at cable, NIC and the port of the switch"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        states = defaultdict(list)
+        states: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for host in fleet.hosts:
             for nic in host.interfaces:
-                states[host.kind, nic.name].append(nic.state)
+                states[nic.name, *host.like(nic.name)].append(nic.state)
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
             for nic in host.interfaces:
-                yield self._look(host, nic, *majority(states[host.kind, nic.name]))
+                yield self._look(host, nic, Agreement.of(states[nic.name, *host.like(nic.name)]))
 
-    def _look(self, host: Host, nic: NicFact, usual: str | None, count: int) -> Result:
+    def _look(self, host: Host, nic: NicFact, agreed: Agreement) -> Result:
+        usual, count = agreed.usual, agreed.count
         flags = host.number(f"{NET}/{nic.name}/flags")
         set_up = flags is None or bool(flags & _SET_UP)
         if not nic.state:
             return self.skipped(host.name, nic.name, "the driver tells neither state nor carrier")
         if nic.state == "up":
             return self.passed(host.name, nic.name)
+        another = any(one.state == "up" for one in host.interfaces)
         if usual == "up":
             message = f"{'link down' if set_up else 'not set up'}, {_others(count)} up"
-            return self.wrong(host.name, nic.name, message, "down", "up")
+            alone = not another or (set_up and is_fabric(nic.name, nic))
+            return self.differs(agreed.is_clear or alone, host.name, nic.name, message, "down", "up")
         if not set_up:
             return self.skipped(host.name, nic.name, "nobody set it up")
-        another = any(one.state == "up" for one in host.interfaces)
         if usual == "down" and another:
             return self.skipped(host.name, nic.name, f"no carrier, {_others(count - 1)} have none either")
         if is_fabric(nic.name, nic) or (usual == "down" and not another):
@@ -122,17 +125,16 @@ class RailsCount(Check):
         for host in fleet.hosts:
             like[host.kind].append(host)
         for hosts in like.values():
-            having: dict[str, int] = defaultdict(int)
-            for host in hosts:
-                for nic in host.rails:
-                    having[nic.name] += 1
+            having = Counter(nic.name for host in hosts for nic in host.rails)
+            known = Counter(nic.name for host in hosts for nic in host.nics)
             usual = {name: count for name, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(hosts)}
             for host in hosts:
-                yield from self._look(host, usual)
+                yield from self._look(host, usual, known, len(hosts))
 
-    def _look(self, host: Host, usual: Mapping[str, int]) -> Iterator[Result]:
+    def _look(self, host: Host, usual: Mapping[str, int], known: Mapping[str, int], of: int) -> Iterator[Result]:
         missing = sorted(usual.keys() - {nic.name for nic in host.nics})
-        besides = {nic.name for nic in host.rails} - usual.keys()
+        own = {nic.name for nic in host.rails} - usual.keys()
+        besides = {name for name in own if 2 * known[name] <= of}  # that only some have: another name of the same NIC
         if not usual:
             yield self.skipped(host.name, "", "no like hosts to compare with, or each calls its NICs otherwise")
         elif not missing:
@@ -140,7 +142,8 @@ class RailsCount(Check):
         elif len(besides) >= len(missing):
             yield self.passed(host.name, "", f"called {_some(besides)} here", len(host.rails))
         for name in missing if len(besides) < len(missing) else ():
-            yield self.wrong(host.name, name, f"there is no {name}, {_others(usual[name])} have it", None, name)
+            message = f"there is no {name}, {_others(usual[name])} have it"
+            yield self.differs(is_clear(usual[name], of), host.name, name, message, None, name)
 
 
 def _others(count: int) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fablint.fitness import Outcome, Result, Severity
 from fablint.model import Topology
 from fablint.names import plural, switch_name
+from fablint.preflight.agreement import Agreement
 from fablint.preflight.check import Check, majority
 from fablint.preflight.checks.links import ABSENT
 from fablint.preflight.host import Fleet, Host
@@ -18,6 +19,7 @@ from fablint.snapshot.neighbours import why_unheard
 
 _SOURCE = "lldpcli show neighbors, lldptool -t -n -i NIC"
 _NOT_HEARD = "no neighbour is heard"
+_ONE_CAUSE = 3  # hosts that hear nobody: more likely a setting of what they share than a cable of each
 _FIRST_S = 90.0  # after the boot: daemons announce a port every 30 s, IEEE 802.1AB, msgTxInterval
 
 
@@ -78,29 +80,35 @@ class LldpNeighbor(Check):
     mend = "look at the cable, and at LLDP on the port of the switch and on the host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, str], list[bool]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
         ends = {host.name: heard(host) for host in fleet.hosts}
         for host in fleet.hosts:
             for nic in host.interfaces:
                 if ends[host.name][nic.name] or not _unseen(host, nic):
-                    seen[host.kind, nic.name].append(bool(ends[host.name][nic.name]))
+                    seen[nic.name, *host.like(nic.name)].append(bool(ends[host.name][nic.name]))
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
             for nic in host.interfaces:
-                usual, count = majority(seen[host.kind, nic.name])
-                yield self._judge(host, nic, ends[host.name][nic.name], count if usual else 0)
+                agreed = Agreement.of(seen[nic.name, *host.like(nic.name)])
+                yield self._judge(host, nic, ends[host.name][nic.name], agreed)
 
-    def _judge(self, host: Host, nic: NicFact, ends: Sequence[Heard], others: int) -> Result:
+    def _judge(self, host: Host, nic: NicFact, ends: Sequence[Heard], agreed: Agreement) -> Result:
         if ends:
             return self.passed(host.name, nic.name, value=str(ends[0]))
         unseen = _unseen(host, nic)
+        others = agreed.count if agreed.usual else 0
         like = f"{plural(others, 'other')} hear one"
         if unseen is None and others:
             if host.uptime_s is not None and host.uptime_s < _FIRST_S:
                 message = f"no LLDP neighbour yet, {host.uptime_s:.0f} s after the boot, {like}"
                 return self.warned(host.name, nic.name, message)
-            return self.wrong(host.name, nic.name, f"missing LLDP neighbour, {like}", None, 1)
+            silent = agreed.total - others
+            if silent >= _ONE_CAUSE:
+                message = f"missing LLDP neighbour on {silent} hosts, {like}: is LLDP off on their switch?"
+                return self.warned(host.name, nic.name, message, None, 1)
+            clear, message = agreed.is_clear, f"missing LLDP neighbour, {like}"
+            return self.differs(clear, host.name, nic.name, message, None, 1)
         if unseen is None:
             elsewhere = [one for one in host.neighbours if one.port not in {its.name for its in host.interfaces}]
             why = why_unheard(host.snapshot, elsewhere)
@@ -121,14 +129,14 @@ class LldpSeveral(Check):
     mend = "look what is between the NIC and its switch, or passes LLDP frames on"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, str], list[tuple[str, Sequence[Heard]]]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[tuple[str, Sequence[Heard]]]] = defaultdict(list)
         for host in fleet.hosts:
             found = {nic: ends for nic, ends in heard(host).items() if ends}
             if not found:
                 yield self.skipped(host.name, "", _NOT_HEARD)
             for nic, ends in found.items():
-                seen[host.kind, nic].append((host.name, ends))
-        for (_, nic), like in seen.items():
+                seen[nic, *host.like(nic)].append((host.name, ends))
+        for (nic, *_), like in seen.items():
             several, count = majority([len(ends) > 1 for _, ends in like])
             for name, ends in like:
                 if len(ends) == 1:

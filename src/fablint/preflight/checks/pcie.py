@@ -56,7 +56,7 @@ class _PcieLink(PeerCheck):
         now, most = (_figure(host.read(f"{folder}/{when}_link_{self.file}")) for when in ("current", "max"))
         if most is None:
             now = None  # a driver or a virtual machine that knows neither
-        alone = None if _is_virtual(host.kind) else most
+        alone = None if _is_virtual(host.machine) else most
         return Part(name, now, f"{make} {most}", alone, "its PCI Express link cannot be seen")
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 from fablint.fitness import Result
-from fablint.preflight.check import Check, majority
+from fablint.preflight.agreement import Agreement
+from fablint.preflight.check import Check
 from fablint.preflight.host import Fleet, Host
 
 
@@ -37,12 +38,12 @@ class PeerCheck(Check):
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         every = [(host, list(self.parts(host))) for host in fleet.hosts]
-        like: dict[tuple[str, str], list[float]] = defaultdict(list)
+        like: dict[tuple[str, ...], list[float]] = defaultdict(list)
         for host, parts in every:
             for part in parts:
                 if part.value is not None:
-                    like[host.kind, part.target].append(part.value)
-        usual = {key: majority(values) for key, values in like.items()}
+                    like[part.target, *host.like(part.target)].append(part.value)
+        agreed = {key: Agreement.of(values) for key, values in like.items()}
         for host, parts in every:
             if not parts:
                 yield self.skipped(host.name, "", self.absent)
@@ -50,22 +51,21 @@ class PeerCheck(Check):
                 if part.value is None:
                     yield self.skipped(host.name, part.target, part.why or self.absent)
                 else:
-                    yield self._judged(host.name, part, part.value, usual[host.kind, part.target], parts)
+                    yield self._judged(host, part, part.value, agreed[part.target, *host.like(part.target)], parts)
 
-    def _judged(
-        self, host: str, part: Part, value: float, like: tuple[float | None, int], parts: Sequence[Part]
-    ) -> Result:
-        usual, count = like
-        others = "other"
-        if usual is None:
-            usual, count = majority([one.value for one in parts if one.make == part.make and one.value is not None])
-            others = "like part of this host" if count == 1 else "like parts of this host"
-        elif count > 1:
-            others = "others"
-        said = self.words.format(value)
+    def _judged(self, host: Host, part: Part, value: float, agreed: Agreement, parts: Sequence[Part]) -> Result:
+        is_divided = agreed.with_more_as_usual.is_divided
+        if is_divided and value < max(other for other, _ in agreed.values):
+            return self.warned(host.name, part.target, agreed.kinds(self.words), value)
+        others = "others" if agreed.count > 1 else "other"
+        if agreed.usual is None:
+            agreed = Agreement.of([one.value for one in parts if one.make == part.make and one.value is not None])
+            others = "like part of this host" if agreed.count == 1 else "like parts of this host"
+        usual, said = agreed.usual, self.words.format(value)
         if usual is not None and value < usual:
-            return self.wrong(host, part.target, f"{said}, {count} {others} {self.words.format(usual)}", value, usual)
+            message = f"{said}, {agreed.count} {others} {self.words.format(usual)}"
+            return self.differs(agreed.with_more_as_usual.is_clear, host.name, part.target, message, value, usual)
         if usual is None and part.most is not None and value < part.most:
             message = f"{said}, could be {self.words.format(part.most)}"
-            return self.warned(host, part.target, message, value, part.most)
-        return self.passed(host, part.target, value=value)
+            return self.warned(host.name, part.target, message, value, part.most)
+        return self.passed(host.name, part.target, value=value)

@@ -29,6 +29,8 @@ _SOURCE = "ping between all hosts, in rounds"
 class ReachCheck(Check):
     """One that needs what the hosts said of each other."""
 
+    compares = False  # pings are no part of the snapshot
+
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         reach = fleet.reach
         if reach is None:

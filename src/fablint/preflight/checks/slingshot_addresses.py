@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import Check, HostCheck, majority
+from fablint.preflight.agreement import Agreement
+from fablint.preflight.check import Check, HostCheck
 from fablint.preflight.host import NET, Fleet, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.ama import decode
@@ -36,22 +37,22 @@ class AmaValid(Check):
     mend = "let the fabric manager assign it (slingshot-network-config), then set the NIC up again"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen = defaultdict(list)
+        seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
         for host in fleet.hosts:
             for nic in _nics(host):
-                seen[host.kind, nic.name].append(_assigned(nic.mac))
+                seen[nic.name, *host.like(nic.name)].append(_assigned(nic.mac))
         for host in fleet.hosts:
             found = _nics(host)
             if not found:
                 yield self.skipped(host.name, "", _NOT_SLINGSHOT)
             for nic in found:
-                others, count = majority(seen[host.kind, nic.name])
+                agreed = Agreement.of(seen[nic.name, *host.like(nic.name)])
                 if _assigned(nic.mac):
                     yield self.passed(host.name, nic.name, value=nic.mac)
-                elif nic.kind == "cxi" or others:
-                    more = f", {count} others have one" if others else ""
+                elif nic.kind == "cxi" or agreed.usual:
+                    more = f", {agreed.count} others have one" if agreed.usual else ""
                     message = f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'no algorithmic MAC'}{more}"
-                    yield self.wrong(host.name, nic.name, message, nic.mac)
+                    yield self.differs(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
                 else:
                     yield self.skipped(host.name, nic.name, _NOT_SLINGSHOT)
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from fablint.fitness import Result, Severity
 from fablint.model import Component
+from fablint.preflight.agreement import CLEAR_OTHERS
 from fablint.preflight.check import Check, HostCheck
 from fablint.preflight.checks.cxi import NO_NIC, nominal_gbit
 from fablint.preflight.checks.infiniband import is_active, is_software, make, rate_gbit
@@ -182,7 +183,7 @@ class _LoopbackRate(Check):
                 rows = [float(match[1]) for match in map(self.row.match, said.text.splitlines()) if match]
                 if rows:
                     speed, kind = self.speed(host, device), self.kind(host, device)
-                    key = None if kind is None else (host.kind, speed, *kind)
+                    key = None if kind is None else (*host.like(device), speed, *kind)
                     measured.append(_Loop(host.name, device, rows[-1], speed, key))
                 else:
                     why = f": {shortened(said.error)}" if said.error else ""
@@ -191,16 +192,20 @@ class _LoopbackRate(Check):
         like: dict[_Key | None, list[float]] = defaultdict(list)
         for one in measured:
             like[one.key].append(one.gbit)
-        alike = {key: rates for key, rates in like.items() if key is not None and len(rates) >= _LEAST_ALIKE}
-        usual: dict[_Key | None, float] = {key: median(rates) for key, rates in alike.items()}
-        yield from (self._judged(one, usual.get(one.key)) for one in measured)
+        alike: dict[_Key | None, list[float]] = {
+            key: rates for key, rates in like.items() if key is not None and len(rates) >= _LEAST_ALIKE
+        }
+        yield from (self._judged(one, alike.get(one.key, ())) for one in measured)
 
-    def _judged(self, one: _Loop, usual: float | None) -> Result:
+    def _judged(self, one: _Loop, alike: Sequence[float]) -> Result:
+        """Below the median of few NICs it warns."""
         floors: list[tuple[Severity, float, str]] = []
         if one.speed:
             floors.append((self.below_speed, self.of_speed * one.speed, f"{self.of_speed:.0%} of {one.speed:g}"))
-        if usual:
-            floors.append((Severity.FAIL, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}"))
+        if alike:
+            usual = median(alike)
+            grade = Severity.FAIL if len(alike) > CLEAR_OTHERS else Severity.WARN
+            floors.append((grade, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}"))
         if not floors:
             return self.skipped(one.host, one.device, f"{one.gbit:g} Gb/s, with nothing to compare it with")
         missed = [floor for floor in floors if one.gbit < floor[1]]

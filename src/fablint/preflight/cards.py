@@ -1,0 +1,76 @@
+"""The cards of a host that decide which hosts it is compared with: network and fabric NICs, GPUs and accelerators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from fablint.snapshot.snapshot import Snapshot
+
+NIC, GPU = "NIC", "GPU"
+_PCI = "/sys/bus/pci/devices"
+_NETWORK = ("0x0200", "0x0207", "0x0280", "0x0c06")  # Ethernet, InfiniBand, other network, InfiniBand of old cards
+COMPUTE = ("0x0302", "0x0380", "0x1200")  # 3D and display controllers, processing accelerators
+_CLASSES = ("net", "infiniband", "cxi")
+_NAME = re.compile(r"[^/]+")
+_CPU = re.compile(r"^(?:model name|CPU part|cpu)\s*:\s*(\S.*)$", re.MULTILINE)
+
+
+class Card(NamedTuple):
+    """A PCI function with a network port, or a GPU."""
+
+    kind: str  # NIC or GPU
+    vendor: str  # `0x15b3`
+    device: str  # `0x1021`
+    board: str = ""  # PSID or other board id, where the driver reports one
+
+    @property
+    def number(self) -> str:
+        """The part number: `15b3:1021 MT_0000000838`."""
+        return f"{self.vendor[2:]}:{self.device[2:]} {self.board}".strip() if self.vendor else self.board
+
+
+def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
+    """All cards by PCI address; a device that the bus does not list has the path of its own folder as address."""
+    found: dict[str, Card] = {}
+    for address, one in snapshot.folder(_PCI).items():
+        kind = _kind(one.get("class")) if isinstance(one, dict) else ""
+        if kind:
+            found[address] = Card(kind, str(one.get("vendor") or ""), str(one.get("device") or ""))
+    for name, folder in _devices(snapshot):
+        address = snapshot.link(folder) or folder
+        vendor, device = snapshot.read(f"{folder}/vendor"), snapshot.read(f"{folder}/device")
+        if address not in found or not found[address].vendor:
+            if vendor is None or device is None:
+                continue
+            found[address] = Card(NIC, vendor, device)
+        board = snapshot.read(f"/sys/class/infiniband/{name}/board_id")
+        if board:
+            found[address] = found[address]._replace(board=" ".join(board.split())[:40])
+    return found
+
+
+def addresses_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """The PCI address of each network interface and fabric device, by name; see `cards_of`."""
+    return {name: snapshot.link(folder) or folder for name, folder in _devices(snapshot)}
+
+
+def cpu_model(snapshot: Snapshot) -> str:
+    """`Intel(R) Xeon(R) Platinum 8480+`; empty where /proc/cpuinfo does not say."""
+    found = _CPU.search(snapshot.read("/proc/cpuinfo") or "")
+    return " ".join(found[1].split())[:80] if found else ""
+
+
+def _devices(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Names and folders of PCI devices behind network interfaces and fabric devices."""
+    for group in _CLASSES:
+        for name in snapshot.names(f"/sys/class/{group}"):
+            if _NAME.fullmatch(name):
+                yield name, f"/sys/class/{group}/{name}/device"
+
+
+def _kind(code: object) -> str:
+    """What a PCI class stands for; empty for all others."""
+    text = code if isinstance(code, str) else ""
+    return NIC if text.startswith(_NETWORK) else GPU if text.startswith(COMPUTE) else ""

@@ -12,7 +12,7 @@ from fablint.checks import Checked, asked_hosts
 from fablint.crew import Crew
 from fablint.elimination import Elimination
 from fablint.errors import IncompleteError, PreflightError, UsageError
-from fablint.fitness import Fitness, Outcome, findings
+from fablint.fitness import Fitness, Outcome, finding_of, finding_of_silent
 from fablint.fitness_findings import suspects, warnings
 from fablint.host_counters import HostCounters
 from fablint.kept_check import KeptCheck, Unfit
@@ -217,16 +217,18 @@ def _without_unfit(fitness: Fitness, wanted: str) -> Mapping[str, Finding]:
 def _by_host(fitness: Fitness) -> Mapping[str, Finding]:
     """Of every unfit host the first thing that makes it so."""
     found: dict[str, Finding] = {}
-    bad = [one for one in fitness.results if one.outcome is Outcome.FAIL]
-    said = findings(replace(fitness, results=bad))
-    for host, finding in zip([*fitness.silent, *(one.host for one in bad)], said, strict=True):
-        found.setdefault(host, finding)
+    for host, why in fitness.silent.items():
+        found.setdefault(host, finding_of_silent([host], why))
+    for one in fitness.results:
+        if one.outcome is Outcome.FAIL:
+            found.setdefault(one.host, finding_of(one, fitness.rules[one.check]))
     return found
 
 
 def _also_found(fitness: Fitness, of_the_fabric: Collection[Finding], told: Collection[Finding]) -> list[Finding]:
     """What is wrong besides: what makes hosts unfit, and what is contradictory, suspect or at fault in the fabric."""
-    faults = [one for one in findings(fitness) if one.state is State.FAULT]
+    faults = [finding_of_silent([host], why) for host, why in fitness.silent.items()]
+    faults += [finding_of(one, fitness.rules[one.check]) for one in fitness.results if one.outcome is Outcome.FAIL]
     silent = {one.name for one in faults if one.component == "host"}
     others = [one for one in of_the_fabric if not (one.component == "host" and one.name in silent)]
     return [one for one in [*faults, *suspects(fitness), *others] if one not in told]

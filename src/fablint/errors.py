@@ -5,6 +5,7 @@
     ├── IncompleteError       3  the measurement could not be finished (a host was lost, the disk is full, ...)
     │   └── BrokenRunError    3  a run directory cannot be read
     ├── PreflightError        4  a host is not fit to be measured
+    ├── TooManyError          6  more hosts would be drained than --most allows
     └── InternalError         5  fablint itself is at fault
 
 Exit code 0 is a pass and 1 a fault found in the fabric: neither is an error, both are a `Verdict`.
@@ -48,6 +49,12 @@ class PreflightError(FablintError):
     """A host is not fit to be measured."""
 
     exit_code = 4
+
+
+class TooManyError(FablintError):
+    """More hosts would be taken out of service than is allowed at once."""
+
+    exit_code = 6
 
 
 class InternalError(FablintError):

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from fablint.model import Component, Finding, State
+from fablint.names import fold
 
 NETWORK, PING = "net.examined", "net.ping"  # ids of checks that say which network was looked at
 
@@ -42,6 +43,7 @@ class Result(NamedTuple):
     value: float | str | None = None
     expected: float | str | None = None
     unit: str = ""
+    cause: str = ""  # what the hosts of which it is said share, where that explains it: `switch s3`
 
     @property
     def name(self) -> str:
@@ -108,29 +110,65 @@ NOT_ANSWERED = "log in to it; leave it out with -x till then"  # what to do
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 
 
+def finding_of(one: Result, rule: Rule) -> Finding:
+    """What one result says is wrong, in the words of the diagnosis."""
+    return Finding(
+        state=_STATES[one.outcome],
+        component=rule.component,
+        name=one.name,
+        evidence=f"{one.check}: {one.message}",
+        next_step=rule.mend,
+    )
+
+
+def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
+    """Hosts that gave no answer for the same reason."""
+    count = f"{len(hosts)} hosts give " if len(hosts) > 1 else ""
+    evidence = f"{count}no answer: {why}"
+    return Finding(state=State.FAULT, component="host", name=fold(hosts), evidence=evidence, next_step=NOT_ANSWERED)
+
+
 def findings(fitness: Fitness) -> list[Finding]:
-    """What is wrong, in the words of the diagnosis: silent hosts first, then a finding for each part and check."""
-    silent = [
-        Finding(
-            state=State.FAULT,
-            component="host",
-            name=host,
-            evidence=f"no answer: {why}",
-            next_step=NOT_ANSWERED,
-        )
-        for host, why in fitness.silent.items()
-    ]
-    return silent + [
-        Finding(
-            state=_STATES[one.outcome],
-            component=fitness.rules[one.check].component,
-            name=one.name,
-            evidence=f"{one.check}: {one.message}",
-            next_step=fitness.rules[one.check].mend,
-        )
-        for one in fitness.results
-        if one.outcome in _STATES
-    ]
+    """What is wrong, in the words of the diagnosis: silent hosts first, then a finding for each part and check.
+
+    Hosts of which the same is said, and hosts that share a cause, are one finding.
+    """
+    silent: dict[str, list[str]] = defaultdict(list)
+    for host, why in fitness.silent.items():
+        silent[why].append(host)
+    found = [finding_of_silent(hosts, why) for why, hosts in silent.items()]
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for one in fitness.results:
+        if one.outcome in _STATES:
+            same = (one.cause,) if one.cause else (one.check, one.target, one.outcome, one.message)
+            groups[same].append(one)
+    for few in groups.values():
+        found.append((_of_cause if few[0].cause else _folded)(few, fitness.rules))
+    return found
+
+
+def _folded(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
+    """Results that differ by their host only."""
+    first = finding_of(results[0], rules[results[0].check])
+    hosts = fold(one.host for one in results)
+    return first.model_copy(update={"name": f"{hosts}/{results[0].target}".rstrip("/")})
+
+
+def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
+    """Results of several hosts and checks that have one cause."""
+    worst = min(results, key=lambda one: tuple(_STATES).index(one.outcome))
+    kind, _, name = worst.cause.partition(" ")
+    hosts = dict.fromkeys(one.host for one in results)
+    others = [check for check in dict.fromkeys(one.check for one in results) if check != worst.check]
+    also = f"; also {', '.join(others)}" if others else ""
+    first = finding_of(worst, rules[worst.check])
+    return first.model_copy(
+        update={
+            "component": "switch" if kind == "switch" else "config",
+            "name": name if kind == "switch" else worst.cause,
+            "evidence": f"{first.evidence}; common to {len(hosts)} hosts of {worst.cause}: {fold(hosts)}{also}",
+        }
+    )
 
 
 def alike(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:

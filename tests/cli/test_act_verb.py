@@ -151,12 +151,128 @@ def test_a_name_that_is_none_is_left_to_the_ticket(name):
 
 
 def test_hosts_that_are_neither_at_fault_nor_suspect_are_left():
-    left = Source(EVERY, HOSTS).left
+    left = Source(EVERY, HOSTS).left()
     assert left == ["nid001001", "nid001002", "nid001006", "nid001008"]
 
 
 def test_long_and_short_names_are_one_host():
-    assert Source([finding("host", "n1", "x")], ["n1.site.org", "n2.site.org"]).left == ["n2.site.org"]
+    assert Source([finding("host", "n1", "x")], ["n1.site.org", "n2.site.org"]).left() == ["n2.site.org"]
+
+
+def preflight(marks: dict[str, dict[str, str]], count: int = 20, silent: Sequence[str] = ()) -> str:
+    """What preflight prints of n1, n2, ...: outcomes by check and host, PASS where nothing is named."""
+    hosts = [f"n{number}" for number in range(1, count + 1)]
+    results = [
+        {"host": host, "check": check, "outcome": outcomes.get(host, "PASS")}
+        for check, outcomes in marks.items()
+        for host in hosts
+        if host not in silent
+    ]
+    states = {"WARN": State.SUSPECT, "FAIL": State.FAULT}
+    found = [
+        finding("host", one["host"], f"{one['check']}: odd", states[one["outcome"]])
+        for one in results
+        if one["outcome"] in states
+    ]
+    found += [finding("host", ",".join(silent), "no answer: Permission denied")] if silent else []
+    unfit = {one["host"]: "x" for one in results if one["outcome"] == "FAIL"} | dict.fromkeys(silent, "no answer")
+    named = [one.model_dump(mode="json") for one in found]
+    document = {"hosts": hosts, "silent": dict.fromkeys(silent, "x"), "unfit": unfit}
+    return json.dumps({"format": 1, **document, "findings": named, "results": results})
+
+
+EVERYWHERE = {f"n{number}": "WARN" for number in range(1, 21)}
+
+
+def test_a_warning_that_all_hosts_share_leaves_out_none():
+    source = parse_source(
+        preflight({"host.cstates": EVERYWHERE, "host.bios": {"n3": "WARN"}, "x.y": {"n7": "FAIL"}}), "x"
+    )
+    others = [f"n{number}" for number in range(1, 21)]
+    assert source.left() == [one for one in others if one not in ("n3", "n7")]
+    assert source.left(with_warnings=True) == [one for one in others if one != "n7"]
+
+
+def test_a_host_that_was_not_read_as_a_whole_is_not_left():
+    source = parse_source(preflight({"host.snapshot": {"n2": "ERROR"}}), "x")
+    assert "n2" not in source.left(with_warnings=True) and len(source.left()) == 19
+
+
+def test_hosts_of_one_finding_are_all_left_out():
+    """A cause is one finding, and its hosts are unfit."""
+    text = json.loads(preflight({}))
+    cause = finding("config", "image 5.14", "host.memlock: only 8 MiB; common to 2 hosts of image 5.14: n[1-2]")
+    text |= {"findings": [cause.model_dump(mode="json")], "unfit": {"n1": "x", "n2": "x"}}
+    source = parse_source(json.dumps(text), "x")
+    assert source.left(with_warnings=True) == [f"n{number}" for number in range(3, 21)]
+    assert drains(source) == []
+
+
+# ------------------------------------------------------------------------------------------------ too many
+
+
+def failing(count: int, of: int) -> str:
+    return preflight({"net.link.mtu": {f"n{number}": "FAIL" for number in range(1, count + 1)}}, of)
+
+
+@pytest.mark.parametrize(
+    ("failed", "of", "options", "refused"),
+    [
+        (1, 1, (), False),
+        (1, 4, (), False),
+        (2, 4, (), True),
+        (2, 20, (), False),
+        (3, 20, (), True),
+        (3, 20, ("--most", "3"), False),
+        (3, 20, ("--most", "15%"), False),
+        (3, 20, ("--most", "0"), True),
+        (20, 20, ("--force",), False),
+    ],
+)
+def test_more_hosts_than_allowed_are_not_drained(fablint, tmp_path, failed, of, options, refused):
+    (tmp_path / "found.json").write_text(failing(failed, of))
+    done = fablint("act", "found.json", "--drain", *options)
+    if refused:
+        assert (done.returncode, done.stdout) == (6, "")
+        assert done.stderr.startswith(f"fablint: {failed} of {of} hosts would be drained, --most allows ")
+        assert done.stderr.count("\n") == 1
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "scontrol update" in done.stdout
+
+
+def test_the_other_sections_are_printed_all_the_same(fablint, tmp_path):
+    (tmp_path / "found.json").write_text(failing(9, 20))
+    done = fablint("act", "found.json")
+    assert done.returncode == 6
+    assert "# drain\n# refused: too many hosts\n" in done.stdout and "\nn20\n" in done.stdout
+    assert "scontrol" not in done.stdout
+    printed = json.loads(fablint("act", "found.json", "--json").stdout)
+    assert printed["drain"] is None and printed["refused"].startswith("9 of 20 hosts")
+
+
+def test_a_run_without_its_hosts_drains_one_at_most(fablint, tmp_path):
+    (tmp_path / "verdict.json").write_text(verdict())
+    done = fablint("act", "verdict.json", "--drain")
+    assert done.returncode == 6
+    assert "of an unknown number of hosts" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["x", "-1", "101%", "10.5", ""])
+def test_a_limit_that_is_none_is_refused(fablint, tmp_path, words):
+    (tmp_path / "found.json").write_text(failing(1, 4))
+    done = fablint("act", "found.json", f"--most={words}")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_silent_hosts_are_drained_only_where_most_answered(fablint, tmp_path):
+    few, many = ["n1", "n2"], [f"n{number}" for number in range(1, 11)]
+    (tmp_path / "few.json").write_text(preflight({}, silent=few))
+    assert "NodeName='n[1-2]'" in fablint("act", "few.json", "--drain").stdout
+    (tmp_path / "many.json").write_text(preflight({}, silent=many))
+    done = fablint("act", "many.json", "--drain", "--force")
+    assert "scontrol" not in done.stdout
+    assert done.stderr == "fablint: 10 of 20 hosts are silent: they are not drained, look for what they share\n"
 
 
 # ------------------------------------------------------------------------------------------------ ticket
@@ -254,7 +370,7 @@ def test_what_is_neither_is_refused(text, why):
 
 def test_all_three_with_headings(fablint, tmp_path):
     (tmp_path / "found.json").write_text(facts())
-    done = fablint("act", "found.json")
+    done = fablint("act", "found.json", "--force")
     assert (done.returncode, done.stderr) == (0, "")
     assert [line for line in done.stdout.splitlines() if line.startswith("#")] == ["# drain", "# hostfile", "# ticket"]
     assert done.stdout.count("scontrol update ") == 2
@@ -266,11 +382,13 @@ def test_one_alone_has_no_heading(fablint, tmp_path):
     (tmp_path / "found.json").write_text(facts())
     assert fablint("act", "found.json", "--hostfile").stdout == "nid001001\nnid001002\nnid001006\nnid001008\n"
     assert fablint("act", "found.json", "--ticket").stdout.startswith("fablint found 4 faults")
-    assert fablint("act", "found.json", "--drain", "--scheduler", "pbs").stdout.startswith("pbsnodes -o -C ")
+    assert fablint("act", "found.json", "--drain", "--most", "3", "--scheduler", "pbs").stdout.startswith(
+        "pbsnodes -o -C "
+    )
 
 
 def test_from_stdin_as_json(tmp_path):
-    words = [*COMMAND, "act", "--json"]
+    words = [*COMMAND, "act", "--json", "--most", "40%"]
     done = subprocess.run(words, input=facts(), cwd=tmp_path, capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
     assert list(told) == ["format", "drain", "hostfile", "ticket"]
@@ -287,7 +405,7 @@ def test_the_scheduler_that_is_installed(fablint, tmp_path):
         program = tmp_path / "bin" / name
         program.write_text(f"#!/bin/sh\ntouch {ran}\n")
         program.chmod(0o755)
-        done = fablint("act", "found.json", "--drain", PATH=str(tmp_path / "bin"))
+        done = fablint("act", "found.json", "--drain", "--force", PATH=str(tmp_path / "bin"))
         assert done.stdout.startswith("pbsnodes -o" if name == "pbsnodes" else "scontrol update")
     assert not ran.exists()  # printed, never executed
 
@@ -298,7 +416,7 @@ def test_a_bare_verdict_does_not_say_its_hosts(fablint, tmp_path):
     assert (done.returncode, done.stdout) == (2, "")
     line = "fablint: verdict.json: does not say which hosts were measured: give the run directory\n"
     assert done.stderr == line
-    every = fablint("act", "verdict.json")
+    every = fablint("act", "verdict.json", "--force")
     assert every.returncode == 0
     assert "# hostfile\n# the hosts are not known: give the run directory\n" in every.stdout
 
@@ -317,8 +435,8 @@ def test_a_run_knows_its_hosts(fablint, tmp_path):
 def test_a_hostfile_without_hosts_is_said(fablint, tmp_path):
     (tmp_path / "found.json").write_text(facts([finding("host", "a", "x.y: z")], ["a"]))
     done = fablint("act", "found.json", "--hostfile")
-    assert (done.returncode, done.stdout.strip()) == (0, "")
-    assert done.stderr == "fablint: none of 1 hosts is left: all are at fault or suspect\n"
+    assert (done.returncode, done.stdout.strip()) == (3, "")
+    assert done.stderr == "fablint: none of 1 hosts is left: all are at fault or differ; see --with-warnings\n"
 
 
 @pytest.mark.parametrize("name", ["nope.json", "empty.json", "x.run"])

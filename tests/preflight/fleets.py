@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from preflight_help import NOW
-from snapshot_trees import nested
 
 from fablint.fitness import Fitness, Outcome
 from fablint.preflight import Fleet, Host, judge
 from fablint.snapshot.snapshot import Snapshot
+from snapshot_trees import nested
 
 DMI = "/sys/devices/virtual/dmi/id"
 PCI = "/sys/bus/pci/devices"

@@ -201,8 +201,18 @@ def test_json_has_everything():
     assert list(facts) == ["format", "exit_code", "level", "hosts", "silent", *told]
     assert (facts["format"], facts["exit_code"], facts["level"], len(facts["hosts"])) == (1, 1, "full", 17)
     assert facts["unfit"]["nid001013"] == "net.link.up hsn1 link down"
-    assert list(facts["results"][0]) == ["check", "host", "target", "outcome", "message", "value", "expected", "unit"]
-    assert Counter(one["state"] for one in facts["findings"]) == {"FAULT": 6, "SUSPECT": 8, "NOT JUDGED": 1}
+    assert list(facts["results"][0]) == [
+        "check",
+        "host",
+        "target",
+        "outcome",
+        "message",
+        "value",
+        "expected",
+        "unit",
+        "cause",
+    ]
+    assert Counter(one["state"] for one in facts["findings"]) == {"FAULT": 4, "SUSPECT": 8, "NOT JUDGED": 1}
 
 
 # ------------------------------------------------------------------------------------------------ JUnit

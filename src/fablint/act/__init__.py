@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from fablint.act.drain import SCHEDULERS, Drain, drain_command, drains
+from fablint.act.drain import SCHEDULERS, Drain, Limit, drain_command, drains, too_many, unheard
 from fablint.act.source import Source, parse_source
 from fablint.act.ticket import ticket_text
 
-__all__ = ["SCHEDULERS", "Drain", "Source", "drain_command", "drains", "parse_source", "ticket_text"]
+__all__ = [
+    "SCHEDULERS",
+    "Drain",
+    "Limit",
+    "Source",
+    "drain_command",
+    "drains",
+    "parse_source",
+    "ticket_text",
+    "too_many",
+    "unheard",
+]

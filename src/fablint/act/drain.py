@@ -15,6 +15,7 @@ from fablint.names import fold, printable
 
 SCHEDULERS = ("slurm", "pbs")
 MOST_LETTERS = 60  # of a reason; `sinfo -R` shows the first 20, which is why the check comes first
+_ROUNDING = 1e-9  # 29 % of 100 hosts are 29
 _BY = " (fablint)"  # a site returns only hosts to service that this took out
 _QUOTES = re.compile("[\"'`\\\\]")
 _ADDRESS = re.compile(r"[\d.]+")
@@ -27,13 +28,45 @@ class Drain(NamedTuple):
     hosts: Sequence[str]
 
 
+class Limit(NamedTuple):
+    """How many hosts may be drained at once: a number, or a share of all hosts; one host is always allowed."""
+
+    number: int | None = None
+    share: float = 0.1
+
+    def allows(self, drained: int, hosts: int) -> bool:
+        return drained <= max(1, self.number if self.number is not None else int(self.share * hosts + _ROUNDING))
+
+    def __str__(self) -> str:
+        return f"{self.number}" if self.number is not None else f"{100 * self.share:g}%"
+
+
+def unheard(source: Source) -> frozenset[str]:
+    """Silent hosts that are not drained, since most hosts did not answer: the cause is not a host."""
+    return frozenset() if 2 * len(source.silent) < len(source.hosts or ()) else source.silent
+
+
+def too_many(source: Source, limit: Limit) -> str:
+    """Why the hosts at fault are not drained all at once; empty where the limit allows it.
+
+    Where the number of hosts is not known one host may be drained, or as many as the limit says as a number.
+    """
+    drained = {host for drain in drains(source) for host in drain.hosts}
+    hosts = len(source.hosts or ())
+    if limit.allows(len(drained), hosts):
+        return ""
+    return f"{len(drained)} of {hosts or 'an unknown number of'} hosts would be drained, --most allows {limit}"
+
+
 def drains(source: Source) -> list[Drain]:
     """Hosts that are at fault, by reason. What is only suspected drains nobody."""
     faults: dict[str, list[Finding]] = defaultdict(list)
+    kept = unheard(source)
     for finding in source.findings:
         if finding.state is State.FAULT:
             for host in source.accused(finding):
-                faults[host].append(finding)
+                if host not in kept:
+                    faults[host].append(finding)
     found: dict[str, list[str]] = defaultdict(list)
     for host, findings in faults.items():
         found[_reason(findings)].append(host)

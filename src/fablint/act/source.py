@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,8 +18,17 @@ from fablint.model import Finding, State, host_of
 from fablint.names import one_spelling, unfold
 
 _NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*")  # that may be part of a command
-_BLAMED = (State.FAULT, State.SUSPECT)
+_WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole
+_SEEN = ("PASS", "WARN", "FAIL")
 _HINT = "give a run, its verdict.json, or what fablint preflight --json printed"
+
+
+class Mark(NamedTuple):
+    """What a check of preflight came to on a part of a host."""
+
+    host: str
+    check: str
+    outcome: str
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,9 @@ class Source:
 
     findings: Sequence[Finding]
     hosts: Sequence[str] | None = None
+    silent: frozenset[str] = frozenset()  # hosts that gave preflight no answer
+    unfit: frozenset[str] = frozenset()  # hosts that preflight found not fit to be measured
+    results: tuple[Mark, ...] = ()  # of preflight; empty where it did not find these
 
     def accused(self, finding: Finding) -> Sequence[str]:
         """The hosts that a finding is about: none for a switch, a cable between two, a way between hosts.
@@ -42,11 +55,44 @@ class Source:
         setting = finding.component == "config" and "/" not in finding.name
         return [host for host in found if host in self._known] if cable or setting else list(found)
 
+    def left(self, *, with_warnings: bool = False) -> Sequence[str]:
+        """The hosts that are neither at fault nor differ from the others; with `with_warnings` those that differ too.
+
+        A host that could not be looked at as a whole is not among them.
+        """
+        out = self.unfit | {host for one in self.findings if one.state is State.FAULT for host in self.accused(one)}
+        out |= {one.host for one in self.results if one.check == _WHOLE and one.outcome == "ERROR"}
+        if not with_warnings:
+            out |= self._differing | self._suspects
+        return [host for host in self.hosts or () if host not in out]
+
     @property
-    def left(self) -> Sequence[str]:
-        """The hosts of which nothing bad is known."""
-        blamed = {host for one in self.findings if one.state in _BLAMED for host in self.accused(one)}
-        return [host for host in self.hosts or () if host not in blamed]
+    def _suspects(self) -> frozenset[str]:
+        """Hosts that a measurement suspects; warnings of preflight are in `_differing`."""
+        found = (one for one in self.findings if one.state is State.SUSPECT and not said_by(one))
+        return frozenset(host for one in found for host in self.accused(one))
+
+    @property
+    def _differing(self) -> frozenset[str]:
+        """Hosts with a warning of a check of preflight that at most half of the hosts have."""
+        judged: dict[str, set[str]] = defaultdict(set)
+        warned: dict[str, set[str]] = defaultdict(set)
+        for one in self.results or self._warnings:
+            if one.outcome in _SEEN:
+                judged[one.check].add(one.host)
+            if one.outcome == "WARN":
+                warned[one.check].add(one.host)
+        count = {check: len(hosts) if self.results else len(self.hosts or ()) for check, hosts in judged.items()}
+        few = (hosts for check, hosts in warned.items() if 2 * len(hosts) <= count[check])
+        return frozenset(host for hosts in few for host in hosts)
+
+    @property
+    def _warnings(self) -> Iterator[Mark]:
+        """Warnings of preflight in findings."""
+        for one in self.findings:
+            said = said_by(one)
+            if said and one.state is State.SUSPECT:
+                yield from (Mark(host, said[0], "WARN") for host in self.accused(one))
 
     @cached_property
     def _known(self) -> Sequence[str]:
@@ -69,7 +115,21 @@ def parse_source(text: str, name: str) -> Source:
         raise UsageError(f"{name}: is no JSON", _HINT) from None
     if not isinstance(document, dict) or not isinstance(document.get("findings"), list):
         raise UsageError(f"{name}: has no findings", _HINT)
-    return Source(_findings(document["findings"], name), _hosts(document.get("hosts"), name))
+    hosts, findings = _hosts(document.get("hosts"), name), _findings(document["findings"], name)
+    silent, unfit = (frozenset(_mapping(document.get(key))) for key in ("silent", "unfit"))
+    return Source(findings, hosts, silent, unfit, tuple(_marks(document.get("results"))))
+
+
+def _mapping(found: object) -> Mapping[str, object]:
+    return found if isinstance(found, dict) else {}
+
+
+def _marks(found: object) -> Iterator[Mark]:
+    """The results of preflight, as far as they are such."""
+    for one in found if isinstance(found, list) else ():
+        words = [_mapping(one).get(key) for key in Mark._fields]
+        if all(isinstance(word, str) for word in words):
+            yield Mark(*map(str, words))
 
 
 def _findings(found: list[Any], name: str) -> Sequence[Finding]:

@@ -30,6 +30,8 @@ class Check(ABC):
     mend: ClassVar[str]  # what to do
     compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time
 
+    far_end: ClassVar[bool] = False  # the switch decides it as well: seen on all of its hosts, it is no fault of these
+
     @abstractmethod
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         """What is seen on all hosts: something of every host, and of each of its parts."""

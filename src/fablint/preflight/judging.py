@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from fablint.fitness import Fitness, Result
+from fablint.preflight.causes import with_causes
 from fablint.preflight.check import Check
 from fablint.preflight.host import Fleet
 from fablint.preflight.table import CHECKS
@@ -29,6 +30,7 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS) -> Fitness:
             results += (
                 one.skipped(host, "", "not all of the host was read in time") for host in late if check.compares
             )
+    results = with_causes(results, fleet, checks)
     hosts = [*(host.name for host in fleet.hosts), *fleet.silent]
     return Fitness(hosts, results, {check.id: check.described() for check in checks}, fleet.silent)
 

@@ -78,10 +78,14 @@ class _Told(NamedTuple):
 def _told(fitness: Fitness) -> list[_Told]:
     """All that is wrong, worst first; within an outcome in the order of the checks."""
     found: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
+    common: dict[str, list[Result]] = defaultdict(list)
     for one in fitness.results:
-        if one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
+        if one.outcome in WRONG and one.cause:
+            common[one.cause].append(one)
+        elif one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
             found[one.outcome, one.check].append(one)
-    told = [
+    told = [_of_cause(cause, results, fitness) for cause, results in common.items()]
+    told += [
         _Told(outcome, check, _lines(results), "" if outcome is Outcome.ERROR else fitness.rules[check].mend)
         for (outcome, check), results in found.items()
     ]
@@ -92,6 +96,16 @@ def _told(fitness: Fitness) -> list[_Told]:
         lines = [f"{shown_hosts(hosts)}: {why}" for why, hosts in silent.items()]
         told.insert(0, _Told(Outcome.FAIL, "no answer", _first(lines), NOT_ANSWERED))
     return sorted(told, key=lambda one: WRONG.index(one.outcome))
+
+
+def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Told:
+    """One line for all that hosts with a common cause have: the gravest, and which other checks say something."""
+    worst = min(results, key=lambda one: WRONG.index(one.outcome))
+    checks = dict.fromkeys(one.check for one in results)
+    others = f"; also {', '.join(check for check in checks if check != worst.check)}" if len(checks) > 1 else ""
+    where = _where((one.host for one in results), fold({one.target for one in results if one.check == worst.check}))
+    line = f"{where}: {worst.message}{others}: common to {cause}"
+    return _Told(worst.outcome, worst.check, [line], fitness.rules[worst.check].mend)
 
 
 def _lines(results: Iterable[Result]) -> list[str]:

@@ -62,7 +62,7 @@ FILES = (
     "/proc/sys/net/ipv4/neigh/default/{gc_thresh1,gc_thresh2,gc_thresh3,gc_stale_time,base_reachable_time_ms}",
     "/proc/{meminfo,cmdline,uptime,loadavg}",
     "/proc/self/limits",
-    "/etc/{hostname,os-release,machine-id}",
+    "/etc/{hostname,os-release,machine-id,resolv.conf}",
     # Last, since devices that sleep are woken:
     "/sys/bus/pci/devices/*/{class,vendor,device,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
 )

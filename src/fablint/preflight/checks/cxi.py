@@ -97,6 +97,7 @@ class CxiSpeed(UniformCheck):
     component = "cable"
     mend = "reseat the cable, then replace it; compare the port's policy on the switch"
     words = "speed {}"
+    far_end = True
     absent = "no Slingshot NIC with a link"
 
     def values(self, host: Host) -> Mapping[str, Any]:

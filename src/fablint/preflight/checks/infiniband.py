@@ -97,6 +97,7 @@ class IbPortRate(PeerCheck):
     component = "cable"
     mend = "clean and reseat the cable, then replace it: lanes are lost, or the speed was not reached"
     words = "rate {:g} Gb/s"
+    far_end = True
     absent = NO_PORT
 
     def parts(self, host: Host) -> Iterable[Part]:

@@ -70,6 +70,7 @@ class LinkSpeed(UniformCheck):
     mend = "reseat the cable, look at the port of the switch"
     words = "{} Mbit/s"
     below = True
+    far_end = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {nic.name: None if nic.state == "down" else nic.speed for nic in host.interfaces}

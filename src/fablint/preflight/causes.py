@@ -1,0 +1,117 @@
+"""One cause behind what is wrong on many hosts: their switch, their image, their name server or their rack.
+
+Results of a check are put down to a cause where the hosts with them are, nearly, those that share something which the
+other hosts of the check do not have. Such results make one finding, about the cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from fablint.fitness import Outcome, Result
+from fablint.names import switch_name
+from fablint.preflight.check import Check
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.wording import shortened
+from fablint.snapshot.ama import decode
+
+LEAST_HOSTS = 3  # with the same result, and as many without it
+_OVERLAP = 0.8  # of the hosts with the result, and of those that share the cause
+_WRONG = (Outcome.FAIL, Outcome.WARN)
+_XNAME = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")
+_LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
+_PRETTY = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
+_BOOTED = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root)=(\S+)")
+_SERVER = re.compile(r"^\s*nameserver\s+(\S+)", re.MULTILINE)
+_LETTERS = 60
+
+
+def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[type[Check]]) -> list[Result]:
+    """The same results; those with a common cause name it. What the far end of a cable decides is a warning then."""
+    rules = {check.id: check for check in checks}
+    hosts: dict[str, set[str]] = defaultdict(set)
+    judged: dict[str, set[str]] = defaultdict(set)
+    for one in results:
+        if one.outcome in _WRONG:
+            hosts[one.check].add(one.host)
+        if one.outcome in (*_WRONG, Outcome.PASS):
+            judged[one.check].add(one.host)
+    many = [check for check, names in hosts.items() if LEAST_HOSTS <= len(names) <= len(judged[check]) - LEAST_HOSTS]
+    shared = {kind: _shared(fleet, find) for kind, find in _KINDS.items()} if many else {}
+    found = {check: cause for check in many if (cause := _cause(rules[check], hosts[check], judged[check], shared))}
+    return [_put_down(one, rules[one.check], found) for one in results] if found else list(results)
+
+
+def _put_down(one: Result, check: type[Check], causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
+    cause, hosts = causes.get(one.check, ("", frozenset()))
+    if one.outcome not in _WRONG or one.host not in hosts:
+        return one
+    outcome = Outcome.WARN if check.far_end and cause.startswith(_SWITCH) else one.outcome
+    return one._replace(outcome=outcome, cause=cause)
+
+
+def _cause(
+    check: type[Check], wrong: set[str], judged: set[str], shared: Mapping[str, Mapping[str, set[str]]]
+) -> tuple[str, frozenset[str]] | None:
+    """What the hosts with a result share, and which of them do."""
+    of_cables = check.component in ("cable", "nic", "link", "route")
+    for kind in _OF_CABLES if of_cables else _OF_SETTINGS:
+        for name, having in shared[kind].items():
+            both, known = wrong & having, having & judged
+            enough = len(both) >= max(LEAST_HOSTS, _OVERLAP * len(known), _OVERLAP * len(wrong))
+            if enough and len(judged - having) >= LEAST_HOSTS:
+                return f"{kind} {name}", frozenset(both)
+    return None
+
+
+def _shared(fleet: Fleet, find: Callable[[Fleet, Host], Iterator[str]]) -> Mapping[str, set[str]]:
+    """Hosts by what they share."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for host in fleet.hosts:
+        for name in find(fleet, host):
+            if name:
+                found[shortened(name, _LETTERS)].add(host.name)
+    return {name: hosts for name, hosts in found.items() if len(hosts) >= LEAST_HOSTS}
+
+
+def _switches(fleet: Fleet, host: Host) -> Iterator[str]:
+    """Those that the site names, that LLDP names, or that are in Slingshot's algorithmic addresses."""
+    yield from {fleet.topology.host_switch.get(host.name, "")} if fleet.topology and not fleet.topology.inferred else ()
+    rails = {nic.name for nic in host.interfaces}
+    heard = {switch_name(one.name) for one in host.neighbours if one.port in rails}
+    places = {place.switch_name for nic in host.interfaces if (place := decode(nic.mac))}
+    yield from heard or places
+
+
+def _images(_: Fleet, host: Host) -> Iterator[str]:
+    """Kernel, operating system and what was booted."""
+    kernel = host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease") or ""
+    system = _PRETTY.search(host.read("/etc/os-release") or "")
+    booted = _BOOTED.findall(host.read("/proc/cmdline") or "")
+    yield " ".join(filter(None, [kernel, system[1] if system else "", *booted[:1]]))
+    if kernel:
+        yield kernel
+
+
+def _name_servers(_: Fleet, host: Host) -> Iterator[str]:
+    yield from dict.fromkeys(_SERVER.findall(host.read("/etc/resolv.conf") or ""))
+
+
+def _racks(_: Fleet, host: Host) -> Iterator[str]:
+    """What a name has before its last number: `r12` of `r12n03`, `x1000c0` of an xname."""
+    short = host.name.partition(".")[0]
+    found = _XNAME.fullmatch(short) or _LAST_NUMBER.fullmatch(short)
+    yield found[1] if found else ""
+
+
+_SWITCH = "switch"
+_KINDS: Mapping[str, Callable[[Fleet, Host], Iterator[str]]] = {
+    _SWITCH: _switches,
+    "image": _images,
+    "name server": _name_servers,
+    "rack": _racks,
+}
+_OF_CABLES = (_SWITCH, "rack", "image")
+_OF_SETTINGS = ("image", "name server", "rack", _SWITCH)

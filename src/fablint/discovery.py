@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fablint.discover import Discovered
     from fablint.snapshot import Heard
 
-ANSWER_S = 18.0  # beside the time that a snapshot takes: then a host that does not answer is reported
+ANSWER_S = 18.0  # beside the time that a snapshot should take: then a host that does not answer is reported
+_LOGIN_S = 10.0  # beside the time that it may take
 _OUT = ("drained", "down")
 
 
@@ -86,13 +87,27 @@ def of_nics(heard: Heard, names: Sequence[str], *, refuse: bool = True) -> Heard
 
 
 def ask_hosts(system: System, allocation: Allocation, level: str = "quick") -> Heard:
-    """Snapshots of all hosts, taken at once."""
+    """Snapshots of all hosts, taken at once. Hosts whose time ran out are asked once more, with more time."""
+    from fablint.snapshot.collecting import MORE
+
+    first = _ask(system, allocation, level)
+    late = tuple(host for host, one in first.snapshots.items() if one.incomplete)
+    if not late:
+        return first
+    again = _ask(system, replace(allocation, hosts=late), level, MORE)
+    documents, snapshots = {**first.documents, **again.documents}, {**first.snapshots, **again.snapshots}
+    return replace(first, documents=documents, snapshots=snapshots)
+
+
+def _ask(system: System, allocation: Allocation, level: str, times: float = 1.0) -> Heard:
+    """Snapshots of hosts that may take so many times as long as usual."""
     from fablint import cluster
     from fablint.snapshot import command_to_collect, heard
-    from fablint.snapshot.collecting import LIMITS_S
+    from fablint.snapshot.collecting import AIMS_S, LIMITS_S
 
-    argv, text = command_to_collect(level)
-    return heard(cluster.everywhere(system, allocation, argv, text, LIMITS_S[level] + ANSWER_S))
+    argv, text = command_to_collect(level, times=times)
+    limit_s = max(times * AIMS_S[level] + ANSWER_S, times * LIMITS_S[level] + _LOGIN_S)
+    return heard(cluster.everywhere(system, allocation, argv, text, limit_s))
 
 
 def usable_hosts(

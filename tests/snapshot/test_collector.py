@@ -7,6 +7,8 @@ import os
 import random
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,10 @@ from snapshot_trees import unfold
 PROGRAM = command_to_collect("quick")[1]
 
 
-def printed(sysroot: Path | None = None, limit_s: float = 20.0, environ: Mapping[str, str] | None = None) -> str:
+def printed(sysroot: Path | None = None, limit_s: float | str = 20.0, environ: Mapping[str, str] | None = None) -> str:
     """What it prints. Only what is installed with Python itself can be imported."""
     (_, *words), text = command_to_collect("quick", sysroot)
-    words[4] = f"{limit_s:g}"
+    words[4] = str(limit_s)
     done = subprocess.run(
         [sys.executable, "-I", "-S", *words],
         input=text,
@@ -183,6 +185,28 @@ def test_a_file_that_hangs_is_named_and_the_rest_told(path: str, kept: bool, tmp
     assert snapshot.incomplete == f"reading {path}"
     assert (snapshot.number("/sys/class/net/hsn0/mtu") == 9000) is kept
     assert snapshot.command("lldpcli").text == "{}"
+
+
+def test_a_file_that_takes_longer_than_the_aim_is_read_all_the_same(tmp_path: Path) -> None:
+    """A loaded host, or a driver that asks its card: what comes behind it in the list is read as well."""
+    root = unfold(tmp_path, "discover/sysroot/cxi-2rail-good")
+    slow = root / "sys/class/net/hsn1/speed"
+    slow.unlink()
+    os.mkfifo(slow)
+
+    def answer() -> None:
+        with slow.open("w") as stream:  # opens when it is read
+            time.sleep(1.5)  # the aim is over by then
+            stream.write("200000\n")
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    snapshot = taken(root, "1:60")
+    answering.join()
+    assert snapshot.incomplete == ""
+    assert snapshot.number("/sys/class/net/hsn1/speed") == 200000
+    assert snapshot.read("/sys/class/cxi/cxi1/device/port/link") == "up"
+    assert snapshot.read_later("/run/cxi/cxi0/nacks") == "0"
 
 
 def test_no_time_at_all_is_no_whole_snapshot(tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ from fablint.names import plain
 from fablint.snapshot.snapshot import Output, Snapshot
 from fablint.system import write_private
 
-LIMITS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level
+AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: programs are waited for no longer
+LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # then it ends, whatever was not read
+MORE = 3.0  # times as long, for a host that was not read as a whole
 WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
 
 # Isolated: without -I, `python3 -` imports modules from the current folder and from PYTHONPATH before its own, so that
@@ -73,13 +75,17 @@ def _instead(output: str) -> str:
     return f"it printed no facts, but {lines[-1][:_LONGEST]!r}" if lines else "it printed nothing"
 
 
-def command_to_collect(level: str, sysroot: Path | None = None, nids: str = "") -> tuple[list[str], str]:
+def command_to_collect(
+    level: str, sysroot: Path | None = None, nids: str = "", times: float = 1.0
+) -> tuple[list[str], str]:
     """The command that takes a snapshot on a host, and what it wants on its stdin: the program itself.
 
+    With `times` it may take so many times as long as usual.
     At level `fabric` the Slingshot fabric manager is asked about the NIDs, as in `1001-1016`.
     """
     where = [str(sysroot or "/"), *filter(None, [nids])] if sysroot or nids else []
-    return [*PYTHON, level, f"{WINDOWS_S[level]:g}", f"{LIMITS_S[level]:g}", *where], program("collector")
+    limits = f"{times * AIMS_S[level]:g}:{times * LIMITS_S[level]:g}"
+    return [*PYTHON, level, f"{WINDOWS_S[level]:g}", limits, *where], program("collector")
 
 
 def program(name: str) -> str:

@@ -1,10 +1,11 @@
 # ruff: noqa: UP006, UP035
 """Takes a snapshot of a host: files of /proc, /sys and /run, and what programs print. Nothing is judged here.
 
-Runs by itself on every host, behind machine.py, as `python3 -I - LEVEL WINDOW LIMIT [SYSROOT [NIDS]]`: standard
+Runs by itself on every host, behind machine.py, as `python3 -I - LEVEL WINDOW AIM[:LIMIT] [SYSROOT [NIDS]]`: standard
 library only, Python 3.6, no root needed, nothing is written. It prints JSON, packed, on lines that begin with
 `fablint:`. Counters are read twice, WINDOW seconds apart. Below another SYSROOT, for tests, the outputs of programs are
-files of its folder `commands`. After LIMIT seconds it prints what it has, and what it was waiting for.
+files of its folder `commands`. Programs are waited for as long as it can end within AIM seconds; files are read till
+all are, at most for LIMIT seconds. Then it prints what it has, and what it was waiting for.
 """
 
 import json
@@ -28,7 +29,7 @@ WRITE_BW = "ib_write_bw/"  # as well
 WRITE_BW_S = 10.0  # at most, for two seconds of traffic
 NO_ANSWER = {"error": "no answer in time"}
 FMN_HEALTH = "fmn-update-compute-hsn-health"
-SLOWEST_S = {"quick": 1.2, "full": 60.0, "fabric": 60.0}  # of a program
+SLOWEST = 0.7  # of the aim: what a program may take
 
 # ------------------------------------------------------------------------------------------------ what is read
 # `{a,b}` and `*` as in a shell.
@@ -191,13 +192,13 @@ def empty(machine: Machine, level: str) -> Dict[str, Any]:
     }
 
 
-def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], nids: str) -> None:
+def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], nids: str, aim_s: float) -> None:
     """Fill a snapshot; what is slow goes on beside. Raises Late."""
     begun = time.monotonic()
-    last = machine.end - min(machine.left() / 6, LAST_S)  # then counters are read again
+    last = begun + aim_s - min(aim_s / 6, LAST_S)  # then counters are read again
 
     def ask(name: str, argv: List[str]) -> None:
-        said = machine.ask(name, argv, min(SLOWEST_S[level], last - time.monotonic()))
+        said = machine.ask(name, argv, min(SLOWEST * aim_s, last - time.monotonic()))
         taken["commands"][name] = fewer_neighbours(said) if name == "ip-neigh" else said
 
     def look_up() -> None:
@@ -228,7 +229,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     taken["window_s"] = time.monotonic() - begun
     machine.fill(taken["later"], COUNTERS)
     for name, argv in loads:
-        taken["commands"][name] = machine.ask(name, argv, min(SLOWEST_S[level], machine.left() - GRACE_S))
+        taken["commands"][name] = machine.ask(name, argv, min(SLOWEST * aim_s, machine.left() - GRACE_S))
     if level == "full":
         load_rdma(machine, taken["commands"])
 
@@ -315,15 +316,17 @@ def numbers(text: str) -> Set[int]:
 # ------------------------------------------------------------------------------------------------ as a program
 
 
-def snapshot(level: str, window_s: float, limit_s: float, root: str, nids: str = "") -> Dict[str, Any]:
-    """A snapshot, as far as it could be taken in time."""
+def snapshot(
+    level: str, window_s: float, limit_s: float, root: str, nids: str = "", aim_s: float = 0.0
+) -> Dict[str, Any]:
+    """A snapshot, as far as it could be taken in time. Without an aim that is the limit."""
     machine = Machine(root, limit_s)
     taken = empty(machine, level)
     whole = threading.Event()
 
     def run() -> None:
         with suppress(Late):
-            take(machine, level, window_s, taken, nids)
+            take(machine, level, window_s, taken, nids, aim_s or limit_s)
             whole.set()
 
     wait_for([begin(run)], machine.end + GRACE_S)
@@ -334,8 +337,9 @@ def snapshot(level: str, window_s: float, limit_s: float, root: str, nids: str =
 
 
 def main(argv: List[str]) -> None:
-    level, window_s, limit_s = argv[0], float(argv[1]), float(argv[2])
-    say(snapshot(level, window_s, limit_s, *(argv[3:] or ["/"])))
+    level, window_s, (aim, _, limit) = argv[0], float(argv[1]), argv[2].partition(":")
+    root, nids = (argv[3:] + ["/", ""][len(argv) - 3 :])[:2]
+    say(snapshot(level, window_s, float(limit or aim), root, nids, float(aim)))
     os._exit(0)  # threads that wait for a driver or a name server are left behind
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from fleets import FAULTS, GPU_FAULTS, fleet, judged, late, made, rewritten, said, without
 
-from fablint.fitness import Outcome
+from fablint.fitness import Outcome, findings
 from fablint.preflight import Fleet
 from fablint.preflight.classes import classes_of, lacking
 
@@ -108,6 +108,24 @@ def test_a_host_that_is_compared_with_none_is_skipped_and_not_passed() -> None:
     fitness = judged(fleet({"ndr": 6, "login": 1}))
     (one,) = [one for one in fitness.results if one.check == "host.class" and one.host == "login1"]
     assert one.outcome is Outcome.SKIP
+
+
+def test_a_setting_that_all_hosts_share_is_a_warning_of_each_class() -> None:
+    """All cards at 16 of 32 GT/s: a setting of the BIOS. It is one finding, and none of the hosts is unfit."""
+    half = rewritten("32.0", "16.0", "mlx5_0/device/current_link_speed")
+    hosts = [made(f"{kind}{number}", kind, half) for kind in ("ndr", "hdr") for number in range(6)]
+    fitness = judged(hosts)
+    message = "16 GT/s on all like it, could be 32 GT/s: a setting, or the slot?"
+    found = [one for one in fitness.results if one.outcome is Outcome.WARN and one.check == "pcie.speed"]
+    assert {one.message for one in found} == {message} and len(found) == 12
+    assert fitness.unfit == {} and len([one for one in findings(fitness) if "pcie.speed" in one.evidence]) == 1
+
+
+def test_a_slower_slot_is_still_found_beside_a_shared_setting() -> None:
+    half = rewritten("32.0", "16.0", "mlx5_0/device/current_link_speed")
+    hosts = [made(f"ndr{number}", "ndr", half) for number in range(6)]
+    hosts.append(made("odd", "ndr", rewritten("32.0", "8.0", "mlx5_0/device/current_link_speed")))
+    assert set(judged(hosts).unfit) == {"odd"}
 
 
 def test_a_card_is_compared_with_the_same_part_only() -> None:

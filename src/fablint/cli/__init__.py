@@ -92,7 +92,7 @@ def cli(context: click.Context) -> None:
 
     \b
     Exit codes: 0 pass, 1 fault found, 2 wrong usage, 3 incomplete or undecided,
-    4 refused by preflight, 5 internal error.
+    4 refused by preflight, 5 internal error, 6 act would drain too many hosts.
 
     \b
     Example:

@@ -46,6 +46,7 @@ class _PcieLink(PeerCheck):
 
     severity = Severity.FAIL
     absent = NO_DEVICE
+    absolute = True
     file: ClassVar[str]
 
     def parts(self, host: Host) -> Iterable[Part]:
@@ -64,7 +65,7 @@ class PcieWidth(_PcieLink):
     id = "pcie.width"
     what = "PCI Express lanes of fabric devices and GPUs"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {_PCI}"
-    rule = "no fewer than most like hosts have; alone, as many as the device could have"
+    rule = "no fewer than most like hosts have; a warning of all where most have fewer than the device could have"
     component = "nic"
     mend = "reseat the card or its riser; look at bifurcation in the BIOS"
     words = "x{:g}"
@@ -80,7 +81,7 @@ class PcieSpeed(_PcieLink):
     id = "pcie.speed"
     what = "PCI Express speed of fabric devices; idle GPUs lower theirs"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_speed, max_link_speed"
-    rule = "no less than most like hosts have; alone, as much as the device could have"
+    rule = "no less than most like hosts have; a warning of all where most have less than the device could have"
     component = "nic"
     mend = "reseat the card or its riser; look at the slot's speed in the BIOS"
     words = "{:g} GT/s"

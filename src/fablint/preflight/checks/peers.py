@@ -26,11 +26,13 @@ class Part(NamedTuple):
 class PeerCheck(Check):
     """Less than most like hosts have is wrong; else less than most like parts of the host have.
 
-    Where there is no majority, less than the part itself could have is a warning: the host may be built so.
+    Where there is no majority, less than the part itself could have is a warning: the host may be built so. An
+    `absolute` figure that is less on most like hosts is a warning of all of these: a setting of the BIOS.
     """
 
     words: ClassVar[str]  # with {:g} for the value: `x{:g}`
     absent: ClassVar[str]
+    absolute: ClassVar[bool] = False  # less than the part could have is a warning, even if all like hosts have it so
 
     @abstractmethod
     def parts(self, host: Host) -> Iterable[Part]:
@@ -65,6 +67,9 @@ class PeerCheck(Check):
         if usual is not None and value < usual:
             message = f"{said}, {agreed.count} {others} {self.words.format(usual)}"
             return self.differs(agreed.with_more_as_usual.is_clear, host.name, part.target, message, value, usual)
+        if self.absolute and part.most is not None and usual is not None and value == usual < part.most:
+            message = f"{said} on all like it, could be {self.words.format(part.most)}: a setting, or the slot?"
+            return self.warned(host.name, part.target, message, value, part.most)
         if usual is None and part.most is not None and value < part.most:
             message = f"{said}, could be {self.words.format(part.most)}"
             return self.warned(host.name, part.target, message, value, part.most)

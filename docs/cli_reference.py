@@ -26,6 +26,7 @@ error is one line on stderr: what is wrong, where, and what to do.
 | 3 | incomplete or undecided: what was measured is kept |
 | 4 | refused by preflight |
 | 5 | internal error |
+| 6 | act would drain more hosts than it may |
 | 130 | interrupted with Ctrl-C: what was measured is kept |
 
 | environment | meaning |

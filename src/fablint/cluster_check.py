@@ -16,7 +16,7 @@ from fablint.fitness import Fitness, Outcome, finding_of, finding_of_silent
 from fablint.fitness_findings import suspects, warnings
 from fablint.host_counters import HostCounters
 from fablint.kept_check import KeptCheck, Unfit
-from fablint.model import Allocation, Finding, Run, Slots, State, Topology
+from fablint.model import Allocation, Finding, Run, Slots, Topology
 from fablint.relaunch import Launches, without
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings o
 # root would execute the base64.py of the user in whose folder it stands.
 PYTHON = ("python3", "-I", "-")  # a program on its stdin
 
-_OWN_IMPORTS = re.compile(r"^from fablint\..*\n", re.MULTILINE)
+_OWN_IMPORTS = re.compile(r"^from fablint\.[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
+_BELOW = {"collector": ("machine", "tuning", "probe"), "pinger": ("machine",)}  # what a program builds on, in order
 _HINT = "give a file that fablint preflight --save wrote"
 _LONGEST = 100  # letters of what a host said instead
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")
@@ -90,8 +91,8 @@ def command_to_collect(
 
 def program(name: str) -> str:
     """A program for hosts, behind what it builds on: hosts need no fablint."""
-    machine, own = ((Path(__file__).parent / f"{one}.py").read_text(encoding="utf-8") for one in ("machine", name))
-    return machine + _OWN_IMPORTS.sub("", own)
+    texts = [(Path(__file__).parent / f"{one}.py").read_text(encoding="utf-8") for one in (*_BELOW[name], name)]
+    return "".join(_OWN_IMPORTS.sub("", text) for text in texts)
 
 
 def unpacked(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] | None:

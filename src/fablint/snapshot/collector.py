@@ -19,7 +19,16 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from fablint.snapshot.machine import MOST_LETTERS, Late, Machine, begin, output_of_client, put, say, stop, wait_for
+from fablint.snapshot.machine import MOST_LETTERS, Late, Machine, begin, output_of_client, say, stop, wait_for
+from fablint.snapshot.probe import add_probe
+from fablint.snapshot.tuning import (
+    TUNING_FOLDERS,
+    fill_tuning,
+    fill_tuning_counters,
+    kept_of,
+    text_without_secrets,
+    tuning_commands,
+)
 
 LAST_S = 3.0  # at most, for the second reading
 GRACE_S = 0.1  # to stop by itself where time is up
@@ -61,7 +70,7 @@ FILES = (
     "/proc/sys/kernel/{osrelease,numa_balancing,hostname,dmesg_restrict,random/boot_id}",
     "/proc/sys/net/ipv4/conf/*/{rp_filter,arp_ignore,arp_announce,arp_filter,accept_local}",
     "/proc/sys/net/ipv4/neigh/default/{gc_thresh1,gc_thresh2,gc_thresh3,gc_stale_time,base_reachable_time_ms}",
-    "/proc/{meminfo,cmdline,uptime,loadavg}",
+    "/proc/{meminfo,uptime,loadavg}",
     "/proc/self/limits",
     "/etc/{hostname,os-release,machine-id,resolv.conf}",
     # Last, since devices that sleep are woken:
@@ -69,7 +78,6 @@ FILES = (
 )
 # Of a port's GIDs most are empty and cannot be read; the first are those of the interface, its bond and its VLANs.
 GID_INTERFACES = "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs/{[0-9],1[0-5]}"
-FIRST_CPU = 1000  # letters of /proc/cpuinfo: the other CPUs are as the first
 TELEMETRY = (
     "hni_pcs_{good,corrected,uncorrected}_cw",
     "hni_rx_bad_{opt,ieee}",
@@ -103,7 +111,11 @@ LINKS = (
     "/sys/class/cxi/*/device",
     "/sys/class/{infiniband,cxi}/*/device/iommu_group",
 )
-FOLDERS = ("/sys/class/cxi/*/device/net", "/sys/class/infiniband/*/device/net")  # whose names are wanted
+FOLDERS = (
+    "/sys/class/cxi/*/device/net",
+    "/sys/class/infiniband/*/device/net",
+    *TUNING_FOLDERS,
+)  # whose names are wanted
 
 
 def commands(
@@ -199,7 +211,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
 
     def ask(name: str, argv: List[str]) -> None:
         said = machine.ask(name, argv, min(SLOWEST * aim_s, last - time.monotonic()))
-        taken["commands"][name] = fewer_neighbours(said) if name == "ip-neigh" else said
+        taken["commands"][name] = fewer_neighbours(said) if name == "ip-neigh" else kept_of(name, said)
 
     def look_up() -> None:
         wait_for(beside[:1], last)  # `ip addr`
@@ -207,19 +219,22 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
         machine.look_up(taken["names"], said, last - time.monotonic())
 
     def read_log() -> None:
-        taken["kernel_log"] = machine.kernel_log(last - time.monotonic())
+        log = machine.kernel_log(last - time.monotonic())
+        taken["kernel_log"] = {key: text_without_secrets(text) for key, text in log.items()}
 
     cxi, ports = machine.names("/sys/class/cxi/*"), machine.names("/sys/class/infiniband/*")
     asked = list(commands(level, machine.nics[:MOST_ASKED], cxi, ports, nids))
+    asked += tuning_commands(level, machine, machine.nics[:MOST_ASKED])
     taken["commands"].update((name, dict(NO_ANSWER)) for name, _ in asked)
     loads = [one for one in asked if one[0].startswith(LOADS)]
     beside = [begin(ask, name, argv) for name, argv in asked if (name, argv) not in loads]
     beside += [begin(read_log)] + ([] if machine.root else [begin(look_up)])
     machine.fill(taken["counters"], COUNTERS)
+    fill_tuning_counters(machine, taken["counters"])
     if level != "fabric":
         machine.fill(taken["files"], FILES)
         machine.fill(taken["files"], [GID_INTERFACES], unreadable=False)
-        put(taken["files"], "/proc/cpuinfo", machine.read("/proc/cpuinfo", FIRST_CPU))
+        fill_tuning(machine, taken["files"])
     taken["links"].update(machine.links(LINKS))
     taken["folders"].update(machine.folders(FOLDERS))
     taken["shared_memory"].update(machine.shared_memory())
@@ -228,10 +243,12 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     time.sleep(max(0.0, min(begun + window_s, last) - time.monotonic()))
     taken["window_s"] = time.monotonic() - begun
     machine.fill(taken["later"], COUNTERS)
+    fill_tuning_counters(machine, taken["later"])
     for name, argv in loads:
         taken["commands"][name] = machine.ask(name, argv, min(SLOWEST * aim_s, machine.left() - GRACE_S))
     if level == "full":
         load_rdma(machine, taken["commands"])
+        add_probe(machine, taken["commands"])
 
 
 def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:

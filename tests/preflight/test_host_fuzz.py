@@ -6,17 +6,36 @@ from typing import Any
 
 from hypothesis import given, settings, strategies as st
 from preflight_help import sample
+from tuned_hosts import COALESCING, COUNTERS, FEATURES, RINGS, probe, smi
 
 from fablint.fitness import Outcome
 from fablint.preflight.check import Check
-from fablint.preflight.checks import gpus, kernel, kernel_fabric, settings as host_settings, software
+from fablint.preflight.checks import (
+    boot,
+    clock,
+    ethtool_settings,
+    frequency,
+    gpu_state,
+    gpus,
+    infiniband_settings,
+    interrupts,
+    kernel,
+    kernel_fabric,
+    memory,
+    pcie_requests,
+    probe_speed,
+    processors,
+    settings as host_settings,
+    software,
+)
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.judging import judge
 from fablint.preflight.kernel_log import KernelLog, hardware_errors
 from fablint.preflight.table import CHECKS
 from fablint.snapshot.collecting import snapshot_of
 
-FILES = (kernel, kernel_fabric, host_settings, software, gpus)
+TUNING = (boot, clock, frequency, infiniband_settings, interrupts, memory, pcie_requests, probe_speed, processors)
+FILES = (kernel, kernel_fabric, host_settings, software, gpus, gpu_state, ethtool_settings, *TUNING)
 OWN: tuple[type[Check], ...] = tuple(check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES})
 LINES = (sample("misc/dmesg-hardware.txt") + sample("slingshot/dmesg-cxi.txt")).splitlines()
 PATHS = (
@@ -41,6 +60,27 @@ PATHS = (
     "sys/kernel/mm/transparent_hugepage/enabled",
     "sys/module/nvidia/version",
     "etc/os-release",
+    "proc/cmdline",
+    "proc/cpuinfo",
+    "sys/class/infiniband/mlx5_0/device/local_cpulist",
+    "sys/class/infiniband/mlx5_0/device/msi_irqs/*",
+    "sys/class/infiniband/mlx5_0/ports/1/gids/3",
+    "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/3",
+    "sys/class/infiniband/mlx5_0/ports/1/link_layer",
+    "sys/class/infiniband/mlx5_0/ports/1/pkeys/*",
+    "sys/class/net/hsn0/mode",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
+    "sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq",
+    "sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count",
+    "sys/devices/system/cpu/cpufreq/boost",
+    "sys/devices/system/cpu/vulnerabilities/mds",
+    "sys/devices/system/edac/mc/mc0/ce_count",
+    "sys/devices/system/edac/mc/mc0/ue_count",
+    "sys/devices/system/edac/mc/mc0/dimm0/dimm_label",
+    "sys/devices/system/node/node0/meminfo",
+    "sys/devices/system/node/node1/meminfo",
+    "sys/module/nvidia_peermem/initstate",
 )
 COMMANDS = {
     "chronyc": "C0A80001,1.2.3.4,3,1.1,-0.000012,1,2,3,4,5,6,7,8,Normal",
@@ -49,10 +89,36 @@ COMMANDS = {
     "ethtool-i/hsn0": sample("host/ethtool-i-veth.txt"),
     "nvidia-smi-nvlink": sample("misc/nvidia-smi-nvlink-s.txt"),
     "nvidia-smi-nvlink-errors": "GPU 0: H100\n\t Link 0: Replay Errors: 9999999999999999\n" * 2,
+    "ethtool-k/hsn0": FEATURES,
+    "ethtool-g/hsn0": RINGS,
+    "ethtool-c/hsn0": COALESCING.format(adaptive="on", rx=8, tx=8),
+    "ethtool-S/hsn0": COUNTERS.format(rx=1, tx=1, storms=0) + COUNTERS.format(rx=2, tx=2, storms=0),
+    "fabricmanager": "active",
+    "nvidia-smi-q": smi(2),
+    "probe": probe(1e9, 1e9, cores=4),
     "lspci": "00:01.0 PCI bridge: x\n\tBus: primary=00, secondary=01, subordinate=ff, sec-latency=0\n\tACSCtl: a+\n\n"
     "01:00.0 3D controller: y\n",
 }
-ODD = ("", "0", "-1", "0-3", "unlimited", "1" * 5000, "9-0", "0x", "nan", "MemTotal:  99 kB\n", "Max locked memory  ")
+ODD = (
+    "2 1",
+    "1 0xffff\n3 x",
+    "Node 1 MemTotal: 9 kB",
+    "flags : tsc",
+    "microcode : 0x1",
+    "1 9" * 99,
+    "a=b c",
+    "",
+    "0",
+    "-1",
+    "0-3",
+    "unlimited",
+    "1" * 5000,
+    "9-0",
+    "0x",
+    "nan",
+    "MemTotal:  99 kB\n",
+    "Max locked memory  ",
+)
 
 text = st.one_of(
     st.sampled_from(ODD), st.text(max_size=40), st.from_regex(r"Max locked memory +\w+ .*", fullmatch=True)
@@ -93,6 +159,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "commands": draw(st.one_of(st.just(said), anything)),
         "kernel_log": draw(st.one_of(st.builds(dict, output=torn(tuple(LINES))), anything)),
         "shared_memory": draw(st.one_of(st.just({"size": 1, "free": -1}), anything)),
+        "counters": draw(st.one_of(st.just(tree), anything)),
+        "later": draw(st.one_of(st.just(tree), anything)),
         "links": draw(anything),
     }
 
@@ -125,4 +193,4 @@ def test_text_that_is_no_kernel_log_accuses_nobody(log: str) -> None:
 
 
 def test_all_checks_of_the_host_are_tried() -> None:
-    assert len(OWN) == 35
+    assert len(OWN) == 66

@@ -9,13 +9,13 @@ from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.fitness import Outcome
 from fablint.preflight.check import Check
+from fablint.preflight.checks.memory import Memory
 from fablint.preflight.checks.software import (
     Bios,
     Cpus,
     Driver,
     Kernel,
     Load,
-    Memory,
     Modules,
     Mpi,
     NicFirmware,

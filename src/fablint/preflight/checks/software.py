@@ -11,7 +11,7 @@ from typing import Any
 
 from fablint.fitness import Result, Severity
 from fablint.preflight.check import Check, UniformCheck
-from fablint.preflight.checks.settings import CPUS, GIB, memory_of
+from fablint.preflight.checks.settings import CPUS
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
 
@@ -49,35 +49,22 @@ class MeasuredCheck(Check):
                     yield self.compared(name, figure, usual, len(figures) - 1)
 
 
-class Memory(MeasuredCheck):
-    id = "host.memory"
-    what = "the size of the memory"
-    source = "/proc/meminfo, MemTotal"
-    rule = "not more than 2 % below the median of like hosts"
-    severity = Severity.WARN
-    component = "host"
-    mend = "look for a DIMM that failed or was mapped out"
-    absent = "no MemTotal in /proc/meminfo"
-
-    def figure(self, host: Host) -> float | None:
-        memory = memory_of(host)
-        return memory / GIB if memory else None
-
-    def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
-        if figure >= 0.98 * usual:
-            return self.passed(host, value=figure, unit="GiB")
-        return self.wrong(host, "", f"{figure:.1f} GiB, median of {others + 1} hosts {usual:.1f}", figure, usual, "GiB")
-
-
 class Load(MeasuredCheck):
     id = "host.load"
     what = "what runs on the host already"
     source = "/proc/loadavg, of 1 min, for each CPU"
-    rule = "at most 1 for each CPU where like hosts are idle"
+    rule = "at most 1 for each CPU where like hosts are idle, 0.1 where their median is below 0.05"
     severity = Severity.WARN
     component = "host"
     mend = "look for processes that an earlier job left behind"
     absent = "no load average or number of CPUs"
+
+    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5
+    _PROCESS = 0.9  # less than a process that runs all the time is no load
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        self._cpus = {host.name: cpus_online(host) or 1 for host in fleet.hosts}
+        return super().judge(fleet)
 
     def figure(self, host: Host) -> float | None:
         load = re.match(r"\d{1,9}\.\d{1,9}", host.read("/proc/loadavg") or "")
@@ -85,9 +72,10 @@ class Load(MeasuredCheck):
         return float(load[0]) / cpus if load and cpus else None
 
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
-        if figure <= 1 or usual >= 0.5:
+        most = self._STALE if usual < self._IDLE else 1
+        if figure <= most or usual >= self._BUSY or figure * self._cpus[host] < self._PROCESS:
             return self.passed(host, value=figure)
-        message = f"{figure:.1f} processes for each CPU, median of {others + 1} hosts {usual:.1f}"
+        message = f"{figure:.2f} processes for each CPU, median of {others + 1} hosts {usual:.2f}"
         return self.wrong(host, "", message, figure, usual)
 
 

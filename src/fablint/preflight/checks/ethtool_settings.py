@@ -1,0 +1,164 @@
+"""What NICs do by themselves: offloads, rings, coalescing of interrupts, and the pauses that they ask for."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from statistics import median
+from typing import ClassVar, NamedTuple
+
+from fablint.fitness import Result, Severity
+from fablint.preflight.check import Check
+from fablint.preflight.checks.items import Items, ItemsCheck
+from fablint.preflight.checks.links import ABSENT
+from fablint.preflight.checks.outputs import HUNG
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.wording import shortened
+from fablint.snapshot import Output
+
+_FEATURE = re.compile(r"^\s*([\w-]{1,60}): (on|off)\b", re.MULTILINE)
+_SETTING = re.compile(r"^([A-Za-z][\w -]{0,40}):\s+(\d{1,12}|on|off)\s*$", re.MULTILINE)
+_ADAPTIVE = re.compile(r"^Adaptive RX: (on|off|n/a)\s+TX: (on|off|n/a)", re.MULTILINE)
+_CURRENT = "Current hardware settings"
+_COUNTER = re.compile(r"^\s*([\w. -]{1,80}): (\d{1,20})\s*$", re.MULTILINE)
+
+
+class _EthtoolItems(ItemsCheck):
+    """Settings of every NIC of the fabric, as ethtool prints them."""
+
+    severity = Severity.WARN
+    component = "config"
+    words = "{}"
+    absent = "ethtool, asked at level full, does not tell it"
+    command: ClassVar[str]  # the collector's name for it
+
+    def items(self, host: Host) -> Mapping[str, Items]:
+        said = {nic.name: host.command(f"{self.command}/{nic.name}") for nic in host.interfaces}
+        found = {nic: self.settings(one.text) for nic, one in said.items() if one.status == 0}
+        return {nic: settings for nic, settings in found.items() if settings}
+
+    @staticmethod
+    def settings(text: str) -> Items:
+        """The settings in an output; none where it cannot be understood."""
+        raise NotImplementedError
+
+
+class Offloads(_EthtoolItems):
+    id = "net.offload"
+    what = "work that every NIC of the fabric does for the CPU"
+    source = "ethtool -k NIC"
+    rule = "as on most like hosts"
+    mend = "set it alike everywhere (ethtool -K); without offloads TCP is slower by several times"
+    command = "ethtool-k"
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def settings(text: str) -> Items:
+        return dict(_FEATURE.findall(text))
+
+
+class Rings(_EthtoolItems):
+    id = "net.ring"
+    what = "how many packets every NIC of the fabric can hold"
+    source = "ethtool -g NIC, current hardware settings"
+    rule = "as on most like hosts"
+    mend = "set it alike everywhere (ethtool -G); short rings lose packets of bursts"
+    command = "ethtool-g"
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def settings(text: str) -> Items:
+        _, found, current = text.partition(_CURRENT)
+        return dict(_SETTING.findall(current)) if found else {}
+
+
+class Coalescing(_EthtoolItems):
+    id = "net.coalesce"
+    what = "how long every NIC of the fabric waits before it interrupts"
+    source = "ethtool -c NIC"
+    rule = "as on most like hosts; under adaptive coalescing times and numbers are not compared"
+    mend = "set it alike everywhere (ethtool -C); long waits are added to every latency of TCP"
+    command = "ethtool-c"
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def settings(text: str) -> Items:
+        """The driver changes the times of a direction by itself where that direction is adaptive."""
+        adaptive = _ADAPTIVE.search(text)
+        found = dict(_SETTING.findall(text))
+        if adaptive is None:
+            return found
+        moving = tuple(way for way, state in (("rx-", adaptive[1]), ("tx-", adaptive[2])) if state == "on")
+        fixed = {name: value for name, value in found.items() if not name.startswith(moving)}
+        return {"adaptive-rx": adaptive[1], "adaptive-tx": adaptive[2], **fixed}
+
+
+class _Pauses(NamedTuple):
+    """Growth of counters of a NIC between two readings."""
+
+    sent: int
+    received: int
+    storms: int
+
+
+class PauseFrames(Check):
+    id = "net.pause.frames"
+    what = "pauses that every NIC of the fabric asks for: flow control (802.3x) and priority flow control (PFC)"
+    source = "ethtool -S NIC, twice"
+    rule = "no pause storm; not 400 pauses in some seconds, and ten times as many as NICs of like hosts"
+    severity = Severity.WARN
+    component = "nic"
+    mend = "the host takes packets more slowly than they come: look at pcie.width, pcie.requests, host.irq and its load"
+
+    _MANY, _TIMES_OTHERS = 400, 10
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[tuple[str, str], list[tuple[Host, _Pauses]]] = defaultdict(list)
+        for host in fleet.hosts:
+            if not host.interfaces:
+                yield self.skipped(host.name, "", ABSENT)
+            for nic in host.interfaces:
+                said = host.command(f"ethtool-S/{nic.name}")
+                grown = _pauses(said.text) if said.status == 0 else None
+                if grown is not None:
+                    like[host.kind, nic.name].append((host, grown))
+                else:
+                    yield self._without(host.name, nic.name, said)
+        for (_, target), found in like.items():
+            usual = median(one.sent for _, one in found)
+            for host, grown in found:
+                yield self._judged(host.name, target, grown, usual, len(found))
+
+    def _without(self, host: str, nic: str, said: Output) -> Result:
+        if said.error == HUNG:
+            return self.unclear(host, nic, f"ethtool: {said.error}")
+        return self.skipped(host, nic, shortened(said.error) or "its driver does not count pauses")
+
+    def _judged(self, host: str, nic: str, grown: _Pauses, usual: float, count: int) -> Result:
+        if grown.storms:
+            return self.wrong(host, nic, f"{grown.storms} pause storms in some seconds", grown.storms, 0)
+        if grown.sent >= self._MANY and count > 2 and grown.sent > self._TIMES_OTHERS * usual:
+            message = f"it asked for {grown.sent:,} pauses in some seconds, median of {count} hosts {usual:,.0f}"
+            return self.wrong(host, nic, message, grown.sent, usual)
+        told = f"it was paused {grown.received:,} times in some seconds" if grown.received else ""
+        return self.passed(host, nic, told, grown.sent)
+
+
+def _pauses(text: str) -> _Pauses | None:
+    """None where the output is not of two readings, or has no such counter."""
+    readings = [dict(_COUNTER.findall(part)) for part in text.split("NIC statistics:")[1:]]
+    if len(readings) != 2:
+        return None
+    sums = {"sent": 0, "received": 0, "storms": 0}
+    counters = [name for name in readings[0] if name in readings[1] and _is_count(name)]
+    for name in counters:
+        kind = "storms" if "storm" in name else "sent" if "tx" in name.lower() else "received"
+        sums[kind] += max(int(readings[1][name]) - int(readings[0][name]), 0)
+    return _Pauses(**sums) if counters else None
+
+
+def _is_count(name: str) -> bool:
+    """Does it count pauses? Durations are in microseconds, and transitions are counted beside."""
+    return "duration" not in name and "transition" not in name

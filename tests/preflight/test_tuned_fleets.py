@@ -1,0 +1,370 @@
+"""What bends times, on fleets of Intel, AMD and GPU hosts: healthy ones are quiet, and the one odd host is named."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from preflight_help import of
+from tuned_hosts import (
+    CARD,
+    CLOCK,
+    COALESCING,
+    COUNTERS,
+    CPU,
+    EDAC,
+    FEATURES,
+    FLAGS,
+    IB,
+    LSPCI,
+    NODE,
+    RINGS,
+    amd,
+    boot,
+    gpu,
+    intel,
+    meminfo,
+    probe,
+    smi,
+    tallied,
+)
+
+from fablint.fitness import Outcome, Result
+from fablint.preflight.check import Check
+from fablint.preflight.checks import (
+    boot as boot_checks,
+    clock,
+    ethtool_settings,
+    frequency,
+    gpu_state,
+    infiniband_settings,
+    interrupts,
+    memory,
+    pcie_requests,
+    probe_speed,
+    processors,
+    software,
+)
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.judging import judge
+from fablint.preflight.table import CHECKS
+from fablint.snapshot.snapshot import Output
+
+FILES = (
+    boot_checks,
+    clock,
+    ethtool_settings,
+    frequency,
+    gpu_state,
+    infiniband_settings,
+    interrupts,
+    memory,
+    pcie_requests,
+    probe_speed,
+    processors,
+)
+OWN = [check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES}] + [software.Load]
+Maker = Callable[..., Host]
+
+
+def bad(results: Sequence[Result]) -> list[tuple[str, str, Outcome]]:
+    return [(one.host, one.check, one.outcome) for one in results if one.outcome not in (Outcome.PASS, Outcome.SKIP)]
+
+
+def passed(results: Sequence[Result]) -> set[str]:
+    return {one.check for one in results if one.outcome is Outcome.PASS}
+
+
+# ------------------------------------------------------------------------------------------------ healthy fleets
+
+
+@pytest.mark.parametrize("makers", [[intel] * 8, [amd] * 8, [gpu] * 8, [intel] * 3, [amd], [intel] * 2])
+def test_a_healthy_fleet_is_quiet(makers: list[Maker]) -> None:
+    results = judge(Fleet([maker(index) for index, maker in enumerate(makers)]), OWN).results
+    assert bad(results) == []
+
+
+def test_on_a_healthy_fleet_every_check_has_seen_something() -> None:
+    """Else it would be quiet because it is blind."""
+    results = judge(Fleet([gpu(index) for index in range(8)]), OWN).results
+    blind = {check.id for check in OWN} - passed(results)
+    assert blind == {"ib.gid", "log.throttle", "log.clock"}  # no RoCE, no kernel log: see below
+    assert {"host.microcode", "host.turbo", "host.cpu.cap"} <= passed(
+        judge(Fleet([amd(n) for n in range(8)]), OWN).results
+    )
+
+
+@pytest.mark.parametrize("counts", [(11, 9), (12, 8), (15, 1), (2, 1), (60, 40)])
+def test_two_cpu_models_in_one_chassis_accuse_nobody(counts: tuple[int, int]) -> None:
+    makers = [intel] * counts[0] + [amd] * counts[1]
+    random.Random(1).shuffle(makers)
+    assert bad(judge(Fleet([maker(index) for index, maker in enumerate(makers)]), OWN).results) == []
+
+
+def test_three_kinds_and_a_login_node_accuse_nobody() -> None:
+    hosts = [intel(n) for n in range(6)] + [amd(n) for n in range(6, 12)] + [gpu(n) for n in range(12, 18)]
+    login = intel(
+        18, files={"/sys/devices/virtual/dmi/id/product_name": "Login", "/proc/loadavg": "90.0 90.0 90.0 5/9 7"}
+    )
+    assert bad(judge(Fleet([*hosts, login]), OWN).results) == []
+
+
+def test_hosts_with_other_files_say_why_nothing_is_judged() -> None:
+    results = judge(Fleet([Host(intel(0).snapshot.__class__(f"n{index}")) for index in range(3)]), OWN).results
+    assert {one.outcome for one in results} == {Outcome.SKIP}
+    assert all(one.message for one in results)
+
+
+# ------------------------------------------------------------------------------------------------ one odd host
+
+CPUINFO = f"model name\t: Intel(R) Xeon(R) Platinum 8480+\nmicrocode\t: {{}}\nflags\t\t: {FLAGS}"
+THROTTLE = f"{CPU}/cpu*/thermal_throttle/core_throttle_count"
+KIB = 512 << 20
+LACKING = (KIB - 9_000_000) // 2 - KIB // 64  # of one NUMA node
+ONE_DIMM = KIB - (KIB // 64) - 9_000_000
+
+
+def smi_with(old: str, new: str) -> dict[str, str]:
+    """A change of the third GPU."""
+    parts = smi().split("\t<gpu ")
+    assert old in parts[3]
+    parts[3] = parts[3].replace(old, new)
+    return {"nvidia-smi-q": "\t<gpu ".join(parts)}
+
+
+W, F = Outcome.WARN, Outcome.FAIL
+CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
+    ("host.clocksource", {"files": {f"{CLOCK}/current_clocksource": "hpet"}}, W, "hpet, which takes"),
+    ("host.tsc", {"files": {"/proc/cpuinfo": CPUINFO.format("0x2b000603").replace(" nonstop_tsc", "")}}, W,
+     "no nonstop_tsc"),
+    ("host.turbo", {"files": {f"{CPU}/intel_pstate/no_turbo": "1"}}, W, "turbo off, 7 others on"),
+    ("host.cpu.cap", {"files": {f"{CPU}/cpu*/cpufreq/scaling_max_freq": tallied(2000000, 224)}}, W,
+     "CPUs capped at 53 % of their highest frequency, 7 others 100"),
+    ("host.cpu.cap", {"files": {f"{CPU}/intel_pstate/max_perf_pct": "60"}}, W, "CPUs capped at 60 %"),
+    ("host.throttle", {"later": {THROTTLE: "220 0\n4 9"}, "files": {THROTTLE: "224 0"}}, W,
+     "core throttled 36 times in 4.0 s"),
+    ("host.throttle", {"files": {THROTTLE: "224 5000"}}, W, "throttled 112,"),
+    ("host.microcode", {"files": {"/proc/cpuinfo": CPUINFO.format("0x2b000461")}}, W,
+     "microcode 0x2b000461, 7 others 0x2b000603"),
+    ("host.mitigations", {"files": {f"{CPU}/vulnerabilities/spectre_v2": "Vulnerable"}}, W,
+     "spectre_v2 Vulnerable, 7 others spectre_v2 Mitigation: Enhanced / Automatic IBRS"),
+    ("host.cmdline", {"files": {"/proc/cmdline": boot(5, "intel_iommu=on")}}, W,
+     "intel_iommu=on; no iommu.passthrough, 7 others intel_iommu=off; iommu.passthrough=on"),
+    ("host.cmdline", {"files": {"/proc/cmdline": boot(5, "intel_iommu=off iommu.passthrough=on isolcpus=2-9")}},
+     W, "isolcpus=2-9, 7 others no isolcpus"),
+    ("host.irq", {"files": {f"{IB}/device/msi_irqs/*": "16 0"}}, W,
+     "interrupts all on one CPU, 7 others on several CPUs"),
+    ("host.irq", {"files": {f"{IB}/device/msi_irqs/*": "8 1\n8 2"}}, W, "interrupts all on another NUMA node"),
+    ("host.edac", {"files": {f"{EDAC}/mc1/ue_count": "1", f"{EDAC}/mc1/dimm3/dimm_ue_count": "1",
+                             f"{EDAC}/mc1/dimm3/dimm_label": "CPU1_DIMM_D1"}}, F,
+     "1 uncorrected errors since its driver was loaded: CPU1_DIMM_D1 1"),
+    ("host.edac", {"later": {f"{EDAC}/mc1/ce_count": "40"}}, W, "corrected errors: "),
+    ("host.edac", {"files": {f"{EDAC}/mc1/ce_count": "4000"}}, W, "4,000 corrected errors since boot, 400 a"),
+    ("host.memory", {"files": {"/proc/meminfo": meminfo(ONE_DIMM, 0.97)}}, W, "495.4 GiB, median of 8 hosts"),
+    ("host.memory", {"files": {"/proc/meminfo": meminfo(KIB // 2 - 9_000_000, 0.97)}}, F, "247.4 GiB, median"),
+    ("host.memory.free", {"files": {"/proc/meminfo": meminfo(KIB - 9_030_000, 0.6)}}, W,
+     "60% of the memory available, median of 8 hosts 9"),
+    ("host.numa.memory", {"files": {f"{NODE}/node1/meminfo": f"Node 1 MemTotal:  {LACKING} kB"}},
+     W, "49.2% of the host's memory"),
+    ("host.load", {"files": {"/proc/loadavg": "40.0 40.0 40.0 40/900 77"}}, W, "0.18 processes for each CPU"),
+    ("pcie.requests", {"commands": {"lspci": LSPCI.format(card=CARD, payload=512, request=512)}}, W,
+     "MaxPayload 512, MaxReadReq 512, 7 others MaxPayload 512, MaxReadReq 4096"),
+    ("ib.pkey", {"files": {f"{IB}/ports/1/pkeys/*": "1 0x7fff"}}, W, "P_Keys 0x7fff, 7 others 0x7fff 0x8001"),
+    ("net.ipoib.mode", {"files": {"/sys/class/net/ib0/mode": "connected"}}, W, "connected, 7 others datagram"),
+    ("net.offload", {"commands": {"ethtool-k/ib0": FEATURES.replace("receive-offload: on", "receive-offload: off")}},
+     W, "generic-receive-offload off, 7 others generic-receive-offload on"),
+    ("net.ring", {"commands": {"ethtool-g/ib0": RINGS.replace("1024", "256")}}, W,
+     "RX 256; TX 256, 7 others RX 1024; TX 1024"),
+    ("net.coalesce", {"commands": {"ethtool-c/ib0": COALESCING.format(adaptive="on", rx=8, tx=250)}}, W,
+     "tx-usecs 250, 7 others tx-usecs 8"),
+    ("net.coalesce", {"commands": {"ethtool-c/ib0": COALESCING.format(adaptive="off", rx=8, tx=8)}}, W,
+     "adaptive-rx off"),
+    ("net.pause.frames", {"commands": {"ethtool-S/ib0": COUNTERS.format(rx=1, tx=1, storms=0)
+                                       + COUNTERS.format(rx=1, tx=90_001, storms=0)}}, W,
+     "it asked for 90,000 pauses in some seconds, median of 8"),
+    ("net.pause.frames", {"commands": {"ethtool-S/ib0": COUNTERS.format(rx=1, tx=1, storms=0)
+                                       + COUNTERS.format(rx=1, tx=1, storms=2)}}, W, "2 pause storms"),
+    ("host.memory.speed", {"commands": {"probe": probe(300e9, 95e9, cores=112)}}, W,
+     "300 GB/s on 112 cores, spread 1.0%; median of 8 hosts 3"),
+    ("host.cpu.speed", {"commands": {"probe": probe(380e9, 70e9, cores=112)}}, W, "70 GB/s on 112 cores"),
+    ("gpu.fabricmanager", {"commands": {"fabricmanager": Output("inactive\n", status=3)}}, F,
+     "nvidia-fabricmanager is inactive"),
+    ("gpu.fabricmanager", {"commands": smi_with("Completed", "In Progress")}, F, "In Progress"),
+    ("gpu.fabricmanager", {"commands": smi_with("Success", "CUDA_ERROR_X")}, F, "join its fabric: CUDA"),
+    ("gpu.peermem", {"files": {"/sys/module/nvidia_peermem/initstate": None}}, W,
+     "no peer memory module, 7 others nvidia_peermem loaded"),
+    ("gpu.remap", {"commands": smi_with("failure>No", "failure>Yes")}, F, "remapping of a row"),
+    ("gpu.remap", {"commands": smi_with("pending>No", "pending>Yes")}, W, "waits for a reset"),
+    ("gpu.remap", {"commands": smi_with("<dram_uncorrectable>0", "<dram_uncorrectable>2")}, W,
+     "2 uncorrectable memory errors"),
+    ("gpu.throttle", {"commands": smi_with("brake_slowdown>Not Active", "brake_slowdown>Active")}, W,
+     "clocks lowered: hw_power_brake_slowdown"),
+    ("gpu.power", {"commands": smi_with("current_power_limit>700", "current_power_limit>350")}, W,
+     "power limit 350.0 W, 7 others 700.0"),
+    ("gpu.modes", {"commands": smi_with("current_ecc>Enabled", "current_ecc>Disabled")}, W,
+     "ECC Disabled, 7 others ECC Enabled"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "change", "outcome", "message"), CASES, ids=[f"{n}-{c[0]}" for n, c in enumerate(CASES)]
+)
+def test_the_odd_host_is_named_and_no_other(check: str, change: dict[str, Any], outcome: Outcome, message: str) -> None:
+    hosts = [gpu(index, **(change if index == 5 else {})) for index in range(8)]
+    found = [one for one in judge(Fleet(hosts), OWN).results if one.outcome not in (Outcome.PASS, Outcome.SKIP)]
+    (told,) = found
+    assert (told.host, told.check) == ("n5", check)
+    assert told.outcome is outcome
+    assert message in told.message
+
+
+def test_every_check_has_a_case() -> None:
+    elsewhere = {"host.cpu.model", "ib.gid", "log.throttle", "log.clock"}
+    assert {check.id for check in OWN} - {case[0] for case in CASES} == elsewhere
+
+
+def test_a_fault_is_found_among_two_cpu_models() -> None:
+    hosts = [intel(n) for n in range(6)] + [amd(n) for n in range(6, 12)]
+    slow = amd(12, files={f"{CPU}/cpufreq/boost": "1", "/proc/cmdline": boot(12, "iommu=pt")},
+               commands={"probe": probe(200e9, 170e9, cores=128)})  # fmt: skip
+    results = judge(Fleet([*hosts, slow]), OWN).results
+    assert sorted(bad(results)) == [("n12", "host.cmdline", Outcome.WARN), ("n12", "host.memory.speed", Outcome.WARN)]
+
+
+# ------------------------------------------------------------------------------------------------ guards
+
+
+def outcome_of(check: type[Check], hosts: Sequence[Host], name: str) -> list[tuple[Outcome, str]]:
+    return [(one.outcome, one.message) for one in of(check, *hosts) if one.host == name]
+
+
+@pytest.mark.parametrize("sizes", [[512] * 11 + [256] * 9, [512] * 6 + [256] * 4, [512] * 4 + [1024] * 3 + [256] * 3])
+def test_memory_of_several_sizes_is_no_fault(sizes: list[int]) -> None:
+    hosts = [
+        intel(index, files={"/proc/meminfo": meminfo((gib << 20) - 9_000_000, 0.97)}) for index, gib in enumerate(sizes)
+    ]
+    assert bad(of(memory.Memory, *hosts)) == []
+
+
+def test_half_of_the_memory_is_a_warning_where_few_hosts_agree() -> None:
+    hosts = [intel(0), intel(1), intel(2, files={"/proc/meminfo": meminfo(KIB // 2, 0.97)})]
+    assert bad(of(memory.Memory, *hosts)) == [("n2", "host.memory", Outcome.WARN)]
+
+
+def test_available_memory_is_not_compared_where_jobs_run_on_all_hosts() -> None:
+    hosts = [intel(n, files={"/proc/meminfo": meminfo(KIB, 0.1 if n == 2 else 0.4)}) for n in range(5)]
+    assert outcome_of(memory.AvailableMemory, hosts, "n2")[0][0] is Outcome.SKIP
+
+
+@pytest.mark.parametrize(("load", "outcome"), [("22.0", Outcome.PASS), ("23.0", Outcome.WARN)])
+def test_load_above_a_tenth_of_the_cpus_among_idle_hosts(load: str, outcome: Outcome) -> None:
+    hosts = [intel(n, files={"/proc/loadavg": f"{load if n == 1 else '0.5'} 1.0 1.0 1/9 9"}) for n in range(5)]
+    assert outcome_of(software.Load, hosts, "n1")[0][0] is outcome
+
+
+def test_part_of_a_process_on_a_small_host_is_no_load() -> None:
+    small = {f"{CPU}/online": "0-1"}
+    hosts = [intel(n, files={**small, "/proc/loadavg": f"{0.5 if n == 1 else 0.01:.2f} 0 0 1/9 9"}) for n in range(5)]
+    assert bad(of(software.Load, *hosts)) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "message"),
+    [
+        (probe(100e9, 95e9, cores=112, others=20.0), Outcome.SKIP, "other programs used 20.0 of 112 cores"),
+        (probe(100e9, 95e9, cores=8), Outcome.SKIP, "too few idle hosts like it"),  # a job step with a few cores
+        (probe(320e9, 95e9, cores=112, spread=0.4), Outcome.PASS, ""),  # it was disturbed
+        (probe(350e9, 95e9, cores=112), Outcome.PASS, ""),
+        (Output(error="too little free memory for it"), Outcome.SKIP, "too little free memory"),
+        (Output(error="no answer in time"), Outcome.ERROR, "no answer in time"),
+        ("{}", Outcome.ERROR, "cannot be understood"),
+        (None, Outcome.SKIP, "was not asked for at this level"),
+    ],
+)
+def test_a_host_is_slow_only_if_it_was_idle_and_steady(answer: Any, outcome: Outcome, message: str) -> None:
+    hosts = [intel(n, commands={"probe": answer} if n == 3 else {}) for n in range(8)]
+    ((found, told),) = outcome_of(probe_speed.MemorySpeed, hosts, "n3")
+    assert found is outcome
+    assert message in told
+    assert {one.outcome for one in of(probe_speed.MemorySpeed, *hosts) if one.host != "n3"} == {Outcome.PASS}
+
+
+def test_hosts_that_vary_much_are_not_slow() -> None:
+    rates = [300e9, 380e9, 340e9, 420e9, 360e9, 460e9, 260e9, 400e9]
+    hosts = [intel(n, commands={"probe": probe(rate, 95e9, cores=112)}) for n, rate in enumerate(rates)]
+    assert bad(of(probe_speed.MemorySpeed, *hosts)) == []
+
+
+def test_indices_of_roce_addresses() -> None:
+    port = f"{IB}/ports/1"
+    files = {f"{port}/link_layer": "Ethernet", f"{port}/gids/0": "fe80:0000:0000:0000:0202:c9ff:fe00:0001"}
+    files |= {f"{port}/gids/{n}": "0000:0000:0000:0000:0000:ffff:0a00:0001" for n in (2, 3)}
+    files |= {f"{port}/gid_attrs/types/{n}": kind for n, kind in ((0, "IB/RoCE v1"), (2, "IB/RoCE v1"), (3, "RoCE v2"))}
+    moved = {f"{port}/gids/3": None, f"{port}/gids/5": "0000:0000:0000:0000:0000:ffff:0a00:0001"}
+    moved |= {f"{port}/gid_attrs/types/5": "RoCE v2"}
+    hosts = [intel(n, files={**files, **(moved if n == 2 else {})}) for n in range(5)]
+    results = of(infiniband_settings.GidTypes, *hosts)
+    assert bad(results) == [("n2", "ib.gid", Outcome.WARN)]
+    assert [one.message for one in results if one.host == "n2"] == ["RoCE v2 over IPv4 at index 5, 4 others at index 3"]
+
+
+LOG = "<4>[863000.000001] {}\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "line"),
+    [
+        (frequency.LogThrottle, "mce: CPU4: Core temperature above threshold, cpu clock throttled (total events = 38)"),
+        (frequency.LogThrottle, "CPU1: Package temperature above threshold, cpu clock throttled (total events = 1)"),
+        (clock.LogClock, "clocksource: timekeeping watchdog on CPU262: Marking clocksource 'tsc' as unstable because the skew is too large:"),  # noqa: E501
+        (clock.LogClock, "tsc: Marking TSC unstable due to check_tsc_sync_source failed"),
+    ],
+)  # fmt: skip
+def test_lines_of_the_kernel_log(check: type[Check], line: str) -> None:
+    def said(text: str, **more: Any) -> list[tuple[str, str, Outcome]]:
+        return bad(of(check, intel(0, kernel_log=Output(LOG.format(text), status=0), **more)))
+
+    assert said(line) == [("n0", check.id, Outcome.WARN)]
+    assert said("mce: CPU4: Core temperature/speed normal") == []
+    assert said("clocksource: Switched to clocksource tsc") == []
+    if check is clock.LogClock:
+        assert said(line, files={"/proc/cpuinfo": CPUINFO.format("0x1") + " hypervisor"}) == []
+
+
+def test_nvidia_smi_that_fails_is_no_pass_and_a_host_without_gpus_is_not_asked_for_any() -> None:
+    mismatch = Output("Failed to initialize NVML: Driver/library version mismatch\n", status=18)
+    ((outcome, message),) = outcome_of(gpu_state.GpuMemory, [gpu(0, commands={"nvidia-smi-q": mismatch})], "n0")
+    assert (outcome, message) == (
+        Outcome.ERROR,
+        "nvidia-smi: Failed to initialize NVML: Driver/library version mismatch",
+    )
+    ((outcome, _),) = outcome_of(gpu_state.GpuMemory, [intel(0, commands={"nvidia-smi-q": mismatch})], "n0")
+    assert outcome is Outcome.SKIP
+
+
+@pytest.mark.parametrize(
+    "text", ["<nvidia_smi_log>", "<!DOCTYPE x [<!ENTITY a 'aa'>]><nvidia_smi_log/>", "<x/>", "", "\0"]
+)
+def test_documents_that_are_none_of_nvidia_smi(text: str) -> None:
+    assert not gpu_state.gpus_of(text)
+
+
+def test_names_of_older_drivers() -> None:
+    old = (
+        smi(1).replace("clocks_event_reason", "clocks_throttle_reason").replace("gpu_power_readings", "power_readings")
+    )
+    old = old.replace("current_power_limit", "power_limit")
+    (found,) = gpu_state.gpus_of(old) or ()
+    assert found.reasons == ["gpu_idle"]
+    assert found.watts("gpu_power_readings/power_limit", "power_readings/power_limit") == 700.0
+
+
+def test_what_only_root_sees_is_skipped_for_others() -> None:
+    text = (
+        LSPCI.format(card=CARD, payload=512, request=512).partition("\tCapabilities")[0]
+        + "\tCapabilities: <access denied>\n"
+    )
+    hosts = [intel(n, commands={"lspci": text}) for n in range(3)]
+    assert {one.outcome for one in of(pcie_requests.PcieRequests, *hosts)} == {Outcome.SKIP}

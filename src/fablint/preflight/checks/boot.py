@@ -28,7 +28,6 @@ class CommandLine(ItemsCheck):
     severity = Severity.WARN
     component = "config"
     mend = "boot every host with the same options; write the boot loader's configuration anew"
-    words = "{}"
     absent = "no /proc/cmdline"
     written = "{}{}"
 

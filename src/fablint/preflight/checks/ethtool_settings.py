@@ -13,7 +13,7 @@ from fablint.fitness import Result, Severity
 from fablint.preflight.check import Check
 from fablint.preflight.checks.items import Items, ItemsCheck
 from fablint.preflight.checks.links import ABSENT
-from fablint.preflight.checks.outputs import HUNG
+from fablint.preflight.checks.outputs import HUNG, with_reasons, without_answer
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
 from fablint.snapshot import Output
@@ -30,14 +30,22 @@ class _EthtoolItems(ItemsCheck):
 
     severity = Severity.WARN
     component = "config"
-    words = "{}"
-    absent = "ethtool, asked at level full, does not tell it"
+    absent = "ethtool does not tell it"
     command: ClassVar[str]  # the collector's name for it
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        reasons = {host.name: self._why_not(host) for host in fleet.hosts}
+        return with_reasons(super().judge(fleet), self.absent, reasons)
 
     def items(self, host: Host) -> Mapping[str, Items]:
         said = {nic.name: host.command(f"{self.command}/{nic.name}") for nic in host.interfaces}
         found = {nic: self.settings(one.text) for nic, one in said.items() if one.status == 0}
         return {nic: settings for nic, settings in found.items() if settings}
+
+    def _why_not(self, host: Host) -> str:
+        """Why there is nothing for a host."""
+        said = [host.command(f"{self.command}/{nic.name}") for nic in host.interfaces]
+        return f"ethtool: {without_answer(said[0])}" if said else ABSENT
 
     @staticmethod
     def settings(text: str) -> Items:
@@ -91,7 +99,7 @@ class Coalescing(_EthtoolItems):
         if adaptive is None:
             return found
         moving = tuple(way for way, state in (("rx-", adaptive[1]), ("tx-", adaptive[2])) if state == "on")
-        fixed = {name: value for name, value in found.items() if not name.startswith(moving)}
+        fixed = {name: "adaptive" if name.startswith(moving) else value for name, value in found.items()}
         return {"adaptive-rx": adaptive[1], "adaptive-tx": adaptive[2], **fixed}
 
 
@@ -120,12 +128,12 @@ class PauseFrames(Check):
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
             for nic in host.interfaces:
-                said = host.command(f"ethtool-S/{nic.name}")
-                grown = _pauses(said.text) if said.status == 0 else None
+                first, last = (host.command(f"{name}/{nic.name}") for name in ("ethtool-S", "ethtool-S-later"))
+                grown = _pauses(first.text, last.text) if first.status == last.status == 0 else None
                 if grown is not None:
                     like[host.kind, nic.name].append((host, grown))
                 else:
-                    yield self._without(host.name, nic.name, said)
+                    yield self._without(host.name, nic.name, last if first.status == 0 else first)
         for (_, target), found in like.items():
             usual = median(one.sent for _, one in found)
             for host, grown in found:
@@ -133,8 +141,8 @@ class PauseFrames(Check):
 
     def _without(self, host: str, nic: str, said: Output) -> Result:
         if said.error == HUNG:
-            return self.unclear(host, nic, f"ethtool: {said.error}")
-        return self.skipped(host, nic, shortened(said.error) or "its driver does not count pauses")
+            return self.unclear(host, nic, f"ethtool: {HUNG}")
+        return self.skipped(host, nic, f"ethtool: {shortened(said.error) or 'its driver does not count pauses'}")
 
     def _judged(self, host: str, nic: str, grown: _Pauses, usual: float, count: int) -> Result:
         if grown.storms:
@@ -146,16 +154,14 @@ class PauseFrames(Check):
         return self.passed(host, nic, told, grown.sent)
 
 
-def _pauses(text: str) -> _Pauses | None:
-    """None where the output is not of two readings, or has no such counter."""
-    readings = [dict(_COUNTER.findall(part)) for part in text.split("NIC statistics:")[1:]]
-    if len(readings) != 2:
-        return None
+def _pauses(first: str, last: str) -> _Pauses | None:
+    """None where the readings have no such counter."""
+    before, after = (dict(_COUNTER.findall(text)) for text in (first, last))
     sums = {"sent": 0, "received": 0, "storms": 0}
-    counters = [name for name in readings[0] if name in readings[1] and _is_count(name)]
+    counters = [name for name in before if name in after and _is_count(name)]
     for name in counters:
         kind = "storms" if "storm" in name else "sent" if "tx" in name.lower() else "received"
-        sums[kind] += max(int(readings[1][name]) - int(readings[0][name]), 0)
+        sums[kind] += max(int(after[name]) - int(before[name]), 0)
     return _Pauses(**sums) if counters else None
 
 

@@ -10,14 +10,15 @@ from fablint.fitness import Result, Severity
 from fablint.preflight.check import HostCheck, UniformCheck
 from fablint.preflight.checks.items import Items, ItemsCheck
 from fablint.preflight.checks.kernel import GPUS
-from fablint.preflight.checks.outputs import instead_of
+from fablint.preflight.checks.outputs import instead_of, with_reasons, without_answer
 from fablint.preflight.checks.settings import rdma_devices
-from fablint.preflight.host import Host
+from fablint.preflight.host import Fleet, Host
 from fablint.preflight.nvidia_smi import Gpu, gpus_of
 from fablint.preflight.wording import shortened
 
 NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _QUERY = "nvidia-smi-q"
+_NO_GPU = "no GPU of NVIDIA"
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
 
 
@@ -27,13 +28,21 @@ def gpus(host: Host) -> Iterable[Gpu]:
     return (gpus_of(said.text) if said.status == 0 else None) or ()
 
 
+def reasons(fleet: Fleet) -> Mapping[str, str]:
+    """Why nvidia-smi tells no GPU, by host."""
+    return {
+        host.name: f"nvidia-smi: {without_answer(host.command(_QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
+        for host in fleet.hosts
+    }
+
+
 class GpuCheck(HostCheck):
     """One property of each GPU that needs no other host."""
 
     source = "nvidia-smi -q -x, at level full"
     severity = Severity.FAIL
     component = "host"
-    absent = "no GPU that nvidia-smi, asked at level full, tells"
+    absent = _NO_GPU
 
     def look(self, host: Host) -> Iterator[Result]:
         if not host.snapshot.names(GPUS) and not gpus(host):
@@ -43,8 +52,8 @@ class GpuCheck(HostCheck):
         if without is not None:
             yield without
         elif not gpus(host):
-            told = said.text if said.status else "what it printed cannot be understood"
-            yield self.unclear(host.name, "", f"nvidia-smi: {shortened(told)}")
+            told = without_answer(said) if said.status else "what it printed cannot be understood"
+            yield self.unclear(host.name, "", f"nvidia-smi: {told}")
         for gpu in gpus(host):
             yield self.judged(host.name, gpu)
 
@@ -103,8 +112,11 @@ class GpuPower(UniformCheck):
     component = "config"
     mend = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
     words = "power limit {} W"
-    absent = "no GPU that nvidia-smi, asked at level full, tells"
+    absent = _NO_GPU
     below = True
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        return with_reasons(super().judge(fleet), self.absent, reasons(fleet))
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {
@@ -123,8 +135,7 @@ class GpuModes(ItemsCheck):
     severity = Severity.WARN
     component = "config"
     mend = "set it alike everywhere: nvidia-smi -e, -mig, -pm, -c"
-    words = "{}"
-    absent = "no GPU that nvidia-smi, asked at level full, tells"
+    absent = _NO_GPU
 
     _PATHS: Mapping[str, str] = {
         "ECC": "ecc_mode/current_ecc",
@@ -133,6 +144,9 @@ class GpuModes(ItemsCheck):
         "compute mode": "compute_mode",
         "VBIOS": "vbios_version",
     }
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        return with_reasons(super().judge(fleet), self.absent, reasons(fleet))
 
     def items(self, host: Host) -> Mapping[str, Items]:
         return {

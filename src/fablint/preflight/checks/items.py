@@ -1,73 +1,73 @@
-"""Settings of which a host has many: those that differ among like hosts are compared, in one result."""
+"""Settings of which a host has many: a result for each that differs among like hosts, and one for all the others."""
 
 from __future__ import annotations
 
-import zlib
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from fablint.fitness import Result
-from fablint.preflight.check import LEAST_OTHERS, UniformCheck
+from fablint.fitness import Outcome, Result
+from fablint.preflight.check import UniformCheck
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
 
 Items = Mapping[str, str]  # name of a setting -> its value
 Texts = Counter[tuple[tuple[str, str], ...]]  # the settings of hosts, and how many have just these
-_MOST = 4  # that are named
 
 
 class ItemsCheck(UniformCheck):
-    """Many settings of a target: those are compared that most like hosts share and some hosts do not have so.
+    """Settings in groups, such as those of a NIC or of hosts with one CPU; the target of a result is `GROUP NAME`.
 
-    A setting of which every host has a value of its own (an address, a serial number) has no majority and is not
-    compared. A setting that a host lacks is `no NAME`.
+    A setting of which most hosts have a value of their own (an address, a serial number) is not compared. A setting
+    that a host lacks is `no NAME`.
     """
 
+    words = "{}"
     written: ClassVar[str] = "{} {}"  # a setting and its value
 
     @abstractmethod
     def items(self, host: Host) -> Mapping[str, Items]:
-        """The settings of each target."""
+        """The settings of each group."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         self._items = {id(host): self.items(host) for host in fleet.hosts}
         texts: dict[tuple[str, str], Texts] = defaultdict(Counter)
         for host in fleet.hosts:
-            for target, items in self._items[id(host)].items():
-                texts[host.kind, target][tuple(sorted(items.items()))] += 1
+            for group, items in self._items[id(host)].items():
+                texts[host.kind, group][tuple(sorted(items.items()))] += 1
         self._differing = {key: _differing(found) for key, found in texts.items()}
-        return super().judge(fleet)
+        known = set()
+        for host in fleet.hosts:
+            for group, items in self._items[id(host)].items():
+                known.add(host.name)
+                if texts[host.kind, group].total() > 1:
+                    yield self.passed(host.name, group, value=len(items))
+                else:
+                    yield self.skipped(host.name, group, "no other host has such settings to compare with")
+        for one in super().judge(fleet):
+            if one.host not in known or one.target or one.outcome is not Outcome.SKIP:
+                yield one
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {
-            target: self._said(items, self._differing[host.kind, target])
-            for target, items in self._items[id(host)].items()
+            f"{group} {name}".strip(): self._written(name, items.get(name))
+            for group, items in self._items[id(host)].items()
+            for name in self._differing[host.kind, group]
         }
 
-    def _said(self, items: Items, names: list[str]) -> str:
-        """The settings that are compared; a value of this check."""
-        if not names:
-            return "alike"
-        said = [self._one(name, items.get(name)) for name in names]
-        if len(said) <= _MOST:
-            return "; ".join(said)
-        rest = zlib.crc32("; ".join(said[_MOST:]).encode())  # what is not named is compared as well
-        return f"{'; '.join(said[:_MOST])}; and {len(said) - _MOST} more ({rest:08x})"
-
-    def _one(self, name: str, value: str | None) -> str:
-        return f"no {name}" if value is None else self.written.format(name, shortened(value, 60)).strip()
+    def _written(self, name: str, value: str | None) -> str:
+        return f"no {name}" if value is None else self.written.format(name, shortened(value, 80)).strip()
 
 
 def _differing(texts: Texts) -> list[str]:
-    """Names of settings that most hosts have alike, and not all."""
-    if len(texts) < LEAST_OTHERS:
+    """Names of settings that hosts have differently, and not each in its own way."""
+    if len(texts) < 2:
         return []
     total = texts.total()
     values: dict[str, Counter[str]] = defaultdict(Counter)
     for items, count in texts.items():
         for name, value in items:
             values[name][value] += count
-    most = {name: max(*counts.values(), total - counts.total()) for name, counts in values.items()}
-    return sorted(name for name, count in most.items() if LEAST_OTHERS <= count < total and 2 * count > total)
+    kinds = {name: len(counts) + (counts.total() < total) for name, counts in values.items()}
+    return sorted(name for name, count in kinds.items() if 1 < count <= max(2, total // 2))

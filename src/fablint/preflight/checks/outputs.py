@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 
-from fablint.fitness import Result
+from fablint.fitness import Outcome, Result
 from fablint.preflight.check import Check
 from fablint.preflight.wording import shortened
 from fablint.snapshot import Output
@@ -32,3 +33,18 @@ def instead_of(check: Check, host: str, target: str, said: Output) -> Result | N
     if said.status and _ROOT.search(said.error):
         return check.skipped(host, target, why)
     return check.unclear(host, target, f"it printed nothing{f', but {why}' if why else ''}")
+
+
+def without_answer(said: Output) -> str:
+    """Why a program gave nothing to understand: `not installed`, its first line on stderr, what it printed."""
+    return shortened(said.error or (said.text if said.status else "")) or "it does not tell it"
+
+
+def with_reasons(results: Iterable[Result], absent: str, reasons: Mapping[str, str]) -> Iterator[Result]:
+    """Results of which those that say `absent` say why, by host; that there was no answer in time is no skip."""
+    for one in results:
+        why = reasons.get(one.host, "") if one.message == absent else ""
+        if why.endswith(HUNG):
+            yield one._replace(outcome=Outcome.ERROR, message=why)
+        else:
+            yield one._replace(message=why) if why else one

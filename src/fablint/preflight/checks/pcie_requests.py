@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fablint.fitness import Severity
+from fablint.fitness import Result, Severity
 from fablint.preflight.check import UniformCheck
-from fablint.preflight.checks.pcie import fabric_devices
-from fablint.preflight.host import Host
+from fablint.preflight.checks.outputs import with_reasons, without_answer
+from fablint.preflight.checks.pcie import NO_DEVICE, fabric_devices
+from fablint.preflight.host import Fleet, Host
 
 _HEAD = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ")
 _SIZES = re.compile(r"\bMaxPayload (\d{2,5}) bytes, MaxReadReq (\d{2,5}) bytes")
@@ -26,7 +27,18 @@ class PcieRequests(UniformCheck):
     root = True
     mend = "set the same in the BIOS (PCIe maximum payload), or let the driver set MaxReadReq; setpci for a trial"
     words = "{}"
-    absent = "lspci, asked at level full, shows it to root only"
+    absent = "lspci does not show it"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        reasons = {host.name: self._why_not(host) for host in fleet.hosts}
+        return with_reasons(super().judge(fleet), self.absent, reasons)
+
+    def _why_not(self, host: Host) -> str:
+        """Why there is nothing for a host."""
+        said = host.command("lspci")
+        if not fabric_devices(host):
+            return NO_DEVICE
+        return "lspci shows it to root only" if "<access denied>" in said.text else f"lspci: {without_answer(said)}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         said = host.command("lspci")

@@ -6,8 +6,8 @@ from fablint.preflight.check import Check
 from fablint.preflight.checks import (
     addresses,
     arp_table,
-    classes,
     boot,
+    classes,
     clock,
     collection,
     conflicts,

@@ -335,34 +335,6 @@ def test_lines_of_the_kernel_log(check: type[Check], line: str) -> None:
         assert said(line, files={"/proc/cpuinfo": CPUINFO.format("0x1") + " hypervisor"}) == []
 
 
-def test_nvidia_smi_that_fails_is_no_pass_and_a_host_without_gpus_is_not_asked_for_any() -> None:
-    mismatch = Output("Failed to initialize NVML: Driver/library version mismatch\n", status=18)
-    ((outcome, message),) = outcome_of(gpu_state.GpuMemory, [gpu(0, commands={"nvidia-smi-q": mismatch})], "n0")
-    assert (outcome, message) == (
-        Outcome.ERROR,
-        "nvidia-smi: Failed to initialize NVML: Driver/library version mismatch",
-    )
-    ((outcome, _),) = outcome_of(gpu_state.GpuMemory, [intel(0, commands={"nvidia-smi-q": mismatch})], "n0")
-    assert outcome is Outcome.SKIP
-
-
-@pytest.mark.parametrize(
-    "text", ["<nvidia_smi_log>", "<!DOCTYPE x [<!ENTITY a 'aa'>]><nvidia_smi_log/>", "<x/>", "", "\0"]
-)
-def test_documents_that_are_none_of_nvidia_smi(text: str) -> None:
-    assert not gpu_state.gpus_of(text)
-
-
-def test_names_of_older_drivers() -> None:
-    old = (
-        smi(1).replace("clocks_event_reason", "clocks_throttle_reason").replace("gpu_power_readings", "power_readings")
-    )
-    old = old.replace("current_power_limit", "power_limit")
-    (found,) = gpu_state.gpus_of(old) or ()
-    assert found.reasons == ["gpu_idle"]
-    assert found.watts("gpu_power_readings/power_limit", "power_readings/power_limit") == 700.0
-
-
 def test_what_only_root_sees_is_skipped_for_others() -> None:
     text = (
         LSPCI.format(card=CARD, payload=512, request=512).partition("\tCapabilities")[0]

@@ -1,0 +1,44 @@
+"""What nvidia-smi prints, where it fails, is no document of it, or comes from an older driver."""
+
+from __future__ import annotations
+
+import pytest
+from preflight_help import of
+from tuned_hosts import gpu, intel, smi
+
+from fablint.fitness import Outcome
+from fablint.preflight.checks import gpu_state
+from fablint.preflight.host import Host
+from fablint.snapshot.snapshot import Output
+
+
+def outcome_of(check: type[gpu_state.GpuMemory], hosts: list[Host], name: str) -> list[tuple[Outcome, str]]:
+    return [(one.outcome, one.message) for one in of(check, *hosts) if one.host == name]
+
+
+def test_nvidia_smi_that_fails_is_no_pass_and_a_host_without_gpus_is_not_asked_for_any() -> None:
+    mismatch = Output("Failed to initialize NVML: Driver/library version mismatch\n", status=18)
+    ((outcome, message),) = outcome_of(gpu_state.GpuMemory, [gpu(0, commands={"nvidia-smi-q": mismatch})], "n0")
+    assert (outcome, message) == (
+        Outcome.ERROR,
+        "nvidia-smi: Failed to initialize NVML: Driver/library version mismatch",
+    )
+    ((outcome, _),) = outcome_of(gpu_state.GpuMemory, [intel(0, commands={"nvidia-smi-q": mismatch})], "n0")
+    assert outcome is Outcome.SKIP
+
+
+@pytest.mark.parametrize(
+    "text", ["<nvidia_smi_log>", "<!DOCTYPE x [<!ENTITY a 'aa'>]><nvidia_smi_log/>", "<x/>", "", "\0"]
+)
+def test_documents_that_are_none_of_nvidia_smi(text: str) -> None:
+    assert not gpu_state.gpus_of(text)
+
+
+def test_names_of_older_drivers() -> None:
+    old = (
+        smi(1).replace("clocks_event_reason", "clocks_throttle_reason").replace("gpu_power_readings", "power_readings")
+    )
+    old = old.replace("current_power_limit", "power_limit")
+    (found,) = gpu_state.gpus_of(old) or ()
+    assert found.reasons == ["gpu_idle"]
+    assert found.watts("gpu_power_readings/power_limit", "power_readings/power_limit") == 700.0

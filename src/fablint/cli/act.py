@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,31 +75,45 @@ def act(
       fablint preflight --json | fablint act --drain
       fablint act night.run --hostfile > good-hosts
     """
+    wanted = [name for name in SECTIONS if sections[name]] or list(SECTIONS)
+    read = _read(source)
+    refused = _refusal(source, read, wanted, (None if force else most))
+    told = _told(read, scheduler or _installed(session.machine()), with_warnings=with_warnings)
+    return _print(session, read, wanted, told, refused)
+
+
+def _refusal(path: Path, source: Source, wanted: Sequence[str], most: tuple[int | None, float] | None) -> str:
+    """Why drain commands are not printed beside other sections; empty where they are, or were not asked for.
+
+    Raises UsageError and TooManyError where nothing of what is wanted can be printed.
+    """
     from fablint.act import Limit, too_many
 
-    wanted = [name for name in SECTIONS if sections[name]] or list(SECTIONS)
-    system = session.machine()
-    read = _read(source)
-    if wanted == ["hostfile"] and read.hosts is None:
-        raise UsageError(f"{source}: does not say which hosts were measured", "give the run directory")
-    refused = too_many(read, Limit(*most)) if "drain" in wanted and not force else ""
+    if wanted == ["hostfile"] and source.hosts is None:
+        raise UsageError(f"{path}: does not say which hosts were measured", "give the run directory")
+    refused = too_many(source, Limit(*most)) if "drain" in wanted and most is not None else ""
     if refused and wanted == ["drain"]:
         raise TooManyError(refused, _HINT)
-    told = _told(read, scheduler or _installed(system), with_warnings=with_warnings)
+    return refused
+
+
+def _print(session: Session, source: Source, wanted: Sequence[str], told: dict[str, Any], refused: str) -> int:
+    """Print the sections and what they do not hold; the exit status."""
     if refused:
         told["drain"] = None
         session.warn(f"{refused}: {_HINT}")
     shown = {name: told[name] for name in wanted}
-    if len(shown) == 1:
-        text = _lines(*shown.values())
-    else:
-        text = "\n\n".join(
-            f"# {name}\n{_lines(what) if what is not None else _NONE[name]}" for name, what in shown.items()
-        )
-    session.result(text, {"format": 1, **shown, **({"refused": refused} if refused else {})})
-    _say_left_out(session, read, wanted, told)
+    session.result(_joined(shown), {"format": 1, **shown, **({"refused": refused} if refused else {})})
+    _say_left_out(session, source, wanted, told)
     is_empty = wanted == ["hostfile"] and not told["hostfile"]
     return TooManyError.exit_code if refused else IncompleteError.exit_code if is_empty else 0
+
+
+def _joined(shown: Mapping[str, Any]) -> str:
+    """One section as it is; several with a heading each."""
+    if len(shown) == 1:
+        return _lines(*shown.values())
+    return "\n\n".join(f"# {name}\n{_lines(what) if what is not None else _NONE[name]}" for name, what in shown.items())
 
 
 def _say_left_out(session: Session, source: Source, wanted: Sequence[str], told: dict[str, Any]) -> None:

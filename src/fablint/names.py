@@ -133,6 +133,15 @@ def ends_of(name: str) -> list[str]:
     return name.replace(">", "=").split("=")
 
 
+def directions(name: str) -> set[tuple[str, str]]:
+    """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`; else none."""
+    ends = [unfold(end) for end in ends_of(name)]
+    if len(ends) != 2:
+        return set()
+    there = {(a, b) for a in ends[0] for b in ends[1]}
+    return there if ">" in name else there | {(b, a) for a, b in there}
+
+
 def one_spelling(asked: Iterable[str], heard: Iterable[str]) -> Callable[[str], str]:
     """Makes `nid1.site.org` and `nid1` one name: as it was asked for, else the shorter."""
     kept = dict.fromkeys(asked)

@@ -39,6 +39,7 @@ class Routes:
     routing: Routing
     hosts: tuple[str, ...]  # in the order of the topology: what `dst_host` counts
     costs: npt.NDArray[np.int8]  # (L,) of crossing each link: the way that costs least is taken
+    speeds: npt.NDArray[np.float64]  # (L,) bytes/s as declared, of the slowest of parallel cables; NaN: not declared
     _leaves: Index = field(repr=False)  # switches that have hosts
 
     @property
@@ -89,6 +90,26 @@ class Routes:
         """(k, k) links of a shortest way between each two of k switches with hosts; -1 where there is none."""
         links = self._distance[self._row[switches]][:, switches]
         return np.where(links == UNREACHED, np.int8(-1), links)
+
+    def narrowest(self, switches: Index) -> npt.NDArray[np.float64]:
+        """(k, k) bytes/s of the slowest cable that a message between each two of k switches with hosts may cross.
+
+        NaN where the speed of one of these cables is not declared. Where messages may leave the shortest ways, any
+        cable may be crossed.
+        """
+        if self.routing.kind in ("tables", "adaptive") or np.isnan(self.speeds).all():
+            return np.full((switches.size, switches.size), self.speeds.min(initial=np.inf))
+        found = np.empty((switches.size, switches.size))
+        start, end = self.ends[:, 0], self.ends[:, 1]
+        for column, row in enumerate(self._row[switches].tolist()):
+            left = self._distance[row].astype(np.int64)
+            onward = (left[start] - left[end] == self.costs) & (left[start] < UNREACHED)
+            slowest = np.full(len(self.switches), np.inf)
+            for far in np.unique(left[start[onward]]).tolist():
+                link = np.flatnonzero(onward & (left[start] == far))
+                np.minimum.at(slowest, start[link], np.minimum(self.speeds[link], slowest[end[link]]))
+            found[:, column] = slowest[switches]
+        return found
 
     def exposure(self, src_switch: Index, dst_switch: Index) -> tuple[Index, Index, Shares]:
         """Flat: which query, which link, and the probability that one of its messages crosses it.
@@ -235,11 +256,12 @@ class Routes:
 def routes_of(topology: Topology) -> Routes:
     """The routes of a topology; without cables there are no links, and no way is known."""
     code = {name: index for index, name in enumerate(topology.switches)}
-    seen: dict[tuple[int, int], None] = {}
+    seen: dict[tuple[int, int], float] = {}
     for cable in topology.cables:
         a, b = code[cable.a], code[cable.b]
-        if (b, a) not in seen:
-            seen.setdefault((a, b))
+        ends_of_cable = (b, a) if (b, a) in seen else (a, b)
+        speed = np.nan if cable.speed is None else cable.speed
+        seen[ends_of_cable] = float(np.minimum(seen.get(ends_of_cable, np.inf), speed))
     ends = np.array([(a, b) for pair in seen for a, b in (pair, pair[::-1])], dtype=np.int32).reshape(-1, 2)
     group = {code[name]: switch.group for name, switch in topology.switches.items()}
     apart = [bool(group[a] and group[b] and group[a] != group[b]) for a, b in ends.tolist()]
@@ -250,6 +272,7 @@ def routes_of(topology: Topology) -> Routes:
         topology.routing,
         tuple(topology.host_switch),
         np.where(apart, BETWEEN_GROUPS, 1).astype(np.int8).reshape(-1),
+        np.repeat(np.array(list(seen.values()), dtype=np.float64), 2),
         np.array(sorted(used), dtype=np.int32),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged, judge
 from fablint.analyse.findings.confounders import confounded
+from fablint.analyse.findings.declared_speeds import by_design
 from fablint.analyse.findings.detected import convicted, named_hosts, suspected
 from fablint.analyse.findings.fusion import fuse_run
 from fablint.analyse.findings.healthy import (
@@ -28,6 +29,7 @@ from fablint.analyse.findings.healthy import (
 )
 from fablint.analyse.findings.healthy_paths import healthy_paths
 from fablint.analyse.findings.lateness import late_messages
+from fablint.analyse.findings.pair_routes import off_slow_paths
 from fablint.analyse.findings.path_streams import about_paths, without_geometry
 from fablint.analyse.findings.populations import HostFacts, populations
 from fablint.analyse.findings.presumed_ways import through_neighbours
@@ -81,6 +83,8 @@ def diagnose(
     faulty = named_hosts([one for one in findings if one.state is State.FAULT], places)
     paths = about_paths(judged, places, routes, faulty)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
+    designed = by_design(findings, routes, places, settings)
+    findings = off_slow_paths(designed.findings, designed.effects, places, settings)
     findings = _without_doubles(through_neighbours(uplinks_together(findings, places, routes), topology))
     findings += _not_named(
         [*late_messages(rows, places, routes, settings), *slow_inside(rows, places, settings)], findings
@@ -90,7 +94,7 @@ def diagnose(
     findings += _circumstances(places)
     beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
     findings += beside
-    findings += _not_accused(clearing, places, routes, findings, settings)
+    findings += _not_accused(clearing, places, routes, findings, settings, designed.effects)
     of_paths, path_notes = healthy_paths(clearing, places, findings, settings)
     findings += of_paths
     notes = [
@@ -99,6 +103,7 @@ def diagnose(
         *paths.notes,
         *path_notes,
         *geometry,
+        *designed.notes,
         *beside_notes,
         *left_out,
     ]
@@ -240,9 +245,14 @@ def _circumstances(places: Places) -> list[Finding]:
 
 
 def _not_accused(
-    judged: Sequence[Judged], places: Places, routes: Routes | None, findings: Sequence[Finding], settings: Settings
+    judged: Sequence[Judged],
+    places: Places,
+    routes: Routes | None,
+    findings: Sequence[Finding],
+    settings: Settings,
+    designed: Collection[str],
 ) -> list[Finding]:
-    """NOT JUDGED and OK findings, and the hosts that a sick switch hides."""
+    """NOT JUDGED and OK findings, and the hosts that a sick switch hides. Notes tell of `designed` cables."""
     if not judged or len(places.hosts) == 1:
         return []
     judgeable, named = _judgeable_links(judged, routes), concerned_hosts(findings, judged, places)
@@ -260,7 +270,7 @@ def _not_accused(
             hosts[behind] = False
             links &= ~_touching(routes, name)
             result.append(_hidden(name, fold([places.hosts[host] for host in behind])))
-    accused = {finding.name for finding in findings if finding.state in ACCUSED}
+    accused = {finding.name for finding in findings if finding.state in ACCUSED} | set(designed)
     if routes is not None:
         for link, name in enumerate(routes.names):
             links[link] &= not accused & {name, routes.cable(link)}

@@ -52,6 +52,7 @@ class Wire:
     source: Told
     a_port: str = ""
     b_port: str = ""
+    speed: float | None = None  # bytes/s, as ordered: what a cable trained to is in `Facts.trained`
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
@@ -53,19 +53,21 @@ def plug_in(places: Sequence[Attachment], wires: Sequence[Wire], on: Mapping[str
                 plugs.plug(place.switch, place.port, place.end if railed else place.host)
     pairs: dict[tuple[str, str], list[Wire]] = defaultdict(list)
     for wire in wires:
-        wire = (
-            wire if natural(wire.a) <= natural(wire.b) else Wire(wire.b, wire.a, wire.source, wire.b_port, wire.a_port)
-        )
+        wire = wire if natural(wire.a) <= natural(wire.b) else _turned(wire)
         pairs[wire.a, wire.b].append(wire)
     for (a, b), between in sorted(pairs.items(), key=lambda pair: (natural(pair[0][0]), natural(pair[0][1]))):
         trusted = min((wire.source for wire in between), key=TRUST.__getitem__)
         single = _once([wire for wire in between if wire.source is trusted])
-        plugs.cables += [Cable(a, b)] * len(single)
+        plugs.cables += [Cable(a, b, wire.speed) for wire in single]
         plugs.wires += single
         for wire in single:
             plugs.plug(a, wire.a_port, b)
             plugs.plug(b, wire.b_port, a)
     return plugs
+
+
+def _turned(wire: Wire) -> Wire:
+    return replace(wire, a=wire.b, b=wire.a, a_port=wire.b_port, b_port=wire.a_port)
 
 
 def _once(wires: Sequence[Wire]) -> list[Wire]:
@@ -87,5 +89,5 @@ def _once(wires: Sequence[Wire]) -> list[Wire]:
         known = (first or second)[min(index, len(first or second) - 1)][1]
         a_port = first[index][0] if index < len(first) else ""
         b_port = second[index][0] if index < len(second) else ""
-        joined.append(Wire(known.a, known.b, known.source, a_port, b_port))
+        joined.append(replace(known, a_port=a_port, b_port=b_port))
     return joined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,9 @@ from fablint.model import Cable, Switch, Topology
 
 FORMAT = 1
 KEYS = ("format", "switches", "hosts", "links", "routing", "forwarding")
+LINK = ("ends", "ports", "speed")  # keys of a link
+BITS = {"Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12}
+_SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([MGT]b/s)")
 ATTACHMENT = ("switch", "port")  # keys that tell one attachment from a mapping of NICs to theirs
 
 
@@ -157,28 +161,39 @@ def _cables(draft: _Draft, document: dict[str, Any]) -> None:
         raise UsageError(f"{path}: links: {type(links).__name__} is not a list", "write [[s0, s1], ...]")
     for index, link in enumerate(links):
         key = f"links[{index}]"
-        ends, ports = _ends(path, key, link)
+        ends, ports, speed = _ends(path, key, link)
         a, b = (known_name(path, key, "switch", end, draft.switches) for end in ends)
         if a == b:
             raise UsageError(f"{path}: {key}: joins {a} to itself", "a link joins two switches")
-        draft.cables.append(Cable(a, b))
+        draft.cables.append(Cable(a, b, _speed(path, f"{key}.speed", speed)))
         for here, there, port in ((a, b, ports[0]), (b, a, ports[1])):
             _plug(draft, key, here, there, _port(draft, f"{key}.ports", port))
 
 
-def _ends(path: Path, key: str, link: object) -> tuple[list[object], list[object]]:
-    """Both switches of a link, and its port on each: `[s0, s1]` or `{ends: [s0, s1], ports: [17, 4]}`."""
+def _ends(path: Path, key: str, link: object) -> tuple[list[object], list[object], object]:
+    """Both switches of a link, its port on each, and its speed: `[s0, s1]` or a mapping with the keys `LINK`."""
     ends: object = link
     ports: object = [None, None]
+    speed: object = None
     if isinstance(link, dict):
-        if set(link) - {"ends", "ports"}:
+        if set(link) - set(LINK):
             raise UsageError(f"{path}: {key}: {shown(link)} is not a link", "write {ends: [s0, s1], ports: [17, 4]}")
-        ends, ports = link.get("ends"), link.get("ports", ports)
+        ends, ports, speed = link.get("ends"), link.get("ports", ports), link.get("speed")
     if not isinstance(ends, list) or len(ends) != 2:
         raise UsageError(f"{path}: {key}: {shown(ends)} is not a pair of switches", "write [s0, s1]")
     if not isinstance(ports, list) or len(ports) != 2:
         raise UsageError(f"{path}: {key}.ports: {shown(ports)} is not a port at each end", "write [17, 4]")
-    return ends, ports
+    return ends, ports, speed
+
+
+def _speed(path: Path, key: str, value: object) -> float | None:
+    """Bytes/s of a cable in each direction; None where the file does not say."""
+    if value is None:
+        return None
+    match = _SPEED.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not float(match[1]):
+        raise UsageError(f"{path}: {key}: {shown(value)} is not the speed of a cable", "write 200 Gb/s")
+    return float(match[1]) * BITS[match[2]] / 8
 
 
 def _port(draft: _Draft, key: str, port: object) -> str:

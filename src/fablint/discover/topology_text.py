@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from fablint.discover.topology_file import FORMAT
+from fablint.discover.topology_file import BITS, FORMAT
 from fablint.discover.yaml_file import unfolded_names
 from fablint.errors import UsageError
 from fablint.model import Topology
@@ -93,11 +93,13 @@ def _links(topology: Topology) -> list[Any]:
     for cable in topology.cables:
         ends = (cable.a, cable.b)
         ports = [topology.ports.get(ends), topology.ports.get(ends[::-1])]
+        link: dict[str, Any] = {"ends": [*ends]}
         if any(ports) and ends not in named:
-            links.append({"ends": [*ends], "ports": ports})
+            link["ports"] = ports
             named |= {ends, ends[::-1]}  # those of parallel cables stand side by side
-        else:
-            links.append([*ends])
+        if cable.speed is not None:
+            link["speed"] = f"{cable.speed * 8 / BITS['Gb/s']:.12g} Gb/s"
+        links.append(link if len(link) > 1 else [*ends])
     return links
 
 

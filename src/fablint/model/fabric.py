@@ -22,6 +22,7 @@ class Cable:
 
     a: str
     b: str
+    speed: float | None = None  # bytes/s in each direction, as ordered; None: not declared
 
     @property
     def name(self) -> str:

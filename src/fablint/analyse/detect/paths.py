@@ -18,7 +18,7 @@ from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.path_modes import Mode, declared_routes_explain, modes_of
 from fablint.analyse.detect.slow_paths import (
     FEWEST_PAIRS,
-    ON_A_SWITCH,
+    WITHOUT_OTHERS,
     Judgement,
     Measure,
     PathJudgements,
@@ -94,12 +94,13 @@ def paths_of(
     chance = settings.alpha_of("paths") / max(1, views)
     measure = Measure(latency, settings.tolerance, settings.spread_factor, chance, settings.loss_in_scope)
     started = None if flows.started is None else np.asarray(flows.started[levels.cells], dtype=np.float64)
-    judgements = judge_paths(levels, group, _apart(places, routes), measure, started)
+    compared = _links_compared(ways)
+    able = None if latency or compared else _at_declared_speed(flows, places, routes)
+    judgements = judge_paths(levels, group, _apart(places, routes), measure, started, able)
     _exonerate_fastest(judgements, pairs)
     to = pairs.destination(levels.cells)
     hosts = (places.host[levels.cells[0]].astype(np.int64), places.host[to].astype(np.int64))
     followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
-    compared = _links_compared(ways)
     modes = modes_of(levels, *hosts, measure)
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
     if compared:  # the search explains most slow pairs: what is left must be gross, and not be most of a path
@@ -123,7 +124,7 @@ def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
     first = np.cumsum(count) - count
     middle = value[order][np.minimum(first + count // 2, max(0, value.size - 1))]
     for entry in judgements.entries(Judgement.SLOW, Judgement.ONCE, Judgement.BESIDE, Judgement.POPULATION):
-        if judgements.beside[entry] == ON_A_SWITCH:
+        if judgements.beside[entry] in WITHOUT_OTHERS:
             continue
         kind = (judgements.kind == judgements.kind[entry]) & levels.is_path & (levels.pairs >= FEWEST_PAIRS)
         if middle[entry] - middle[kind].min() <= judgements.tolerance[entry]:
@@ -160,6 +161,14 @@ def _apart(places: Places, routes: Routes | None) -> Codes | None:
         return None
     code = {name: index for index, name in enumerate(routes.switches)}
     return routes.apart(codes_of(places.switches, code)).astype(np.int64)
+
+
+def _at_declared_speed(flows: Flows, places: Places, routes: Routes | None) -> Floats | None:
+    """(S, S) log time of a message at the declared speed of the slowest cable between two of the run's switches."""
+    if routes is None or not len(routes.ends):
+        return None
+    code = {name: index for index, name in enumerate(routes.switches)}
+    return np.asarray(np.log(flows.observations.size) - np.log(routes.narrowest(codes_of(places.switches, code))))
 
 
 # ------------------------------------------------------------------------------------------------ bounds

@@ -3,7 +3,8 @@
 A kind are the paths within groups, or those between groups; of small messages, those over equally many cables. Slow is
 what differs from its own kind by more than the members of the kind differ among each other. The other direction of a
 path is of its kind, since cables carry both alike. A kind that is slower than messages that stay on a switch is a
-design (thinner cables), unless it has so few members that a faulty one may be all of it.
+design (thinner cables), unless it has so few members that a faulty one may be all of it. Then the declared speed of
+its cables decides, where the topology has it.
 
 Latency is compared in seconds: a longer cable or one more switch adds a constant that is no fault.
 """
@@ -35,6 +36,8 @@ FEWEST_ENDS = 2  # hosts at each end, so that it is not their own
 FEWEST_MEMBERS = 3  # of a kind, that show what is usual
 MANY = 0.2  # of a kind: so many equally slow members are a population of their own
 ON_A_SWITCH = "messages on a switch"  # what a path without others is compared with
+DECLARED = "messages on a switch and the declared speed of its cables"
+WITHOUT_OTHERS = (ON_A_SWITCH, DECLARED)
 
 
 class Judgement(Enum):
@@ -87,7 +90,12 @@ class Measure:
 
 
 def judge_paths(
-    levels: PathLevels, group: Codes, apart: Codes | None, measure: Measure, started: Floats | None
+    levels: PathLevels,
+    group: Codes,
+    apart: Codes | None,
+    measure: Measure,
+    started: Floats | None,
+    declared: Floats | None = None,
 ) -> PathJudgements:
     """Judge every path.
 
@@ -97,6 +105,8 @@ def judge_paths(
         apart: (S, S) cables on the way between two switches; None where unknown.
         measure: what is tolerated.
         started: (c,) s, when each cell of `levels` began; None where the run does not say.
+        declared: (S, S) log time of a message at the declared speed of the slowest cable between two switches, NaN
+            where that is not declared; None of round trips, which it does not limit.
     """
     size = levels.level.size
     edge = _edges(levels, measure.tolerance)
@@ -108,6 +118,8 @@ def judge_paths(
     usable = levels.is_path & (levels.pairs >= FEWEST_PAIRS)
     for code in np.unique(kind[usable]):
         _judge_kind(found, np.flatnonzero(usable & (kind == code)), measure)
+    if declared is not None:
+        _compare_declared(found, declared, measure)
     _weigh(found, measure, started)
     return found
 
@@ -325,6 +337,23 @@ def _whole_kind(found: PathJudgements, reference: Codes, members: Codes, measure
     few = [entry for entry in reference.tolist() if levels.fewest_hosts[entry] < FEWEST_ENDS]
     for entry in few if judgement is Judgement.SLOW else ():
         found.of[entry] = Judgement.LONE
+
+
+def _compare_declared(found: PathJudgements, declared: Floats, measure: Measure) -> None:
+    """Judge paths that have nothing of their kind to be compared with by the declared speed of their cables.
+
+    A path is to carry what its slowest cable is declared to, or what messages on the switches at its ends reach where
+    that is less.
+    """
+    levels = found.levels
+    for entry in found.entries(Judgement.LONE, Judgement.POPULATION):
+        able = float(np.maximum(found.edge[entry], declared[levels.src[entry], levels.dst[entry]]))  # NaN: unknown
+        few = np.count_nonzero(levels.entry == entry) < FEWEST_CELLS or levels.fewest_hosts[entry] < FEWEST_ENDS
+        if np.isnan(able) or few:
+            continue
+        slow = levels.level[entry] - able > max(-np.log1p(-measure.in_scope), found.tolerance[entry])
+        found.reference[entry], found.beside[entry] = able, DECLARED
+        found.of[entry] = Judgement.SLOW if slow else Judgement.FINE
 
 
 # ------------------------------------------------------------------------------------------------ time

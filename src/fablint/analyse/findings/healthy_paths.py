@@ -18,7 +18,7 @@ from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import listed, relative
 from fablint.model import Finding, State
-from fablint.names import ends_of, plural, unfold
+from fablint.names import directions, plural
 
 
 def healthy_paths(
@@ -55,7 +55,7 @@ def healthy_paths(
             worst = abs(relative(max(loss[name] for name in wide), quantity))
             reason = f"a loss of {worst:.0%} may hide in {quantity}, more than {settings.loss_in_scope:.0%}"
             findings.append(_not_judged(wide, rows, reason))
-        fine = {name: upper for name, upper in loss.items() if upper <= limit and not _directions(name) & concerned}
+        fine = {name: upper for name, upper in loss.items() if upper <= limit and not directions(name) & concerned}
         if fine:
             effect = relative(max(fine.values()), quantity) + 0.0  # no -0.0
             findings.append(
@@ -74,16 +74,7 @@ def healthy_paths(
 def _concerned(findings: Sequence[Finding]) -> set[tuple[str, str]]:
     """Ordered pairs of ends that findings are about."""
     accused = [one for one in findings if one.state is not State.OK and one.component in ("route", "link", "cable")]
-    return set().union(*(_directions(one.name) for one in accused))
-
-
-def _directions(name: str) -> set[tuple[str, str]]:
-    """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`."""
-    ends = [unfold(end) for end in ends_of(name)]
-    if len(ends) != 2:
-        return set()
-    there = {(a, b) for a in ends[0] for b in ends[1]}
-    return there if ">" in name else there | {(b, a) for a, b in there}
+    return set().union(*(directions(one.name) for one in accused))
 
 
 def _worst(bounds: Sequence[PathBounds]) -> dict[str, float]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from fablint.analyse.data.places import Places
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged
+from fablint.analyse.settings import Settings
 from fablint.analyse.words import NEXT_STEP, relative, view_text
 from fablint.model import Finding, State
-from fablint.names import fold, plural
+from fablint.names import directions, fold, plural
 
 MOST_NAMED = 6  # pairs in the name of a finding
 
@@ -56,6 +57,40 @@ def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) 
             )
         )
     return findings + _faster(views, places)
+
+
+def off_slow_paths(
+    findings: Sequence[Finding], designed: Mapping[str, float], places: Places, settings: Settings
+) -> list[Finding]:
+    """The findings without routes between hosts whose streams lose what a path between their switches loses.
+
+    The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction of it, by name. A
+    route that loses more than the path by the loss in scope has a reason of its own.
+    """
+    effects = {path: effect for name, effect in designed.items() for path in directions(name)}
+    for finding in findings:
+        at_fault = finding.state is State.FAULT and finding.component in ("link", "cable")
+        if at_fault and finding.quantity == "bandwidth" and finding.effect is not None:
+            effects |= dict.fromkeys(directions(finding.name), finding.effect)
+    of = {
+        host: places.switches[code]
+        for host, code in zip(_names(places), places.switch.tolist(), strict=True)
+        if code >= 0
+    }
+
+    def explained(finding: Finding) -> bool:
+        if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None or not effects:
+            return False
+        paths = {(of.get(a, ""), of.get(b, "")) for a, b in directions(finding.name)}
+        known = [effects[path] for path in paths if path in effects]
+        return len(known) == len(paths) > 0 and 1 + finding.effect >= (1 + max(known)) * (1 - settings.loss_in_scope)
+
+    return [finding for finding in findings if not explained(finding)]
+
+
+def _names(places: Places) -> list[str]:
+    """(n,) host of each rank."""
+    return [places.hosts[code] for code in places.host.tolist()]
 
 
 def _one_way_route(view: Judged, pair: SlowPair, places: Places) -> Finding:

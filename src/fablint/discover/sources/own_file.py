@@ -51,4 +51,4 @@ def _wires(topology: Topology) -> list[Wire]:
         ports = left.get((here, there), [])
         return ports.pop(0) if ports else ""
 
-    return [Wire(c.a, c.b, Told.FILE, port(c.a, c.b), port(c.b, c.a)) for c in topology.cables]
+    return [Wire(c.a, c.b, Told.FILE, port(c.a, c.b), port(c.b, c.a), c.speed) for c in topology.cables]

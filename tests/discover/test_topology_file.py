@@ -29,6 +29,11 @@ def test_reads_switches_groups_hosts_and_links() -> None:
     assert topology.group_of("login") == "s4"
 
 
+def test_links_may_declare_their_speed(tmp_path: Path) -> None:
+    links = "links: [{ends: [s0, s1], speed: 200 Gb/s}, {ends: [s0, s1], speed: 1.6Tb/s}, [s0, s1]]\n"
+    assert [cable.speed for cable in read(tmp_path, HOSTS + links).cables] == [25e9, 200e9, None]
+
+
 def test_links_may_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "topology.yaml"
     path.write_text(HOSTS)
@@ -151,6 +156,9 @@ def test_it_says_how_messages_find_their_way(tmp_path: Path, text: str, routing:
             "hosts.h0.nic[0-1]: one port for 2 NICs",
         ),
         (HOSTS + "links: [{ends: [s0, s1], colour: red}]\n", "links[0]: {'ends': ['s0', 's1'], 'colour': 'red'}"),
+        (HOSTS + "links: [{ends: [s0, s1], speed: 200}]\n", "links[0].speed: 200 is not the speed of a cable"),
+        (HOSTS + "links: [{ends: [s0, s1], speed: 0 Gb/s}]\n", "links[0].speed: '0 Gb/s' is not the speed of a cable"),
+        (HOSTS + "links: [{ends: [s0, s1], speed: 25 GB/s}]\n", "links[0].speed: '25 GB/s' is not the speed of a"),
         (HOSTS + "links: [{ports: [1, 2]}]\n", "links[0]: None is not a pair of switches"),
         (HOSTS + "links: [{ends: [s0, s1], ports: [1]}]\n", "links[0].ports: [1] is not a port at each end"),
         (

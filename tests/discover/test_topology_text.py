@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.discover import load_topology, write_topology
+from fablint.discover.topology_file import read_topology
 from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
 
@@ -42,7 +45,9 @@ def topologies(draw: st.DrawFn) -> Topology:
             plug(place, f"{host}/{nic}")
         if not rails:
             plug(places[0], host)
-    cables = [Cable(a, b) for a, b in draw(st.lists(st.tuples(anywhere, anywhere), max_size=8)) if a != b]
+    speeds = st.sampled_from([None, 12.5e9, 25e9, 50e9, 1.25e6, 3.125e9])
+    strung = draw(st.lists(st.tuples(anywhere, anywhere, speeds), max_size=8))
+    cables = [Cable(a, b, speed) for a, b, speed in strung if a != b]
     for a, b in {tuple(sorted((cable.a, cable.b))) for cable in cables}:
         plug(a, b)
         plug(b, a)
@@ -83,6 +88,14 @@ def test_what_was_written_reads_back(topology: Topology, tmp_path_factory: pytes
     path = tmp_path_factory.mktemp("written") / "topology.yaml"
     path.write_text(write_topology(topology), encoding="utf-8")
     assert in_order(load_topology(path)) == in_order(topology)
+
+
+def test_hosts_whose_first_nics_differ_are_not_folded() -> None:
+    switches = {name: Switch(name) for name in ("s0", "s1")}
+    rails = {"h0/hsn0": "s0", "h0/hsn1": "s1", "h1/hsn1": "s1", "h1/hsn0": "s0"}
+    given = Topology(switches, {"h0": "s0", "h1": "s1"}, nic_switch=rails)
+    found = read_topology(Path("topology.yaml"), write_topology(given))
+    assert in_order(found) == in_order(given)
 
 
 def test_names_that_follow_each_other_are_folded() -> None:

@@ -109,7 +109,15 @@ def _links(topology: Topology) -> list[Any]:
 def _folded(values: Mapping[str, Any]) -> dict[str, Any]:
     """The same with neighbours of equal value under one folded name. The order stays: d-mod-k routes by it."""
     folded: dict[str, Any] = {}
-    for value, names in groupby(values, key=values.__getitem__):
+
+    def written(name: str) -> Any:
+        """The order of NICs counts: the first one is rail 0."""
+        value = values[name]
+        return [*value.items()] if isinstance(value, dict) else value
+
+    for _, alike in groupby(values, key=written):
+        names = [*alike]
+        value = values[names[0]]
         ported = isinstance(value, dict) and ("port" in value or any(isinstance(v, dict) for v in value.values()))
         for run in [[name] for name in names] if ported else _runs(names):
             folded[_fold(run)] = value

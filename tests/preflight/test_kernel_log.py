@@ -267,3 +267,11 @@ def test_a_message_is_one_short_line_without_control_letters() -> None:
     _, _, message = one(LogKernel, f"INFO: task \x1b[31m{'x' * 300} blocked for more than 122 seconds.")
     assert len(message) < 120
     assert message.isprintable()
+
+
+def test_fields_of_a_record_are_short_and_without_control_letters() -> None:
+    lines = ("event severity: fatal", f"section_type: PCIe\x1b[31m {'x' * 900}", "device_id: 0000:60:\x0703.1")
+    target, outcome, message = one(LogHardware, *(f"{{1}}[Hardware Error]:  {line}" for line in lines))
+    assert (target, outcome) == ("0000:60: 03.1", Outcome.FAIL)
+    assert len(message) < 200
+    assert message.isprintable()

@@ -67,7 +67,7 @@ class LogCheck(HostCheck):
             ended = any(recovery.ends(event) for recovery in recoveries)
             grade = Grade.NOTE if ended else event.grade_now(now)
             age = event.line.age(now) if dated else None
-            by_device[event.device].append(_Judged(event, grade, ended, event.is_recent(now), age))
+            by_device[shortened(event.device)].append(_Judged(event, grade, ended, event.is_recent(now), age))
         return [self._judged(host.name, device, found) for device, found in by_device.items()]
 
     @abstractmethod
@@ -324,4 +324,4 @@ def _last(one: _Judged) -> str:
 
 
 def _counted(kinds: Counter[str]) -> str:
-    return "; ".join(times(what, count) for what, count in kinds.items())
+    return "; ".join(times(shortened(what), count) for what, count in kinds.items())

@@ -102,14 +102,19 @@ class LogCheck(HostCheck):
 
 
 class PatternCheck(LogCheck):
-    """One for which a table of patterns is enough."""
+    """One for which a table of patterns is enough.
+
+    Where `words` are not given, lines with the words of all patterns are looked at. To search a log for a word takes
+    longer than to look at some more lines, so that checks of many patterns give few words that the lines share.
+    """
 
     patterns: ClassVar[tuple[Pattern, ...]]
     endings: ClassVar[tuple[RecoveryPattern, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        words = [*(pattern.word for pattern in cls.patterns), *(ending.word for ending in cls.endings)]
-        cls.words = tuple(dict.fromkeys(words))
+        if "words" not in vars(cls):
+            words = [*(pattern.word for pattern in cls.patterns), *(ending.word for ending in cls.endings)]
+            cls.words = tuple(dict.fromkeys(words))
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         for line in lines:
@@ -251,6 +256,7 @@ class LogKernel(PatternCheck):
     rule = "no oops within a week; no stall, lockup, hung task, lack of memory or full connection table within a day"
     severity = Severity.FAIL
     component = "host"
+    words = ("[#", "INFO: ", "BUG: ", "hard LOCKUP", "oom-kill:", "Out of memory: Kill ", "table full, ")
     mend = "reboot the host after an oops; else look at what it does during the measurement, and reboot it if it stays"
     patterns = (
         # of every architecture: `Oops: 0000 [#1] SMP`, `general protection fault: 0000 [#1]`, `Oops: Kernel access of

@@ -28,6 +28,7 @@ class LogNic(PatternCheck):
     )
     severity = Severity.FAIL
     component = "nic"
+    words = ("mlx5_core", "NETDEV WATCHDOG", "Link down", "NIC Link is Down")
     mend = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
         Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, _FATAL[0]),

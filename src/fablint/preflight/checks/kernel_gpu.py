@@ -26,7 +26,7 @@ class LogGpu(LogCheck):
     severity = Severity.FAIL
     component = "host"
     mend = "drain the host; reset or replace the GPU, as NVIDIA's list of Xid errors says"
-    words = ("Xid (PCI:", "RmInitAdapter failed", "NVRM: loading NVIDIA")
+    words = ("NVRM: ", "SXid (PCI:")
 
     _XID = re.compile(r"NVRM: Xid \(PCI:(?P<device>[0-9a-fA-F:.]{1,20})\): (?P<number>\d{1,6})")
     _SXID = re.compile(r"SXid \(PCI:(?P<device>[0-9a-fA-F:.]{1,20})\): (?P<number>\d{1,6}), (?P<kind>Fatal)?")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from fablint.fitness import Severity
 from fablint.preflight.checks.kernel import PatternCheck
 from fablint.preflight.host import Host
-from fablint.preflight.kernel_log import Event, Grade, Line, Pattern, RecoveryPattern
+from fablint.preflight.kernel_log import ERROR, Event, Grade, Line, Pattern, RecoveryPattern
 
 MOUNTS = "/proc/self/mountinfo"
 BLOCK = "/sys/class/block"
@@ -36,6 +36,7 @@ class LogStorage(PatternCheck):
     )
     severity = Severity.FAIL
     component = "host"
+    words = (ERROR, "nvme nvme", "filesystem", "re-mounted", "forced readonly", "): Ending ")
     mend = "look at the disk with smartctl or nvme smart-log; check the file system; replace the disk"
     patterns = (
         # commands that a disk does not know (discard, write zeroes) fail as well, and harm nothing
@@ -130,10 +131,13 @@ class LogStorage(PatternCheck):
     )
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
+        found = list(super().events(host, lines))
+        if not found:
+            return
         attached = host.kernel_log.lines_with(["Attached SCSI removable disk"])
-        removable = {found[1] for line in attached if (found := _REMOVABLE.search(line.text))}
+        removable = {match[1] for line in attached if (match := _REMOVABLE.search(line.text))}
         root = root_disk(host)
-        for event in super().events(host, lines):
+        for event in found:
             disk = event.device
             if _NO_DISKS.match(disk) or disk.rstrip("0123456789") in removable:
                 yield event._replace(grade=Grade.NOTE)
@@ -151,6 +155,7 @@ class LogLustre(PatternCheck):
     rule = f"no connection lost within a day that was not restored, no more than {_EVICTIONS} evictions that ended"
     severity = Severity.WARN
     component = "host"
+    words = ("Lustre",)
     mend = "look at the network between the host and the servers (lctl ping), and at the log of the server"
     patterns = (
         Pattern(
@@ -175,7 +180,7 @@ class LogLustre(PatternCheck):
     )
 
     def lacks(self, host: Host) -> str:
-        return "" if host.kernel_log.lines_with(["Lustre: "]) else "no sign of Lustre in the log"
+        return "" if host.kernel_log.lines_with(self.words) else "no sign of Lustre in the log"
 
 
 def root_disk(host: Host) -> str:

@@ -114,6 +114,7 @@ def test_a_recovery_ends_only_what_it_is_about() -> None:
         ("2026-01-05T07:15:00+0100 nid001 kernel: ", 900.0),  # journalctl -o short-iso
         ("2026-01-05T06:15:00.500000+00:00 nid001.site.org kernel: [  900.500000] ", 900.5),  # rsyslog
         ("[Mon Jan  5 07:15:00 2026] ", None),  # dmesg -T: in a local time
+        ("[Mon Jan  5 07:15:00] ", None),
         ("2026-01-99T07:15:00+0100 nid001 kernel: ", None),
     ],
 )

@@ -25,7 +25,7 @@ _HEAD = re.compile(
     r"(?:<(?P<priority>\d{1,4})>)?"
     r"(?:\[ *(?P<moment>\d{1,10}\.\d{1,9})\]"
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) "
-    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\])?"  # in a local time that is not known here
+    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\])?"  # in a local time that is not known here
     r"(?:\[ *[TC]\d+\])? ?"
 )
 _SENDER = re.compile(r"(?:[\w.-]{1,100} )?kernel: (?:\[ *\d{1,10}\.\d{1,9}\] )?")

@@ -21,6 +21,8 @@ from fablint.preflight.checks import (
     interrupts,
     kernel,
     kernel_fabric,
+    kernel_gpu,
+    kernel_storage,
     memory,
     pcie_requests,
     probe_speed,
@@ -35,11 +37,33 @@ from fablint.preflight.table import CHECKS
 from fablint.snapshot.collecting import snapshot_of
 
 TUNING = (boot, clock, frequency, infiniband_settings, interrupts, memory, pcie_requests, probe_speed, processors)
-FILES = (kernel, kernel_fabric, host_settings, software, gpus, gpu_state, ethtool_settings, *TUNING)
+LOGS = (kernel, kernel_fabric, kernel_gpu, kernel_storage)
+FILES = (*LOGS, host_settings, software, gpus, gpu_state, ethtool_settings, *TUNING)
 OWN: tuple[type[Check], ...] = tuple(check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES})
 LINES = (sample("misc/dmesg-hardware.txt") + sample("slingshot/dmesg-cxi.txt")).splitlines()
+LINES += [
+    "<3>[  100.000001] mlx5_core 0000:d2:00.0: poll_health:825:(pid 0): Fatal error 3 detected",
+    "<6>[  101.000001] mlx5_core 0000:d2:00.0: mlx5_health_try_recover:341:(pid 512): health recovery succeeded",
+    "[  101.5] kernel: NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x62:0xffff:2477)",
+    "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+    "2026-01-05T07:15:00+0100 n1 kernel: NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07",
+    "2026-99-99T99:99:99+9999 n1 kernel: Oops: 0000 [#1] SMP NOPTI",
+    "[Mon Jan  5 07:15:00 2026] rcu: INFO: rcu_sched detected stalls on CPUs/tasks:",
+    "<3>[  102.000001] rcu: INFO: Stall ended before state dump start",
+    "<3>[  103.000001] I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2",
+    "<4>[  104.000001] nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10",
+    "<6>[  105.000001] nvme nvme0: 63/0/0 default/read/poll queues",
+    "<2>[  106.000001] EXT4-fs (sda1): Remounting filesystem read-only",
+    "<6>[  107.000001] EXT4-fs (sda1): re-mounted. Opts: (null)",
+    "<3>[  108.000001] XFS (dm-0): Please unmount the filesystem and rectify the problem(s)",
+    "<3>[  109.000001] LustreError: 167-0: s-OST000a-osc-ff: This client was evicted by s-OST000a; in progress",
+    "<4>[  110.000001] Lustre: s-OST000a-osc-ff: Connection restored to 10.1.4.7@o2ib (at 10.1.4.7@o2ib)",
+    "<6>[  111.000001] pcieport 0000:c0:01.4: AER: device recovery successful",
+]
 PATHS = (
     "proc/self/limits",
+    "proc/self/mountinfo",
+    "sys/class/block/dm-0/dev",
     "proc/meminfo",
     "proc/loadavg",
     "proc/uptime",
@@ -101,6 +125,8 @@ COMMANDS = {
     "01:00.0 3D controller: y\n",
 }
 ODD = (
+    "22 1 253:0 / / rw - xfs /dev/mapper/root rw",
+    "253:0",
     "2 1",
     "1 0xffff\n3 x",
     "Node 1 MemTotal: 9 kB",
@@ -132,9 +158,17 @@ anything: st.SearchStrategy[Any] = st.recursive(
 
 
 def torn(texts: tuple[str, ...]) -> st.SearchStrategy[str]:
-    """Lines of these, out of order, cut off, and with strange letters in them."""
-    piece = st.sampled_from(texts).flatmap(lambda line: st.integers(0, len(line)).map(lambda end: line[:end]))
-    return st.lists(st.one_of(st.sampled_from(texts), piece, st.text(max_size=20)), max_size=30).map("\n".join)
+    """Lines of these, out of order, cut off at either end or in the middle, and with strange letters in them."""
+    line = st.sampled_from(texts)
+    piece = st.builds(lambda text, begin, end: text[begin:end], line, st.integers(0, 40), st.integers(0, 200))
+    damaged = st.builds(
+        lambda text, begin, length, letters: text[:begin] + letters + text[begin + length :],
+        line,
+        st.integers(0, 120),
+        st.integers(0, 9),
+        st.text(max_size=3),
+    )
+    return st.lists(st.one_of(line, piece, damaged, st.text(max_size=20)), max_size=30).map("\n".join)
 
 
 @st.composite
@@ -194,4 +228,4 @@ def test_text_that_is_no_kernel_log_accuses_nobody(log: str) -> None:
 
 
 def test_all_checks_of_the_host_are_tried() -> None:
-    assert len(OWN) == 66
+    assert len(OWN) == 68

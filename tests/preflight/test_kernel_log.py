@@ -7,8 +7,9 @@ from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.fitness import Outcome
 from fablint.preflight.check import Check
-from fablint.preflight.checks.kernel import LogAer, LogEdac, LogGpu, LogHardware, LogKernel, LogMce
+from fablint.preflight.checks.kernel import LogAer, LogEdac, LogHardware, LogKernel, LogMce
 from fablint.preflight.checks.kernel_fabric import LogArp, LogCxi, LogIb, LogNic
+from fablint.preflight.checks.kernel_gpu import LogGpu
 from fablint.preflight.host import Host
 from fablint.preflight.kernel_log import KernelLog, hardware_errors, line_of
 from fablint.snapshot.snapshot import Output
@@ -31,9 +32,9 @@ def one(check: type[Check], *lines: str) -> tuple[str, Outcome, str]:
 
 
 def test_priority_time_and_caller_are_taken_off_a_line() -> None:
-    assert line_of("<3>[  100.000001] neighbour") == ("neighbour", 100.000001)
-    assert line_of("[    0.5][   T17] text ") == ("text", 0.5)
-    assert line_of("no head at all") == ("no head at all", None)
+    assert line_of("<3>[  100.000001] neighbour") == ("neighbour", 100.000001, 0)
+    assert line_of("[    0.5][   T17] text ") == ("text", 0.5, 0)
+    assert line_of("no head at all") == ("no head at all", None, 0)
     assert line_of("<30>[    1.0] EDAC says a program") is None  # which is no message of the kernel
 
 
@@ -229,14 +230,15 @@ def test_signs_of_a_kernel_in_trouble(line: str, outcome: Outcome) -> None:
     assert one(LogKernel, line)[1] is outcome
 
 
-def test_a_warning_lasts_for_a_day_and_a_failure_till_the_next_boot() -> None:
+def test_a_warning_lasts_for_a_day_and_a_failure_for_a_week() -> None:
     def uptime(days: float) -> Host:
         text = "[  10.0] watchdog: BUG: soft lockup - CPU#3 stuck\n[  10.0] NVRM: Xid (PCI:0000:3b:00): 79, gone"
         return host("n1", {"/proc/uptime": f"{86400 * days:.2f} 5.0"}, kernel_log=Output(text, status=0))
 
     assert outcomes(of(LogKernel, uptime(0.9))) == [Outcome.WARN]
     assert outcomes(of(LogKernel, uptime(1.1))) == [Outcome.PASS]
-    assert outcomes(of(LogGpu, uptime(30))) == [Outcome.FAIL]
+    assert outcomes(of(LogGpu, uptime(6.9))) == [Outcome.FAIL]
+    assert outcomes(of(LogGpu, uptime(7.1))) == [Outcome.PASS]
 
 
 @pytest.mark.parametrize("check", ALL)
@@ -264,4 +266,12 @@ def test_what_a_host_has_none_of_is_skipped() -> None:
 def test_a_message_is_one_short_line_without_control_letters() -> None:
     _, _, message = one(LogKernel, f"INFO: task \x1b[31m{'x' * 300} blocked for more than 122 seconds.")
     assert len(message) < 120
+    assert message.isprintable()
+
+
+def test_fields_of_a_record_are_short_and_without_control_letters() -> None:
+    lines = ("event severity: fatal", f"section_type: PCIe\x1b[31m {'x' * 900}", "device_id: 0000:60:\x0703.1")
+    target, outcome, message = one(LogHardware, *(f"{{1}}[Hardware Error]:  {line}" for line in lines))
+    assert (target, outcome) == ("0000:60: 03.1", Outcome.FAIL)
+    assert len(message) < 200
     assert message.isprintable()

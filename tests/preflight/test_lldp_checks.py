@@ -70,6 +70,47 @@ def test_where_nobody_hears_anybody_nothing_is_said() -> None:
     assert outcomes(of(LldpNeighbor, says(NOT_INSTALLED), host("n2"))) == [Outcome.SKIP] * 2
 
 
+def silences(*hosts: Host) -> set[tuple[str, str]]:
+    """Target and message of NICs of which it is not known who is at the other end."""
+    return {(one.target, one.message) for one in of(LldpNeighbor, *hosts) if one.outcome is Outcome.SKIP}
+
+
+def test_a_silent_switch_is_not_a_daemon_that_does_not_run() -> None:
+    runs = "LLDP runs on the host and hears "
+    nobody = f"{runs}no neighbour: the switch does not send LLDP, or the firmware of the NIC keeps it"
+    silent = [says(sample(NONE), f"n{index}") for index in range(4)]
+    assert silences(*silent) == {("hsn0", f"{nobody}; so it is on most others")}
+    assert silences(silent[0]) == {("hsn0", f"{nobody}; there is no like host to compare with")}
+    stopped = [says(REFUSED, f"n{index}") for index in range(4)]
+    assert silences(*stopped) == {("hsn0", f"lldpcli: {NO_SOCKET}")}
+
+
+def test_a_rail_of_which_the_switch_is_silent() -> None:
+    two = [hangs(f"n{index}", lldp("s1", f"p{index}", "hsn1"), rails=("hsn0", "hsn1")) for index in range(4)]
+    message = "LLDP runs on the host and hears a neighbour on hsn1, but none on hsn0; so it is on most others"
+    assert silences(*two) == {("hsn0", message)}
+
+
+def test_the_switch_of_the_management_network_is_no_neighbour_of_the_fabric() -> None:
+    def managed(name: str, *more: dict[str, object]) -> Host:
+        entries = [*more, lldp("mgmt1", f"gi{name}", "eno1")]
+        text = json.dumps({"lldp": [{"interface": entries}]})
+        return host(name, {**nic("hsn0"), **nic("eno1", speed="1000")}, commands={"lldpcli": text})
+
+    only = [managed(f"n{index}") for index in range(4)]
+    message = (
+        "LLDP runs on the host and hears only mgmt1 on eno1, which is no NIC of the fabric; so it is on most others"
+    )
+    assert silences(*only) == {("hsn0", message)}
+    assert outcomes(of(LldpSeveral, *only)) == [Outcome.SKIP] * 4
+    assert outcomes(of(LldpPort, *only)) == [Outcome.SKIP] * 4
+    cut = [managed(f"n{index}", lldp("s0", f"p{index}")) for index in range(7)] + [managed("n7")]
+    message = "missing LLDP neighbour, 7 others hear one"
+    assert wrong(of(LldpNeighbor, *cut)) == [("n7", "hsn0", Outcome.FAIL, message)]
+    place = Topology({"s0": Switch("s0")}, {f"n{index}": "s0" for index in range(8)})
+    assert outcomes(of(LldpPlacement, *cut, topology=place)) == [Outcome.SKIP, *[Outcome.PASS] * 7]
+
+
 def test_a_host_that_cannot_see() -> None:
     absent = of(LldpNeighbor, *cluster(8, says(NOT_INSTALLED)))
     assert not wrong(absent)

@@ -182,8 +182,9 @@ def heard(folder: Path, fabric: bool, management: bool, running: bool = True) ->
 
 
 def test_lldp_tells_a_silent_switch_from_a_daemon_that_does_not_run(tmp_path: Path) -> None:
-    like = ", and so it is on most others"
-    silent = "LLDP runs on the host, but no switch announces itself"
+    like = "; so it is on most others"
+    nobody = "hears no neighbour: the switch does not send LLDP, or the firmware of the NIC keeps it"
+    silent = f"LLDP runs on the host and {nobody}"
     assert heard(tmp_path / "silent", fabric=False, management=False) == ({silent + like}, f"{silent} (n[0-2])")
     only = "LLDP runs on the host and hears only mgmt1 on eno1, which is no NIC of the fabric"
     assert heard(tmp_path / "mgmt", fabric=False, management=True) == ({only + like}, f"{only} (n[0-2])")

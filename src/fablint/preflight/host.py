@@ -70,7 +70,8 @@ class Host:
 
     @cached_property
     def kernel_log(self) -> KernelLog:
-        return KernelLog(self.snapshot.kernel_log.text)
+        booted = None if self.uptime_s is None else self.snapshot.time - self.uptime_s
+        return KernelLog(self.snapshot.kernel_log.text, booted)
 
     @cached_property
     def uptime_s(self) -> float | None:

@@ -1,22 +1,35 @@
-"""The kernel log: its lines, what they tell of, and hardware errors whose lines belong together.
+"""The kernel log: its lines, the events that they report, and hardware errors that take several lines.
 
-Lines are `<3>[  100.000001] text`; priority and time may be missing. Most lines of a log are of no interest, and a
-fleet has a thousand logs: lines are looked for by words first.
+Lines are `<3>[  100.000001] text`, as /dev/kmsg and `dmesg --raw` have them; priority and time may be missing. Files of
+syslog and of the journal have `[  100.000001] HOST kernel: text`, or a date by ISO 8601 instead of seconds since the
+boot. Most lines of a log are of no interest, and a fleet has a thousand logs: lines are searched for by words first.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import IntEnum
 from typing import NamedTuple
 
 DAY_S = 86400.0
+WEEK_S = 7 * DAY_S  # an event of that age says nothing about the host of today
+NOW = 1 << 62  # as a place in the log: behind all of its lines
 
 ERROR = "rror"  # is in all lines of `Error` and `error`, and in few others
 
-_HEAD = re.compile(r"(?:<(?P<priority>\d{1,4})>)?(?:\[ *(?P<moment>\d{1,10}\.\d{1,9})\])?(?:\[ *[TC]\d+\])? ?")
+_HEAD = re.compile(
+    r"(?:<(?P<priority>\d{1,4})>)?"
+    r"(?:\[ *(?P<moment>\d{1,10}\.\d{1,9})\]"
+    r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) "
+    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\])?"  # in a local time that is not known here
+    r"(?:\[ *[TC]\d+\])? ?"
+)
+_SENDER = re.compile(r"(?:[\w.-]{1,100} )?kernel: (?:\[ *\d{1,10}\.\d{1,9}\] )?")
+_PROGRAM = re.compile(r"[\w.-]{1,100} [\w.@/()-]{1,60}\[\d{1,10}\]: ")
 _LAST_PRIORITY = 7  # of the kernel; above are messages that programs wrote there
 _LONGEST = 1000  # letters of a line
 _NUMBERED = re.compile(r"\{(\d{1,18})\}\[Hardware Error\]: (.*)")
@@ -29,6 +42,11 @@ class Line(NamedTuple):
 
     text: str
     moment: float | None = None  # seconds since the host was booted
+    place: int = 0  # where it begins in the log
+
+    def age(self, now: float) -> float | None:
+        """Seconds that have passed; None for a line without a time."""
+        return None if self.moment is None else max(0.0, now - self.moment)
 
 
 class Grade(IntEnum):
@@ -40,7 +58,7 @@ class Grade(IntEnum):
 
 
 class Event(NamedTuple):
-    """What a line, or several, tell of."""
+    """What a line, or several, report."""
 
     grade: Grade
     what: str
@@ -49,13 +67,30 @@ class Event(NamedTuple):
     number: int = 1
     many: int = 0  # more than so many within a day are worth a warning; 0: any number is only a note
 
-    def recent(self, now: float) -> bool:
+    def is_recent(self, now: float) -> bool:
         """Within the last day? An event without a time is taken as recent."""
-        return self.line.moment is None or now - self.line.moment <= DAY_S
+        return (self.line.age(now) or 0.0) <= DAY_S
+
+    def grade_now(self, now: float) -> Grade:
+        """Its grade at its age: a failure counts for a week, a warning for a day."""
+        lasting = WEEK_S if self.grade is Grade.FAIL else DAY_S
+        return self.grade if (self.line.age(now) or 0.0) <= lasting else Grade.NOTE
+
+
+class Recovery(NamedTuple):
+    """The end of earlier events of a device."""
+
+    device: str  # empty: of all devices
+    place: int  # in the log
+    whats: tuple[str, ...] = ("",)  # how the events begin that it ends
+
+    def ends(self, event: Event) -> bool:
+        same = self.device in ("", event.device)
+        return same and event.line.place < self.place and event.what.startswith(self.whats)
 
 
 class Pattern(NamedTuple):
-    """Lines that tell of one thing: they hold the word, and match; the group `device` names the part."""
+    """Lines that report one kind of event: they hold the word, and match; the group `device` names the part."""
 
     word: str
     regex: re.Pattern[str]
@@ -68,6 +103,19 @@ class Pattern(NamedTuple):
         if found is not None:
             device = found.groupdict().get("device") or ""
             yield Event(self.grade, self.what, device, line, many=self.many)
+
+
+class RecoveryPattern(NamedTuple):
+    """Lines that report the end of events: they hold the word, and match; the group `device` names the part."""
+
+    word: str
+    regex: re.Pattern[str]
+    whats: tuple[str, ...] = ("",)
+
+    def recoveries(self, line: Line) -> Iterator[Recovery]:
+        found = self.regex.search(line.text) if self.word in line.text else None
+        if found is not None:
+            yield Recovery(found.groupdict().get("device") or "", line.place, self.whats)
 
 
 @dataclass
@@ -86,6 +134,7 @@ class KernelLog:
     """The text of a log. What was found in it is kept: several checks look for the same."""
 
     text: str
+    booted: float | None = None  # seconds since 1970; None: dates are not understood
     _found: dict[str, dict[int, int]] = field(default_factory=dict, repr=False)  # word: where its lines begin and end
 
     def lines_with(self, words: Iterable[str]) -> list[Line]:
@@ -95,7 +144,8 @@ class KernelLog:
             if word not in self._found:
                 self._found[word] = dict(self._places(word))
             places |= self._found[word]
-        return [line for begin, end in sorted(places.items()) if (line := line_of(self.text[begin:end])) is not None]
+        texts = ((begin, self.text[begin:end]) for begin, end in sorted(places.items()))
+        return [line for begin, text in texts if (line := line_of(text, begin, self.booted)) is not None]
 
     def _places(self, word: str) -> Iterator[tuple[int, int]]:
         at = self.text.find(word)
@@ -108,20 +158,34 @@ class KernelLog:
     def last_moment(self) -> float:
         """When the last line was written, in seconds since the host was booted; 0 where no line tells."""
         for text in reversed(self.text[-4096:].splitlines()):
-            line = line_of(text)
+            line = line_of(text, booted=self.booted)
             if line is not None and line.moment is not None:
                 return line.moment
         return 0.0
 
 
-def line_of(text: str) -> Line | None:
+def line_of(text: str, place: int = 0, booted: float | None = None) -> Line | None:
     """A line without its head; None where no part of the kernel wrote it."""
     head = _HEAD.match(text)
     if head is None:
-        return Line(text[:_LONGEST])
+        return Line(text[:_LONGEST], None, place)
     if int(head["priority"] or 0) > _LAST_PRIORITY:
         return None
-    return Line(text[head.end() : head.end() + _LONGEST].rstrip(), float(head["moment"]) if head["moment"] else None)
+    rest = text[head.end() : head.end() + _LONGEST]
+    sender = _SENDER.match(rest)
+    if sender is None and head["date"] and _PROGRAM.match(rest):
+        return None
+    return Line(rest[sender.end() if sender else 0 :].rstrip(), _moment(head, booted), place)
+
+
+def _moment(head: re.Match[str], booted: float | None) -> float | None:
+    """Seconds since the boot."""
+    if head["moment"]:
+        return float(head["moment"])
+    if head["date"] and booted is not None:
+        with suppress(ValueError, OverflowError):  # the 99th of a month
+            return datetime.fromisoformat(head["date"].replace(",", ".")).timestamp() - booted
+    return None
 
 
 def hardware_errors(lines: Sequence[Line]) -> list[HardwareError]:

@@ -15,3 +15,11 @@ def shortened(text: str, most: int = 80) -> str:
 def times(what: str, count: int) -> str:
     """`corrected error`, `corrected error, 12 times`."""
     return what if count == 1 else f"{what}, {count:,} times"
+
+
+def ago(seconds: float) -> str:
+    """`3 h ago`."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"

@@ -31,7 +31,10 @@ WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings o
 PYTHON = ("python3", "-I", "-")  # a program on its stdin
 
 _OWN_IMPORTS = re.compile(r"^from fablint\.[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
-_BELOW = {"collector": ("machine", "tuning", "probe"), "pinger": ("machine",)}  # what a program builds on, in order
+_BELOW = {
+    "collector": ("machine", "tuning", "probe", "journal"),
+    "pinger": ("machine",),
+}  # what a program builds on, in order
 _HINT = "give a file that fablint preflight --save wrote"
 _LONGEST = 100  # letters of what a host said instead
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")

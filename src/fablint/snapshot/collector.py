@@ -19,7 +19,8 @@ import time
 from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
-from fablint.snapshot.machine import MOST_LETTERS, Late, Machine, begin, output_of_client, say, stop, wait_for
+from fablint.snapshot.journal import with_journal
+from fablint.snapshot.machine import MOST_LETTERS, Late, Machine, begin, output_of_client, put, say, stop, wait_for
 from fablint.snapshot.probe import add_probe
 from fablint.snapshot.tuning import (
     TUNING_FOLDERS,
@@ -38,6 +39,7 @@ WRITE_BW = "ib_write_bw/"  # as well
 WRITE_BW_S = 10.0  # at most, for two seconds of traffic
 NO_ANSWER = {"error": "no answer in time"}
 FMN_HEALTH = "fmn-update-compute-hsn-health"
+MOUNTS = "/proc/self/mountinfo"
 SLOWEST = 0.7  # of the aim: what a program may take
 
 # ------------------------------------------------------------------------------------------------ what is read
@@ -72,6 +74,7 @@ FILES = (
     "/proc/sys/net/ipv4/neigh/default/{gc_thresh1,gc_thresh2,gc_thresh3,gc_stale_time,base_reachable_time_ms}",
     "/proc/{meminfo,uptime,loadavg}",
     "/proc/self/limits",
+    "/sys/class/block/{dm-,md,nvme,sd,vd}*/dev",
     "/etc/{hostname,os-release,machine-id,resolv.conf}",
     # Last, since devices that sleep are woken:
     "/sys/bus/pci/devices/*/{class,vendor,device,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
@@ -220,6 +223,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
 
     def read_log() -> None:
         log = machine.kernel_log(last - time.monotonic())
+        log = with_journal(machine, log, last - time.monotonic())
         taken["kernel_log"] = {key: text_without_secrets(text) for key, text in log.items()}
 
     cxi, ports = machine.names("/sys/class/cxi/*"), machine.names("/sys/class/infiniband/*")
@@ -235,6 +239,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
         machine.fill(taken["files"], FILES)
         machine.fill(taken["files"], [GID_INTERFACES], unreadable=False)
         fill_tuning(machine, taken["files"])
+        add_root(machine, taken["files"])
     taken["links"].update(machine.links(LINKS))
     taken["folders"].update(machine.folders(FOLDERS))
     taken["shared_memory"].update(machine.shared_memory())
@@ -265,6 +270,14 @@ def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:
         return said
     kept = [{key: one[key] for key in ("dst", "dev", "lladdr", "state", "updated") if key in one} for one in entries]
     return dict(said, output=json.dumps(kept, separators=(",", ":")))
+
+
+def add_root(machine: Machine, files: Dict[str, Any]) -> None:
+    """Which file system is the root; of the others nothing is kept, a host with containers has thousands."""
+    mounts = machine.read(MOUNTS)
+    root = re.search(r"^.* / / .*$", mounts, re.MULTILINE) if isinstance(mounts, str) else None
+    if root is not None:
+        put(files, MOUNTS, root.group())
 
 
 def add_report(machine: Machine, said: Dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ LARGE = {  # of those that grow with the fabric or with the time since boot
     "ip-neigh": 1 << 24,
     "dmesg": 1 << 26,
     "lspci": 1 << 22,
+    "journalctl": 1 << 24,
 }
 LOG_LETTERS = 200000  # of the kernel log
 NEWS = 6  # priority of what is no error and no warning, and of all behind it

@@ -28,5 +28,5 @@ def why_unheard(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:
         return f"{RUNS} and hears only {names} on {ports}, which is no NIC of the fabric"
     asked = {"lldpcli": snapshot.command("lldpcli"), **snapshot.commands_like("lldptool")}
     if any(one.status == 0 for one in asked.values()):
-        return f"{RUNS}, but no switch announces itself"
+        return f"{RUNS} and hears no neighbour: the switch does not send LLDP, or the firmware of the NIC keeps it"
     return snapshot.command("lldpcli").error or "LLDP was not asked for"

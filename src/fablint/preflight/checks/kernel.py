@@ -1,7 +1,7 @@
-"""The kernel log: hardware, memory, GPUs, and the kernel itself. See `kernel_fabric` for NICs.
+"""The kernel log: hardware, memory and the kernel itself. See `kernel_fabric`, `kernel_gpu` and `kernel_storage`.
 
-What says that the host is broken counts till it is booted again. What only warns does so for a day. Corrected errors
-are a note, and a warning where there are many within a day.
+An event that shows a broken host counts for a week, one that only warns for a day, and neither after the log reports
+that the same device recovered. Corrected errors are a note, and a warning where there are many within a day.
 """
 
 from __future__ import annotations
@@ -10,23 +10,44 @@ import re
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from fablint.fitness import Result, Severity
 from fablint.preflight.check import HostCheck
 from fablint.preflight.host import Host
-from fablint.preflight.kernel_log import ERROR, Event, Grade, Line, Pattern, hardware_errors
-from fablint.preflight.wording import shortened, times
+from fablint.preflight.kernel_log import (
+    ERROR,
+    Event,
+    Grade,
+    Line,
+    Pattern,
+    Recovery,
+    RecoveryPattern,
+    hardware_errors,
+)
+from fablint.preflight.wording import ago, shortened, times
 
 BDF = r"(?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
 GPUS = "/proc/driver/nvidia/gpus"
 MANY = 100  # corrected errors of a part within a day
+_RCU_STALL = "RCU stall"
+_UNCORRECTED = ("fatal PCIe", "non-fatal PCIe")
+
+
+class _Judged(NamedTuple):
+    """An event with its grade of now."""
+
+    event: Event
+    grade: Grade
+    ended: bool  # the device recovered
+    recent: bool
+    age: float | None  # seconds; None: how long the host is up is not known
 
 
 class LogCheck(HostCheck):
     """Looks for lines of the kernel log that hold some words."""
 
-    source = "the kernel log (/dev/kmsg, else dmesg)"
+    source = "the kernel log (/dev/kmsg, else dmesg, else the journal)"
     words: ClassVar[tuple[str, ...]]  # a line of interest has one of them
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -38,34 +59,41 @@ class LogCheck(HostCheck):
         if not events:
             lacks = self.lacks(host)
             return [self.skipped(host.name, "", lacks) if lacks else self.passed(host.name)]
-        now = host.uptime_s or host.kernel_log.last_moment()
-        by_device: dict[str, list[Event]] = defaultdict(list)
+        now = max(host.uptime_s or 0.0, host.kernel_log.last_moment())
+        dated = host.uptime_s is not None
+        recoveries = list(self.recoveries(host, lines))
+        by_device: dict[str, list[_Judged]] = defaultdict(list)
         for event in events:
-            by_device[event.device].append(event)
-        return [self._judged(host.name, device, found, now) for device, found in by_device.items()]
+            ended = any(recovery.ends(event) for recovery in recoveries)
+            grade = Grade.NOTE if ended else event.grade_now(now)
+            age = event.line.age(now) if dated else None
+            by_device[shortened(event.device)].append(_Judged(event, grade, ended, event.is_recent(now), age))
+        return [self._judged(host.name, device, found) for device, found in by_device.items()]
 
     @abstractmethod
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         """What the lines tell of."""
 
+    def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
+        """The ends of such events."""
+        return iter(())
+
     def lacks(self, host: Host) -> str:
-        """Why there is nothing that the log could tell of; empty where there is."""
+        """Why there is nothing that the log could report; empty where there is."""
         return ""
 
-    def _judged(self, host: str, device: str, events: Sequence[Event], now: float) -> Result:
-        """The worst of what is told of a part."""
-        grades = [_faded(event, now) for event in events]
-        many = _many(events, now)
-        worst = max(grades)
+    def _judged(self, host: str, device: str, found: Sequence[_Judged]) -> Result:
+        """The worst of what is reported of a part."""
+        worst = max(one.grade for one in found)
+        many = _many(found)
         if many and worst is Grade.NOTE:
-            count = many.total()
-            told = f"{_counted(many)} within a day; last: {shortened(events[-1].line.text)}"
-            return self.warned(host, device, told, count)
-        bad = [event for event, grade in zip(events, grades, strict=True) if grade is worst]
+            message = f"{_counted(many)} within a day; {_last(found[-1])}"
+            return self.warned(host, device, message, many.total())
+        bad = [one for one in found if one.grade is worst]
         kinds: Counter[str] = Counter()
-        for event in bad:
-            kinds[event.what] += event.number
-        message = f"{_counted(kinds)}; last: {shortened(bad[-1].line.text)}"
+        for one in bad:
+            kinds[f"{one.event.what} (recovered)" if one.ended else one.event.what] += one.event.number
+        message = f"{_counted(kinds)}; {_last(bad[-1])}"
         if worst is Grade.FAIL:
             return self.wrong(host, device, message, kinds.total())
         if worst is Grade.WARN:
@@ -74,17 +102,29 @@ class LogCheck(HostCheck):
 
 
 class PatternCheck(LogCheck):
-    """One for which a table of patterns is enough."""
+    """One for which a table of patterns is enough.
+
+    Where `words` are not given, lines with the words of all patterns are looked at. To search a log for a word takes
+    longer than to look at some more lines, so that checks of many patterns give few words that the lines share.
+    """
 
     patterns: ClassVar[tuple[Pattern, ...]]
+    endings: ClassVar[tuple[RecoveryPattern, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        cls.words = tuple(dict.fromkeys(pattern.word for pattern in cls.patterns))
+        if "words" not in vars(cls):
+            words = [*(pattern.word for pattern in cls.patterns), *(ending.word for ending in cls.endings)]
+            cls.words = tuple(dict.fromkeys(words))
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         for line in lines:
             for pattern in self.patterns:
                 yield from pattern.events(line)
+
+    def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
+        for line in lines:
+            for ending in self.endings:
+                yield from ending.recoveries(line)
 
 
 class LogHardware(LogCheck):
@@ -109,19 +149,24 @@ class LogHardware(LogCheck):
 class LogAer(LogCheck):
     id = "log.aer"
     what = "errors of PCI Express (Advanced Error Reporting)"
-    rule = "none fatal, fewer than 5 non-fatal; corrected ones are a note, more than 100 a day a warning"
+    rule = (
+        "none fatal that the device did not recover from, fewer than 5 non-fatal within a week; "
+        "corrected ones are a note, more than 100 a day a warning"
+    )
     severity = Severity.FAIL
     component = "host"
     mend = "reseat the card or its riser; look at the device's PCIe width and speed"
-    words = (ERROR,)
+    words = (ERROR, "evice recovery successful")
 
     _MOST = 4  # uncorrected, non-fatal: programs that look for devices cause some
     _KIND = r"(?P<kind>Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?P<fatal>Fatal)\)| \([\w-]+\))?"
     _RECEIVED = re.compile(rf"AER: (?:Multiple )?{_KIND} error (?:message )?received(?::| from) *{BDF}")
     _ON_BUS = re.compile(rf"{BDF}: (?:AER: )?PCIe Bus Error: severity={_KIND}")
+    _PORT = re.compile(rf"(?P<port>{BDF.replace('P<device>', ':')}): AER: ")
+    _RECOVERED = re.compile(rf"{BDF}: (?:AER: )?[Dd]evice recovery successful")
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
-        """The port that receives an error tells of it, and then its device: it is one error."""
+        """A port and its device report the same error: it is counted once."""
         told: dict[tuple[str, str], dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
         for line in lines:
             for way in (self._RECEIVED, self._ON_BUS):
@@ -132,8 +177,20 @@ class LogAer(LogCheck):
             errors = max(ways.values(), key=len)
             bad = Grade.FAIL if kind == "fatal" or len(errors) > self._MOST else Grade.WARN
             grade = Grade.NOTE if kind == "corrected" else bad
+            many = MANY if kind == "corrected" else self._MOST
             for line in errors:
-                yield Event(grade, f"{kind} PCIe error", device, line, many=MANY)
+                yield Event(grade, f"{kind} PCIe error", device, line, many=many)
+
+    def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
+        """The port above a device reports that the device recovered; older kernels name the device."""
+        below: dict[str, dict[str, None]] = defaultdict(dict)
+        for line in lines:
+            received, port = self._RECEIVED.search(line.text), self._PORT.search(line.text)
+            if received and port:
+                below[port["port"]][received["device"]] = None
+            if recovered := self._RECOVERED.search(line.text):
+                for device in (recovered["device"], *below[recovered["device"]]):
+                    yield Recovery(device, line.place, _UNCORRECTED)
 
 
 class LogEdac(LogCheck):
@@ -193,48 +250,47 @@ class LogMce(LogCheck):
         return Event(Grade.NOTE, "corrected machine check", device, line, many=MANY)
 
 
-class LogGpu(LogCheck):
-    id = "log.gpu"
-    what = "errors of GPUs and NVLink switches (Xid, SXid)"
-    rule = "none that says that the hardware is faulty; those that programs cause are a note"
-    severity = Severity.FAIL
-    component = "host"
-    mend = "drain the host; reset or replace the GPU, as NVIDIA's list of Xid errors says"
-    words = ("Xid (PCI:",)
-
-    _XID = re.compile(r"NVRM: Xid \(PCI:(?P<device>[0-9a-fA-F:.]{1,20})\): (?P<number>\d{1,6})")
-    _SXID = re.compile(r"SXid \(PCI:(?P<device>[0-9a-fA-F:.]{1,20})\): (?P<number>\d{1,6}), (?P<kind>Fatal)?")
-    _HARD = frozenset({48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 95, 119, 120})
-    _PROGRAMS = frozenset({13, 31, 43, 45})
-
-    def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
-        for line in lines:
-            if found := self._SXID.search(line.text):
-                grade = Grade.FAIL if found["kind"] else Grade.NOTE
-                yield Event(grade, f"SXid {found['number']}", found["device"], line)
-            elif found := self._XID.search(line.text):
-                number = int(found["number"])
-                soft = Grade.NOTE if number in self._PROGRAMS else Grade.WARN
-                yield Event(Grade.FAIL if number in self._HARD else soft, f"Xid {number}", found["device"], line)
-
-    def lacks(self, host: Host) -> str:
-        seen = host.snapshot.names(GPUS) or host.read("/sys/module/nvidia/version") is not None
-        return "" if seen else "no NVIDIA GPU"
-
-
 class LogKernel(PatternCheck):
     id = "log.kernel"
-    what = "signs that the kernel is stuck or short of something"
-    rule = "no soft lockup, hung task, lack of memory or full connection table within a day"
-    severity = Severity.WARN
+    what = "signs that the kernel is damaged, stuck or short of something"
+    rule = "no oops within a week; no stall, lockup, hung task, lack of memory or full connection table within a day"
+    severity = Severity.FAIL
     component = "host"
-    mend = "look at what the host does beside the measurement; reboot it if it stays"
+    words = ("[#", "INFO: ", "BUG: ", "hard LOCKUP", "oom-kill:", "Out of memory: Kill ", "table full, ")
+    mend = "reboot the host after an oops; else look at what it does during the measurement, and reboot it if it stays"
     patterns = (
+        # of every architecture: `Oops: 0000 [#1] SMP`, `general protection fault: 0000 [#1]`, `Oops: Kernel access of
+        # bad area, sig: 11 [#1]`; lines about programs have no such number
+        Pattern(
+            "[#",
+            re.compile(r"\b(?:Oops|BUG|Internal error|fault|opcode|trap|error|bounds|segment|int3)\b.*\[#\d{1,6}\]"),
+            Grade.FAIL,
+            "kernel oops",
+        ),
+        Pattern("BUG: Bad page ", re.compile(r"BUG: Bad page (?:state|map)"), Grade.WARN, "damaged memory management"),
+        Pattern(
+            "detected stall",
+            re.compile(r"INFO: \w+ (?:self-detected stall on CPU|detected stalls on CPUs)"),
+            Grade.WARN,
+            _RCU_STALL,
+        ),
+        Pattern(
+            "detected expedited stalls",
+            re.compile(r"INFO: \w+ detected expedited stalls on CPUs"),
+            Grade.WARN,
+            _RCU_STALL,
+        ),
         Pattern(
             "soft lockup - CPU#",
             re.compile(r"soft lockup - CPU#(?P<device>\d{1,6})"),
             Grade.WARN,
             "soft lockup of a CPU",
+        ),
+        Pattern(
+            "hard LOCKUP on cpu ",
+            re.compile(r"hard LOCKUP on cpu (?P<device>\d{1,6})"),
+            Grade.WARN,
+            "hard lockup of a CPU",
         ),
         Pattern("blocked for more than ", re.compile(r"task .*blocked for more than \d+"), Grade.WARN, "hung task"),
         Pattern(
@@ -254,21 +310,24 @@ class LogKernel(PatternCheck):
             "table full, dropping packet", re.compile(r"nf_conntrack: table full"), Grade.WARN, "connection table full"
         ),
     )
+    endings = (RecoveryPattern("INFO: Stall ended", re.compile("INFO: Stall ended before"), (_RCU_STALL,)),)
 
 
-def _faded(event: Event, now: float) -> Grade:
-    return Grade.NOTE if event.grade is Grade.WARN and not event.recent(now) else event.grade
-
-
-def _many(events: Sequence[Event], now: float) -> Counter[str]:
+def _many(found: Sequence[_Judged]) -> Counter[str]:
     """Notes of which there were more than there should be within the last day."""
     counts: Counter[str] = Counter()
-    for event in events:
-        if event.many and event.grade is Grade.NOTE and event.recent(now):
-            counts[event.what] += event.number
-    limits = {event.what: event.many for event in events}
+    for one in found:
+        if one.event.many and one.grade is Grade.NOTE and one.recent:
+            counts[one.event.what] += one.event.number
+    limits = {one.event.what: one.event.many for one in found}
     return Counter({what: count for what, count in counts.items() if count > limits[what]})
 
 
+def _last(one: _Judged) -> str:
+    """`last 3 h ago: TEXT`."""
+    when = "last" if one.age is None else f"last {ago(one.age)}"
+    return f"{when}: {shortened(one.event.line.text)}"
+
+
 def _counted(kinds: Counter[str]) -> str:
-    return "; ".join(times(what, count) for what, count in kinds.items())
+    return "; ".join(times(shortened(what), count) for what, count in kinds.items())

@@ -7,35 +7,61 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from fablint.fitness import Severity
+from fablint.preflight.cards import addresses_of
 from fablint.preflight.checks.kernel import BDF, LogCheck, PatternCheck
 from fablint.preflight.host import INFINIBAND, Host
-from fablint.preflight.kernel_log import ERROR, Event, Grade, Line, Pattern
+from fablint.preflight.kernel_log import ERROR, Event, Grade, Line, Pattern, RecoveryPattern
 
 _FLAPS = 10  # links that went down within a day
+_FATAL = ("health compromised", "fatal error", "recovery failed", "driver in error state", "command without answer")
+_ISSUE = "firmware reports a health issue"
+_MODULE = ("module too hot", "cable error")
+_POWER = "too little power in the slot"
 
 
 class LogNic(PatternCheck):
     id = "log.nic"
     what = "errors that drivers of NICs reported"
-    rule = "no failed health, no command without answer; heat, cables, power and hung queues warn for a day"
+    rule = (
+        "no failed health and no command without answer within a week that the NIC did not recover from; "
+        "heat, cables, power and hung queues warn for a day, and NICs that are not the fabric's only warn"
+    )
     severity = Severity.FAIL
     component = "nic"
+    words = ("mlx5_core", "NETDEV WATCHDOG", "Link down", "NIC Link is Down")
     mend = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
-        Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, "health compromised"),
+        Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, _FATAL[0]),
+        Pattern("Fatal error ", re.compile(rf"mlx5_core {BDF}: .*Fatal error \d+ detected"), Grade.FAIL, _FATAL[1]),
         Pattern(
-            "timeout. Will cause a leak",
-            re.compile(rf"{BDF}: wait_func.*timeout"),
-            Grade.FAIL,
-            "command without answer",
+            "health recovery ", re.compile(rf"{BDF}: .*health recovery (?:failed|flow aborted)"), Grade.FAIL, _FATAL[2]
         ),
-        Pattern("Port module event[error]", re.compile(rf"{BDF}: .*High Temperature"), Grade.WARN, "module too hot"),
-        Pattern("Port module event[error]", re.compile(rf"{BDF}: .*Cable error"), Grade.WARN, "cable error"),
+        Pattern("Driver is in error state", re.compile(rf"{BDF}: .*Driver is in error state"), Grade.FAIL, _FATAL[3]),
+        Pattern("timeout. Will cause a leak", re.compile(rf"{BDF}: wait_func.*timeout"), Grade.FAIL, _FATAL[4]),
+        # the driver grades what its firmware reports as the kernel grades messages: 0 to 2 are worse than an error
+        Pattern(
+            "Health issue observed",
+            re.compile(rf"{BDF}: .*Health issue observed, .*severity\([0-2]\)"),
+            Grade.FAIL,
+            _ISSUE,
+        ),
+        Pattern(
+            "Health issue observed",
+            re.compile(rf"{BDF}: .*Health issue observed, .*severity\(3\)"),
+            Grade.WARN,
+            _ISSUE,
+        ),
+        Pattern(
+            "mlx5_load_one failed", re.compile(rf"{BDF}: .*mlx5_load_one failed"), Grade.WARN, "driver did not load"
+        ),
+        Pattern("High temperature on sensors", re.compile(rf"{BDF}: .*High temperature on"), Grade.WARN, "NIC too hot"),
+        Pattern("Port module event[error]", re.compile(rf"{BDF}: .*High Temperature"), Grade.WARN, _MODULE[0]),
+        Pattern("Port module event[error]", re.compile(rf"{BDF}: .*Cable error"), Grade.WARN, _MODULE[1]),
         Pattern(
             "insufficient power on the PCIe slot",
             re.compile(rf"{BDF}: .*insufficient power"),
             Grade.WARN,
-            "too little power in the slot",
+            _POWER,
         ),
         Pattern("NETDEV WATCHDOG", re.compile(r"NETDEV WATCHDOG: (?P<device>[\w.-]+)"), Grade.WARN, "queue hung"),
         Pattern("Link down", re.compile(r"(?P<device>[\w.-]+): Link down"), Grade.NOTE, "link down", _FLAPS),
@@ -44,10 +70,20 @@ class LogNic(PatternCheck):
         ),
     )
 
+    endings = (
+        RecoveryPattern("health re", re.compile(rf"{BDF}: .*health re[cv]overy succe+ded"), (*_FATAL, _ISSUE)),
+        RecoveryPattern("Port module event", re.compile(rf"{BDF}: .*module \d+, Cable plugged"), _MODULE),
+        RecoveryPattern("sufficient power", re.compile(rf"{BDF}: .*advertised sufficient power"), (_POWER,)),
+    )
+
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         rails = {nic.name for nic in host.rails}
+        cards = addresses_of(host.snapshot)
+        others = {*cards.values()} - {card for name, card in cards.items() if name in rails}
         for event in super().events(host, lines):
-            if event.what != "link down" or event.device in rails:  # a management port may be unplugged
+            if event.grade is Grade.FAIL and event.device in others:
+                yield event._replace(grade=Grade.WARN)
+            elif event.what != "link down" or event.device in rails:  # a management port may be unplugged
                 yield event
 
 

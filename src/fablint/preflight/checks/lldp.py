@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from fablint.fitness import Outcome, Result, Severity
 from fablint.model import Topology
-from fablint.names import plural, switch_name
+from fablint.names import fold, plural, switch_name
 from fablint.preflight.agreement import Agreement
 from fablint.preflight.check import Check, majority
 from fablint.preflight.checks.links import ABSENT
 from fablint.preflight.host import Fleet, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.documents import documents
-from fablint.snapshot.neighbours import why_unheard
+from fablint.snapshot.neighbours import RUNS, why_unheard
 
 _SOURCE = "lldpcli show neighbors, lldptool -t -n -i NIC"
 _NOT_HEARD = "no neighbour is heard"
@@ -69,6 +69,15 @@ def _unseen(host: Host, nic: NicFact) -> _Unseen | None:
     return _Unseen(Outcome.SKIP, why, bool(failed))
 
 
+def _silence(host: Host, nic: NicFact) -> str:
+    """Why a NIC hears no neighbour although LLDP runs on its host."""
+    rails = {its.name for its in host.interfaces}
+    hearing = {one.port for one in host.neighbours if one.port in rails}
+    if hearing:
+        return f"{RUNS} and hears a neighbour on {fold(hearing)}, but none on {nic.name}"
+    return why_unheard(host.snapshot, [one for one in host.neighbours if one.port not in rails])
+
+
 class LldpNeighbor(Check):
     id = "lldp.neighbor"
     what = "the neighbour of every NIC of the fabric"
@@ -110,9 +119,8 @@ class LldpNeighbor(Check):
             clear, message = agreed.is_clear, f"missing LLDP neighbour, {like}"
             return self.differs(clear, host.name, nic.name, message, None, 1)
         if unseen is None:
-            elsewhere = [one for one in host.neighbours if one.port not in {its.name for its in host.interfaces}]
-            why = why_unheard(host.snapshot, elsewhere)
-            return self.skipped(host.name, nic.name, f"{why}, and so it is on most others")
+            like = "so it is on most others" if agreed.total > 1 else "there is no like host to compare with"
+            return self.skipped(host.name, nic.name, f"{_silence(host, nic)}; {like}")
         if unseen.asked and others:
             return self.warned(host.name, nic.name, f"LLDP does not work here ({unseen.why}), {like}")
         return Result(self.id, host.name, nic.name, unseen.outcome, unseen.why)

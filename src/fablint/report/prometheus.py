@@ -42,9 +42,7 @@ def prometheus_text(fitness: Fitness, moment: float) -> str:
     }
     hosts = {f'{_UNFIT}{{host="{_escaped(host)}"}}': int(host in unfit) for host in fitness.hosts}
     quiet = dict.fromkeys((one.host, one.check) for one in fitness.results if one.suppressed)
-    hidden = {
-        f'{_SUPPRESSED}{{check="{_escaped(check)}",host="{_escaped(host)}"}}': 1 for host, check in quiet
-    }
+    hidden = {f'{_SUPPRESSED}{{check="{_escaped(check)}",host="{_escaped(host)}"}}': 1 for host, check in quiet}
     lines = _metric(_RESULT, results) + _metric(_UNFIT, hosts) + (_metric(_SUPPRESSED, hidden) if hidden else [])
     lines += _metric(_MOMENT, {_MOMENT: round(moment, 3)})
     return "\n".join(lines) + "\n"

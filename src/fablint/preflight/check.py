@@ -33,6 +33,7 @@ class Check(ABC):
     far_end: ClassVar[bool] = False  # the switch decides it as well: seen on all of its hosts, it is no fault of these
     expects: ClassVar[bool] = False  # a site file can give the values of `site_values`
     numeric: ClassVar[bool] = False  # these are figures, not words
+    named: ClassVar[bool] = False  # every target is a setting of its own: no value holds for all of them
 
     @abstractmethod
     def judge(self, fleet: Fleet) -> Iterator[Result]:

@@ -25,6 +25,7 @@ class ItemsCheck(UniformCheck):
     """
 
     words = "{}"
+    named = True
     written: ClassVar[str] = "{} {}"  # a setting and its value
 
     @abstractmethod

@@ -211,6 +211,7 @@ class Modules(UniformCheck):
     mend = "install the same driver everywhere; look into the kernel log why it was not loaded"
     words = "{}"
     absent = "no such module is loaded"
+    named = True
 
     _NOT = "not loaded"
 

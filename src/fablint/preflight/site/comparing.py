@@ -8,7 +8,7 @@ from fablint.fitness import Outcome, Result, Severity, Suppressed
 from fablint.preflight.check import Check
 from fablint.preflight.checks.classes import HostClasses
 from fablint.preflight.host import Fleet, Host
-from fablint.preflight.site.expectations import Expected, Site, SiteClass, Suppression, cards_of, difference
+from fablint.preflight.site.expectations import Site, SiteClass, Suppression, cards_of, difference, has_part
 from fablint.preflight.wording import shortened
 
 _WRONG = (Outcome.FAIL, Outcome.WARN)
@@ -52,9 +52,8 @@ def _of_values(check: Check, fleet: Fleet, results: Sequence[Result], site: Site
     judged: dict[tuple[str, str], Result] = {}
     for host in fleet.hosts:
         known = of.get(host.name)
-        expected = known.expect.get(check.id) if known is not None else None
-        if expected is not None:
-            judged |= {(host.name, one.target): one for one in _of_host(check, host, expected, site.label)}
+        if known is not None and check.id in known.expect:
+            judged |= {(host.name, one.target): one for one in _of_host(check, host, known, site.label)}
     if not judged:
         return list(results)
     found = []
@@ -64,13 +63,13 @@ def _of_values(check: Check, fleet: Fleet, results: Sequence[Result], site: Site
     return [*found, *(one for one in judged.values() if one.outcome is not Outcome.PASS)]
 
 
-def _of_host(check: Check, host: Host, expected: Expected, label: str) -> Iterator[Result]:
-    met = set()
+def _of_host(check: Check, host: Host, known: SiteClass, label: str) -> Iterator[Result]:
+    expected, met = known.expect[check.id], set()
     for target, value in check.site_values(host).items():
         alias = check.alias(target)
         met |= {target, alias}
         wanted = expected.of(target, alias)
-        if value is not None and wanted is not None:
+        if value is not None and wanted is not None and has_part(host, target, known.cards):
             yield check.against(host.name, target, value, wanted, label)
     for target, value in check.lacking(host, expected.targets.keys()).items():
         wanted = expected.of(target, check.alias(target))

@@ -109,6 +109,12 @@ def counted(cards: Iterable[Card]) -> Cards:
     return Counter(f"{card.kind} {card.number}" for card in cards)
 
 
+def has_part(host: Host, target: str, cards: Cards) -> bool:
+    """Is a part of a host one of these cards? A card of another model has other values; what is no card is one."""
+    number = host.like(target)[1]
+    return not number or not cards or any(name.partition(" ")[2] == number for name in cards)
+
+
 def is_near(own: Cards, usual: Cards) -> bool:
     """Do cards differ from those of a class at most as a faulty host does (preflight/classes.py)?"""
     mine, others = _coarse(own), _coarse(usual)

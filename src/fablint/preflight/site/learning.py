@@ -17,7 +17,7 @@ from fablint.preflight.agreement import is_clear
 from fablint.preflight.check import Check, Value
 from fablint.preflight.classes import HostClass
 from fablint.preflight.host import Fleet, Host
-from fablint.preflight.site.expectations import built_of
+from fablint.preflight.site.expectations import built_of, counted, has_part
 from fablint.preflight.site.site_file import FOLDED
 from fablint.preflight.table import CHECKS
 from fablint.preflight.wording import shortened
@@ -67,19 +67,21 @@ def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> 
             check = kind()
             results = list(check.judge(whole))
             for one in classes:
-                rows[one.key] += filter(None, [_row(check, [hosts[name] for name in one.hosts], results)])
+                rows[one.key] += filter(None, [_row(check, one, [hosts[name] for name in one.hosts], results)])
     text = _text(classes, rows, remark)
     every = [row for found in rows.values() for row in found]
     counts = sum(len(row.values) for row in every), sum(bool(row.remark) for row in every)
     return Learned(text, len(classes), *counts, sum(bool(row.divided) for row in every))
 
 
-def _row(check: Check, hosts: Sequence[Host], results: Sequence[Result]) -> _Row | None:
+def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[Result]) -> _Row | None:
     """What a check finds on the hosts of a class; None where it finds nothing."""
     found: dict[str, dict[str, Value]] = defaultdict(dict)
+    cards = counted(of.built.cards)
     for host in hosts:
         for target, value in check.site_values(host).items():
-            if value is not None and isinstance(value, int | float if check.numeric else str):
+            is_of_check = value is not None and isinstance(value, int | float if check.numeric else str)
+            if is_of_check and has_part(host, target, cards):
                 found[target][host.name] = value
     learned: dict[str, Value] = {}
     divided = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -156,6 +157,16 @@ def test_a_warning_can_be_made_a_failure() -> None:
     change: dict[str, Change] = {"ndr2": rewritten("5.14.0-427", "5.14.0-362", "osrelease")}
     assert seen(HEAD, changes=change).unfit == {}
     assert set(seen(f'{HEAD}[severity]\n"host.kernel" = "fail"\n', changes=change).unfit) == {"ndr2"}
+
+
+def test_the_examples_of_the_reference_are_one_file() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/site-file.md").read_text()
+    blocks = [block.partition("```")[0] for block in page.split("```toml")[1:]]
+    site = parse_site("".join([blocks[0], *(block.replace(HEAD, "") for block in blocks[1:])]), "site.toml", TODAY)
+    (one,) = site.classes
+    assert one.expect["pcie.numa"].targets == {"mlx5_0": 0, "mlx5_1": 0, "mlx5_2": 1, "mlx5_3": 1}
+    assert set(site.severities) == {"host.cstates", "net.link.mtu", "host.kernel"}
+    assert [rule.reason for rule in site.suppressions] == ["switch firmware, ticket 4711"]
 
 
 # ------------------------------------------------------------------------------------------------ bad files

@@ -13,7 +13,7 @@ from fablint.crew import Crew
 from fablint.elimination import Elimination
 from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.fitness import Fitness, Outcome, finding_of, finding_of_silent
-from fablint.fitness_findings import suspects, warnings
+from fablint.fitness_findings import site_notes, suspects, warnings
 from fablint.host_counters import HostCounters
 from fablint.kept_check import KeptCheck, Unfit
 from fablint.model import Allocation, Finding, Run, Slots, Topology
@@ -35,7 +35,7 @@ class Wanted:
     ranks_each: int = 1
     ranks_per_nic: int | None = None  # in the place of `ranks_each`
     budget_s: float | None = None
-    thresholds: Path | None = None
+    site: Path | None = None  # the site file
     unfit: Unfit = "refuse"  # what becomes of hosts that preflight finds unfit
 
 
@@ -62,12 +62,13 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
 
     system, note = around.system, around.progress.note
     begun = system.monotonic()
-    if wanted.thresholds is not None:
-        flow.load_thresholds(wanted.thresholds)  # now, so that nobody measures with a file that cannot be read
+    declared = readiness.Declared(
+        site=flow.load_site(wanted.site, system)
+    )  # now, so that nothing is measured with a file that cannot be read
     texts = read_files(wanted.fabric.files)  # nor asks anybody with one of these
     allocation, left_out = discovery.usable_hosts(system, wanted.fabric, idle_only=True)
     note("fablint: asking the hosts whether they are fit, and where they hang")
-    looked = readiness.look_at(system, allocation, nics=wanted.fabric.nics)
+    looked = readiness.look_at(system, allocation, nics=wanted.fabric.nics, declared=declared)
     for host, why in looked.fitness.not_examined.items():
         note(f"fablint: network: not examined: {host}: {why}")
     fabric = discover(system, looked.heard, texts, allocation.hosts, wanted.fabric.blocks)
@@ -82,19 +83,21 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     asked = _asked(wanted, topology, each)
     _say_plan(around, wanted, asked, len(each))
     nics = wanted.fabric.nics
-    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics), lost=dict(unfit))
+    crew = Crew(
+        around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics, declared), lost=dict(unfit)
+    )
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
     launches = Launches(around, asked, output, crew, _options(wanted.ranks_per_nic))
-    notes = warnings(looked.fitness)
+    notes = [*site_notes(looked.fitness), *warnings(looked.fitness)]
     return Elimination(
         launches,
         wanted.suite,
         others,
-        wanted.thresholds,
+        wanted.site,
         {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
         asking_s=system.monotonic() - begun,
         notes=notes,
-        recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results).recount,
+        recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results, declared.site).recount,
         kept=_kept(wanted, topology, notes),
     ).check()
 
@@ -111,7 +114,7 @@ def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> Ke
         unfit=wanted.unfit,
         nics=wanted.fabric.nics,
         topology=write_topology(topology) if topology is not None else "",
-        thresholds=wanted.thresholds.read_text(encoding="utf-8") if wanted.thresholds is not None else "",
+        site=wanted.site.read_text(encoding="utf-8") if wanted.site is not None else "",
         notes=notes,
     )
 
@@ -139,28 +142,30 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     request = discovery.FabricRequest(",".join(slot.host for slot in kept.slots))
     allocation, left_out = discovery.usable_hosts(system, request, idle_only=True)
     around.progress.note("fablint: asking the hosts whether they are fit to go on")
-    looked = readiness.look_at(system, allocation, nics=kept.nics)
+    site_path = flow.site_of(kept.site, path)
+    declared = readiness.Declared(site=flow.load_site(site_path, system))
+    looked = readiness.look_at(system, allocation, nics=kept.nics, declared=declared)
     excluded = _without_unfit(looked.fitness, "exclude" if kept.unfit == "exclude" else "measure")
     lost = {**{one.name: one for one in left_out}, **excluded}
     topology = flow.topology_of(kept.topology, path)
     asked = Asked(sum(slot.ranks for slot in kept.slots), tuple(kept.slots), topology, budget_s=kept.budget_s)
     left = without(asked, lost)
     asked = asked if run is not None else left  # a run belongs to its ranks
-    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, kept.nics), lost=lost)
+    crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, kept.nics, declared), lost=lost)
     now = _also_found(looked.fitness, (), lost.values())
     named = {(one.component, one.name) for one in (*now, *lost.values())}
     return Elimination(
         Launches(around, asked, path, crew, _options(kept.ranks_per_nic)),
         find_suite(kept.suite, unequal=kept.unequal),
         [*now, *(one for one in kept.findings if (one.component, one.name) not in named)],
-        flow.thresholds_of(kept.thresholds, path),
+        site_path,
         {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
         failed=dict(kept.failed),
         inside=list(kept.inside),
         planned=list(flow.load_levels(run or Run(path, {}, ()))),
         asking_s=system.monotonic() - begun,
         notes=kept.notes,
-        recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results).recount,
+        recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results, declared.site).recount,
         kept=kept,
     ).check(run)
 
@@ -235,13 +240,18 @@ def _also_found(fitness: Fitness, of_the_fabric: Collection[Finding], told: Coll
 
 
 def _look(
-    around: flow.Surroundings, allocation: Allocation, before: Fitness, hosts: Collection[str], nics: Sequence[str]
+    around: flow.Surroundings,
+    allocation: Allocation,
+    before: Fitness,
+    hosts: Collection[str],
+    nics: Sequence[str],
+    declared: readiness.Declared,
 ) -> Mapping[str, Finding]:
     """Which of these hosts cannot be measured any more: they do not answer, or a NIC of theirs has failed."""
     present = replace(allocation, hosts=tuple(host for host in allocation.hosts if host in hosts))
     if not present.hosts:
         return {}
-    fitness = readiness.look_at(around.system, present, ping=False, keep=False, nics=nics).fitness
+    fitness = readiness.look_at(around.system, present, ping=False, keep=False, nics=nics, declared=declared).fitness
     found = _by_host(fitness)
     known = _by_host(before)
     return {

@@ -35,7 +35,7 @@ class Elimination:
     launches: Launches
     suite: Suite
     known: Sequence[Finding] = ()  # what was found before anything was measured
-    thresholds: Path | None = None  # the site file
+    site: Path | None = None  # the site file
     host_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by host and name
     failed: dict[str, str] = field(default_factory=dict)
     inside: list[Finding] = field(default_factory=list)  # found between ranks of one host
@@ -97,7 +97,7 @@ class Elimination:
         stage = begun_stage(run, self.launches.asked.slots, lambda name: (path / name).read_text())
         run, _ = self.launches.finish(stage, run)
         flow.keep_topology(self.launches.asked.topology, path)
-        flow.keep_thresholds(self.thresholds, path)
+        flow.keep_site(self.site, path)
         self._eliminate_judged(level, run)
         return run
 
@@ -156,16 +156,16 @@ class Elimination:
 
     def _below_within(self, run: Run) -> list[Finding]:
         """Hosts whose own ranks miss what the site promises of them: one figure of a host accuses, but is no proof."""
-        if self.thresholds is None:
+        if self.site is None:
             return []
-        comparison = flow.compare_within(run, flow.load_thresholds(self.thresholds))
+        comparison = flow.compare_within(run, flow.load_thresholds(self.site))
         return [one for one in comparison.findings if one.component == "host"]
 
     def _between_hosts(self, level: Level, run: Run | None) -> Run:
         if run is None:
             run = self.launches.begin(lambda now: self._first_stage(level, now))
             flow.keep_topology(self.launches.asked.topology, self.launches.output)
-            flow.keep_thresholds(self.thresholds, self.launches.output)
+            flow.keep_site(self.site, self.launches.output)
         else:
             stage = self._possible_stage(level, run)
             if stage is None:

@@ -22,6 +22,7 @@ class Outcome(StrEnum):
     FAIL = "FAIL"  # the host is not fit
     SKIP = "SKIP"  # cannot be seen here, and why
     ERROR = "ERROR"  # it was asked, and the answer cannot be understood: never a pass
+    SUPPRESSED = "SUPPRESSED"  # WARN or FAIL that the site file suppresses until a date
 
 
 class Severity(StrEnum):
@@ -30,6 +31,19 @@ class Severity(StrEnum):
     FAIL = "fail"
     WARN = "warn"
     INFO = "info"  # told, no more
+
+
+class Suppressed(NamedTuple):
+    """What a suppressed result was, and what the site file says about it."""
+
+    outcome: Outcome  # WARN or FAIL
+    until: str  # the last day, `2026-12-31`
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """`WARN, suppressed until 2026-12-31: BIOS update`."""
+        return f"{self.outcome}, suppressed until {self.until}: {self.reason}"
 
 
 class Result(NamedTuple):
@@ -44,6 +58,7 @@ class Result(NamedTuple):
     expected: float | str | None = None
     unit: str = ""
     cause: str = ""  # what the hosts of which it is said share, where that explains it: `switch s3`
+    suppressed: Suppressed | None = None  # of a result whose outcome is SUPPRESSED
 
     @property
     def name(self) -> str:
@@ -73,6 +88,7 @@ class Fitness:
     results: Sequence[Result]
     rules: Mapping[str, Rule]  # by id
     silent: Mapping[str, str] = field(default_factory=dict)  # hosts that gave no snapshot, and why
+    notes: Sequence[str] = ()  # about the site file: suppressions that have expired
 
     @property
     def unfit(self) -> Mapping[str, str]:
@@ -169,6 +185,36 @@ def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
             "evidence": f"{first.evidence}; common to {len(hosts)} hosts of {worst.cause}: {fold(hosts)}{also}",
         }
     )
+
+
+@dataclass(frozen=True)
+class SuppressedFinding:
+    """A suppressed result and all hosts of which the same is said."""
+
+    check: str
+    target: str
+    message: str
+    suppressed: Suppressed
+    hosts: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Hosts and part: `nid[001-008]/hsn0`."""
+        return f"{fold(self.hosts)}/{self.target}".rstrip("/")
+
+    def facts(self) -> dict[str, str]:
+        """For programs."""
+        words = {name: str(value) for name, value in self.suppressed._asdict().items()}
+        return {"check": self.check, "hosts": fold(self.hosts), "target": self.target, "message": self.message, **words}
+
+
+def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
+    """What the site file suppresses, hosts of which the same is said together."""
+    groups: dict[tuple[str, str, str, Suppressed], list[str]] = defaultdict(list)
+    for one in fitness.results:
+        if one.suppressed is not None:
+            groups[one.check, one.target, one.message, one.suppressed].append(one.host)
+    return [SuppressedFinding(*key, hosts) for key, hosts in groups.items()]
 
 
 def alike(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.fitness import Fitness, Outcome, Result, findings
+from fablint.fitness import Fitness, Outcome, Result, findings, suppressed_findings
 from fablint.model import Finding
 from fablint.names import fold, plural
 
@@ -30,6 +30,15 @@ def warnings(fitness: Fitness) -> list[str]:
         if one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness):
             found[one.check].append(one)
     return [f"preflight warns: {check}: {_told(some)}" for check, some in found.items()]
+
+
+def site_notes(fitness: Fitness) -> list[str]:
+    """A sentence for each finding that the site file suppresses, and for each suppression that has expired."""
+    quiet = [
+        f"preflight: {one.check}: {one.name}: {one.message} ({one.suppressed.words})"
+        for one in suppressed_findings(fitness)
+    ]
+    return [*fitness.notes, *quiet]
 
 
 def _is_of_a_route(one: Result, fitness: Fitness) -> bool:

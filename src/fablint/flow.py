@@ -18,23 +18,24 @@ from fablint.kept import (
     INTRA_NODE as INTRA_NODE,
     LAUNCHES as LAUNCHES,
     LEVELS as LEVELS,
-    THRESHOLDS as THRESHOLDS,
+    SITE as SITE,
     TOPOLOGY as TOPOLOGY,
     keep_counters as keep_counters,
     keep_findings as keep_findings,
     keep_host_facts as keep_host_facts,
     keep_levels as keep_levels,
-    keep_thresholds as keep_thresholds,
+    keep_site as keep_site,
     keep_topology as keep_topology,
     load_findings as load_findings,
     load_host_facts as load_host_facts,
     load_levels as load_levels,
+    load_site as load_site,
     load_thresholds as load_thresholds,
     load_topology as load_topology,
     load_verdict as load_verdict,
     missing_levels as missing_levels,
     own_file,
-    thresholds_of as thresholds_of,
+    site_of as site_of,
     topology_of as topology_of,
     with_own_counters,
 )
@@ -281,11 +282,11 @@ def import_files(system: System, files: Sequence[Path], output: Path, hosts: str
 
 
 def diagnose(
-    run: Run, topology: Topology | None = None, others: Sequence[Finding] = (), thresholds: Path | None = None
+    run: Run, topology: Topology | None = None, others: Sequence[Finding] = (), site: Path | None = None
 ) -> Diagnosis:
     """The judgement of a run, with what is known besides. UsageError for the topology of another fabric.
 
-    `others` are findings of other stages, which tell the parts in series apart; `thresholds` a site file, where it is
+    `others` are findings of other stages, which tell the parts in series apart; `site` a site file, where it is
     not the run's own that counts.
     """
     from fablint.analyse import diagnose as judge, with_besides, with_missing_levels
@@ -300,7 +301,7 @@ def diagnose(
     besides, notes = (known.findings, known.notes) if known is not None else ((), ())
     judged = judge(with_own_counters(run), topology, others=(*others, *besides), host_facts=load_host_facts(run))
     judged = with_missing_levels(with_besides(judged, besides, notes), missing_levels(run))
-    site = thresholds or own_file(run, THRESHOLDS)
+    site = site or own_file(run, SITE)
     return judged if site is None else _compared(judged, run, load_thresholds(site))
 
 

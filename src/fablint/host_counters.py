@@ -12,6 +12,7 @@ from fablint.model import Allocation, Finding, Run
 
 if TYPE_CHECKING:
     from fablint.fitness import Fitness, Result
+    from fablint.preflight.site.expectations import Site
     from fablint.snapshot import Snapshot
     from fablint.system import System
 
@@ -37,6 +38,7 @@ class HostCounters:
     allocation: Allocation
     before: Mapping[str, Snapshot]
     said: Collection[Result] = ()  # by preflight then: what has not changed is not a finding once more
+    site: Site | None = None  # what the site expects of its hosts
 
     def recount(self, run: Run, hosts: Collection[str]) -> Recount:
         """Ask `hosts` again: a finding for each part whose counters grew, and the counters of the run's NICs.
@@ -51,7 +53,7 @@ class HostCounters:
             why = next(iter(heard.silent.values()), "no answer")
             return Recount(note=f"the counters of the hosts could not be read again after the measurement: {why}")
         spans = _spans(self.before, heard.snapshots)
-        return Recount(_grown(judged(spans, heard.silent), self.said), nic_counters(run, spans))
+        return Recount(_grown(judged(spans, heard.silent, self.site), self.said), nic_counters(run, spans))
 
 
 def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
@@ -61,12 +63,12 @@ def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dic
     return {host: span for host, span in pairs.items() if span is not None}
 
 
-def judged(spans: Mapping[str, Snapshot], silent: Mapping[str, str]) -> Fitness:
+def judged(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site: Site | None = None) -> Fitness:
     """The checks of counters and links over the time between two readings."""
     from fablint.preflight import Fleet, Host, judge
     from fablint.preflight.after_measuring import GROWTH
 
-    return judge(Fleet([Host(one) for one in spans.values()], silent), GROWTH)
+    return judge(Fleet([Host(one) for one in spans.values()], silent), GROWTH, site)
 
 
 def _grown(fitness: Fitness, said: Collection[Result]) -> list[Finding]:

@@ -13,10 +13,12 @@ from fablint.model import PlannedLevel, Run, Scope, Topology
 
 if TYPE_CHECKING:
     from fablint.model import Finding, Verdict
+    from fablint.preflight.site.expectations import Site
+    from fablint.system import System
     from fablint.thresholds import Threshold
 
 TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
-THRESHOLDS = "thresholds.toml"  # of a run directory: what its site promises
+SITE = "site.toml"  # of a run directory: what its site promises and expects
 INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
 LAUNCHES = "launches"  # of a run directory: launches of other ranks than its own, numbered or named by their level
 LEVELS = "rounds/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
@@ -58,11 +60,11 @@ def topology_of(text: str, run: Path) -> Topology | None:
     return read_topology(run / TOPOLOGY, text)
 
 
-def thresholds_of(text: str, run: Path) -> Path | None:
+def site_of(text: str, run: Path) -> Path | None:
     """The site file that a check has kept as text, written into its run directory."""
     if not text:
         return None
-    path = run / "rounds" / THRESHOLDS  # where there is no run yet, only rounds may be
+    path = run / "rounds" / SITE  # where there is no run yet, only rounds may be
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -139,18 +141,34 @@ def load_thresholds(path: Path) -> Sequence[Threshold]:
     """What a site promises of its fabric (docs/reference/site-file.md)."""
     from fablint.plan.thresholds import parse_thresholds
 
+    return parse_thresholds(_site_text(path), str(path))
+
+
+def load_site(path: Path | None, system: System) -> Site | None:
+    """What a site expects of its hosts today; None where no path is given. Its thresholds are read as well, so that
+    a file which cannot be used is refused before anything is asked or measured.
+    """
+    from fablint.preflight.site.site_file import parse_site
+
+    if path is None:
+        return None
+    load_thresholds(path)
+    return parse_site(_site_text(path), str(path), system.now().date())
+
+
+def _site_text(path: Path) -> str:
     try:
-        return parse_thresholds(path.read_text(encoding="utf-8"), str(path))
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "give a site file (TOML)") from error
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not a text file", "give a site file (TOML)") from None
 
 
-def keep_thresholds(path: Path | None, run: Path) -> None:
+def keep_site(path: Path | None, run: Path) -> None:
     """Put the site file into a run directory, so that every diagnosis compares with it."""
     if path is not None:
-        (run / THRESHOLDS).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+        (run / SITE).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def load_findings(path: Path | None) -> Sequence[Finding]:

@@ -30,7 +30,7 @@ class KeptCheck:
     unfit: Unfit = "refuse"
     nics: Sequence[str] = ()  # that the user says are the fabric's
     topology: str = ""  # text of a topology file; empty: none is known
-    thresholds: str = ""  # text of the site file
+    site: str = ""  # text of the site file
     findings: Sequence[Finding] = ()  # of what was known before anything was measured
     inside: Sequence[Finding] = ()  # between ranks of one host
     failed: Mapping[str, str] = field(default_factory=dict)  # by host: the level that it failed
@@ -89,7 +89,7 @@ def _understood(document: dict[str, Any]) -> KeptCheck:
         unfit=document["unfit"],
         nics=[str(nic) for nic in document["nics"]],
         topology=str(document["topology"]),
-        thresholds=str(document["thresholds"]),
+        site=str(document["site"]),
         findings=[Finding.model_validate(one) for one in document["findings"]],
         inside=[Finding.model_validate(one) for one in document["inside"]],
         failed={str(host): str(level) for host, level in document["failed"].items()},

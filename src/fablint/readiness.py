@@ -11,18 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fablint import discovery
-from fablint.errors import UsageError
+from fablint.errors import IncompleteError, UsageError
 from fablint.fitness import Fitness
 from fablint.model import Allocation, Topology
-from fablint.names import plain
+from fablint.names import plain, plural
 from fablint.system import PRIVATE_FOLDER, System
 
 if TYPE_CHECKING:
+    from fablint.preflight.site.expectations import Site
+    from fablint.preflight.site.learning import Learned
     from fablint.snapshot import Heard
 
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
 _NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host that is called by its place on Slingshot
 FABRIC = "+fabric"  # beside the names of hosts, the fabric's
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the site says of its hosts: which switch each is connected to, and what its site file expects."""
+
+    topology: Topology | None = None
+    site: Site | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ def look_at(
     system: System,
     allocation: Allocation,
     level: str = "quick",
-    topology: Topology | None = None,
+    declared: Declared | None = None,
     *,
     keep: bool = True,
     ping: bool = True,
@@ -54,7 +64,7 @@ def look_at(
         heard = reach(system, allocation, heard, level)
     if level == "full":
         heard = replace(heard, documents={**heard.documents, **ask_fabric(system, allocation.hosts)})
-    return Looked(heard, judged(system, heard, topology, keep=keep))
+    return Looked(heard, judged(system, heard, declared, keep=keep))
 
 
 def reach(system: System, allocation: Allocation, heard: Heard, level: str) -> Heard:
@@ -88,7 +98,11 @@ def ask_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str
 
 
 def look_below(
-    system: System, sysroot: Path, level: str, topology: Topology | None = None, nics: Sequence[str] = ()
+    system: System,
+    sysroot: Path,
+    level: str,
+    declared: Declared | None = None,
+    nics: Sequence[str] = (),
 ) -> Looked:
     """Judge the tree of files below a folder as if it were this machine's. Raises UsageError where it is none."""
     from fablint.cluster import everywhere
@@ -101,7 +115,7 @@ def look_below(
     name = _named_below(sysroot)
     said = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
     said = discovery.of_nics(said, nics)
-    return Looked(said, judged(system, said, topology, keep=False))
+    return Looked(said, judged(system, said, declared, keep=False))
 
 
 def _named_below(sysroot: Path) -> str:
@@ -114,7 +128,10 @@ def _named_below(sysroot: Path) -> str:
 
 
 def look_again(
-    system: System, files: Iterable[Path], topology: Topology | None = None, nics: Sequence[str] = ()
+    system: System,
+    files: Iterable[Path],
+    declared: Declared | None = None,
+    nics: Sequence[str] = (),
 ) -> Looked:
     """Judge snapshots that were saved. Raises UsageError where a file holds none."""
     from fablint.snapshot import Heard, load_snapshots, snapshot_of
@@ -122,10 +139,10 @@ def look_again(
     documents = {_name(document): document for path in files for document in load_snapshots(path)}
     said = Heard(documents, {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC})
     said = discovery.of_nics(said, nics)
-    return Looked(said, judged(system, said, topology, keep=False))
+    return Looked(said, judged(system, said, declared, keep=False))
 
 
-def judged(system: System, heard: Heard, topology: Topology | None = None, *, keep: bool = True) -> Fitness:
+def judged(system: System, heard: Heard, declared: Declared | None = None, *, keep: bool = True) -> Fitness:
     """All checks. With `keep` counters are compared with those of the last time, and kept for the next."""
     from fablint.preflight import Fleet, Host, judge
     from fablint.readings import Readings
@@ -136,12 +153,26 @@ def judged(system: System, heard: Heard, topology: Topology | None = None, *, ke
     fabric = heard.documents.get(FABRIC)
     now = snapshot_of(fabric) if fabric else None
     known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
-    fitness = judge(Fleet(hosts, heard.silent, topology, now, [snapshot_of(one) for one in known if one]))
+    declared = declared or Declared()
+    fleet = Fleet(hosts, heard.silent, declared.topology, now, [snapshot_of(one) for one in known if one])
+    fitness = judge(fleet, site=declared.site)
     readings.keep(heard.snapshots.values())
     if fabric:
         counts = {name: said for name, said in fabric.get("commands", {}).items() if name == "ibqueryerrors"}
         readings.keep_document(FABRIC, {"fablint_snapshot": 1, "time": fabric.get("time"), "commands": counts})
     return fitness
+
+
+def learned(system: System, heard: Heard, level: str) -> Learned:
+    """A site file that says what these hosts have. Raises IncompleteError where none gave a whole snapshot."""
+    from fablint.preflight import Fleet, Host
+    from fablint.preflight.site.learning import learn
+
+    fleet = Fleet([Host(one) for one in heard.snapshots.values()], heard.silent)
+    if not fleet.classes:
+        raise IncompleteError("no host gave a whole snapshot", "there is nothing to learn; see above why")
+    count = sum(len(one.hosts) for one in fleet.classes)
+    return learn(fleet, f"Learned on {system.now():%Y-%m-%d} from {plural(count, 'host')} at level {level}.")
 
 
 def _name(document: Mapping[str, Any]) -> str:

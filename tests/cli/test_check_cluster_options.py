@@ -129,7 +129,7 @@ REFUSED = {
     "local, suite": (["--local", "4", "--suite", "edge"], "--suite: on which hosts?"),
     "local, unequal": (["--local", "4", "--unequal"], "--unequal: on which hosts?"),
     "local, submit": (["--local", "4", "--submit"], "--submit: on which hosts?"),
-    "local, thresholds": (["--local", "4", "--thresholds", "site.toml"], "--thresholds: on which hosts?"),
+    "local, site": (["--local", "4", "--site", "site.toml"], "--site: on which hosts?"),
     "dry run of nothing": (
         ["-w", "n[1-2]", "--dry-run"],
         "--dry-run: nothing would be submitted: give --submit as well",
@@ -212,7 +212,7 @@ def site_file(folder: Path, content: bytes | None) -> Path:
 @pytest.mark.parametrize("case", THRESHOLDS)
 def test_a_site_file_that_is_wrong_is_refused_before_any_host_is_asked(call: Call, tmp_path: Path, case: str) -> None:
     content, line = THRESHOLDS[case]
-    refused(call("check", "-w", "n[1-2]", "--thresholds", str(site_file(tmp_path, content))), line)
+    refused(call("check", "-w", "n[1-2]", "--site", str(site_file(tmp_path, content))), line)
 
 
 FILES = ["--topology", "--from"]
@@ -228,7 +228,7 @@ def test_before_a_file_is_refused_nothing_is_announced(call: Call, option: str) 
     refused(call("check", "-w", "n[1-2]", option, "nope"), "nope: cannot be read: No such file or directory")
 
 
-@pytest.mark.parametrize("option", ["--thresholds", *FILES])
+@pytest.mark.parametrize("option", ["--site", *FILES])
 def test_files_that_are_not_there_are_refused_before_a_job_is_submitted(
     call: Call, scheduler: FakeScheduler, option: str
 ) -> None:
@@ -258,7 +258,7 @@ def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
     call("check", "-w", "n[1-4]", "-x", "n2", *words)
     (found,) = wanted
     assert found.fabric.nics == ("ens3f0np0", "mlx5_1")
-    assert (found.ranks_each, found.budget_s, found.thresholds) == (3, 120.0, None)
+    assert (found.ranks_each, found.budget_s, found.site) == (3, 120.0, None)
     assert (found.fabric.hosts, found.fabric.exclude) == ("n[1-4]", "n2")
     assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
 
@@ -295,7 +295,7 @@ def test_the_job_does_the_same_check(
         "t.yaml",
         "--from",
         "slurm=t.conf",
-        "--thresholds",
+        "--site",
         "site.toml",
     ]
     done = call("check", *words, "--submit", "--dry-run", "-o", "night.run")
@@ -312,7 +312,7 @@ def test_the_job_does_the_same_check(
     assert second.fabric.blocks == first.fabric.blocks
     assert second.fabric.nics == first.fabric.nics == ("eth2", "eth3")
     assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
-    assert second.thresholds == here / "site.toml"
+    assert second.site == here / "site.toml"
     assert (second.fabric.hosts, second.fabric.exclude) == ("n[1-4]", "n2")  # it names who is not measured
 
 

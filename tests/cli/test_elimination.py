@@ -138,13 +138,13 @@ value = "9 us"
 def test_the_run_keeps_what_every_diagnosis_needs(check: CHECK, tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text(SITE)
-    checked, _ = check("edge", thresholds=site)
+    checked, _ = check("edge", site=site)
     path = checked.run.path
     assert path is not None
     known = flow.load_topology(None, checked.run)
     assert known is not None
     assert known.host_switch == FABRIC.host_switch
-    assert (path / flow.THRESHOLDS).read_text() == SITE
+    assert (path / flow.SITE).read_text() == SITE
     assert len(checked.diagnosis.verdict.thresholds) == 1
     assert not (path / flow.FINDINGS).exists()
     assert json.loads(checked.page.with_name("verdict.json").read_text())["verdict"] == "pass"
@@ -154,7 +154,7 @@ def test_thresholds_hold_inside_hosts_as_well(cluster: FakeCluster, check: CHECK
     cluster.slow_inside = dict.fromkeys(HOSTS, 9.0)
     site = tmp_path / "site.toml"
     site.write_text(SITE.replace("edge", "intra-node"))
-    checked, _ = check(thresholds=site)
+    checked, _ = check(site=site)
     assert checked.diagnosis.verdict.verdict == "fault"
 
 
@@ -166,7 +166,7 @@ def test_a_host_below_its_own_threshold_is_in_no_later_level(
     cluster.slow_inside = {"h05": 1.04}
     site = tmp_path / "site.toml"
     site.write_text(SITE.replace("edge", "intra-node").replace("9 us", "2 us") + f'upper = "{upper}"\n')
-    _, elimination = check(thresholds=site)
+    _, elimination = check(site=site)
     assert elimination.failed == failed
 
 

@@ -207,8 +207,8 @@ def test_of_a_check_that_ended_nothing_is_missing(cluster: FakeCluster, kill: KI
 def test_thresholds_are_compared_with_at_the_end(cluster: FakeCluster, kill: KILL, tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text('format = 1\n[[threshold]]\nscope = "global"\nkernel = "latency"\nsize = 8\nvalue = "1 us"\n')
-    path = kill("edge-bandwidth", thresholds=site)
-    document = json.loads((path / CHECK).read_text()) | {"thresholds": site.read_text()}
+    path = kill("edge-bandwidth", site=site)
+    document = json.loads((path / CHECK).read_text()) | {"site": site.read_text()}
     (path / CHECK).write_text(json.dumps(document))
     site.unlink()
     done = resumed(cluster, path)

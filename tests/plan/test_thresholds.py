@@ -42,7 +42,7 @@ def test_value_and_tolerances_become_limits():
 
 def test_the_example_of_the_reference_is_one():
     page = (Path(__file__).parents[2] / "docs/reference/site-file.md").read_text()
-    edge, anywhere = parse_thresholds(page.split("```toml")[1].split("```")[0], "site.toml")
+    edge, anywhere = parse_thresholds(page.split("## Thresholds")[1].split("```toml")[1].split("```")[0], "site.toml")
     assert (edge.lowest, anywhere.highest) == (pytest.approx(10.98e9), pytest.approx(2.3e-6))
 
 

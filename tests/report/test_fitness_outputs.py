@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from fablint.fitness import Fitness, Outcome, Result, Rule, Severity
+from fablint.fitness import Fitness, Outcome, Result, Rule, Severity, Suppressed
 from fablint.report import fitness_facts, fitness_table, junit_text, prometheus_text
 
 HOSTS = tuple(f"nid{number:06d}" for number in range(1001, 1017))
@@ -174,8 +174,19 @@ RESULTS = st.builds(
     st.sampled_from(["net.link.up", "log.kernel"]),
     st.sampled_from(["n1", "n2", "a b,[c]", "x\x00&<\"'\\\n"]) | TEXT,
     TEXT,
-    st.sampled_from(list(Outcome)),
+    st.sampled_from([one for one in Outcome if one is not Outcome.SUPPRESSED]),
     TEXT,
+    suppressed=st.none(),
+) | st.builds(
+    Result,
+    st.sampled_from(["net.link.up", "log.kernel"]),
+    st.sampled_from(["n1", "n2", "a b,[c]"]) | TEXT,
+    TEXT,
+    st.just(Outcome.SUPPRESSED),
+    TEXT,
+    suppressed=st.builds(
+        Suppressed, st.sampled_from([Outcome.WARN, Outcome.FAIL]), st.just("2026-12-31"), TEXT.filter(bool)
+    ),
 )
 
 
@@ -197,7 +208,7 @@ def test_whatever_hosts_say_all_outputs_can_be_read(results, silent):
 
 def test_json_has_everything():
     facts = json.loads(json.dumps(fitness_facts("full", sick())))
-    told = ["unfit", "not_examined", "not_pinged", "findings", "results"]
+    told = ["unfit", "not_examined", "not_pinged", "findings", "suppressed", "notes", "results"]
     assert list(facts) == ["format", "exit_code", "level", "hosts", "silent", *told]
     assert (facts["format"], facts["exit_code"], facts["level"], len(facts["hosts"])) == (1, 1, "full", 17)
     assert facts["unfit"]["nid001013"] == "net.link.up hsn1 link down"

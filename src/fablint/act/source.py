@@ -19,7 +19,7 @@ from fablint.names import one_spelling, unfold
 
 _NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*")  # that may be part of a command
 _WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole
-_SEEN = ("PASS", "WARN", "FAIL")
+_SEEN = ("PASS", "WARN", "FAIL", "SUPPRESSED")
 _HINT = "give a run, its verdict.json, or what fablint preflight --json printed"
 
 

@@ -18,7 +18,7 @@ from fablint.cli.common import (
     mpicxx_option,
     nic_option,
     output_option,
-    thresholds_option,
+    site_option,
     topology_option,
     verb,
 )
@@ -44,7 +44,7 @@ unequal_option = click.option("--unequal", is_flag=True, help="Bisection: leave 
 _OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
 _OF_CLUSTERS = (
     *("hosts", "exclude", "hostfile", "files", "blocks", "nics", "ppn", "ranks_per_nic"),
-    *("suite", "unequal", "submit", "thresholds", "force", "exclude_unfit"),
+    *("suite", "unequal", "submit", "site", "force", "exclude_unfit"),
 )
 
 
@@ -74,7 +74,7 @@ def _cluster_options(function: Verb) -> Verb:
 @full_option
 @output_option
 @topology_option
-@thresholds_option
+@site_option
 @budget_option
 @submit_options
 @mpicxx_option
@@ -178,7 +178,7 @@ def _wanted(values: dict[str, Any]) -> Wanted:
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
     unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
     unfit = "exclude" if values["exclude_unfit"] else unfit
-    return Wanted(fabric, suite, budget_s=values["budget"], thresholds=values["thresholds"], unfit=unfit, **ranks)
+    return Wanted(fabric, suite, budget_s=values["budget"], site=values["site"], unfit=unfit, **ranks)
 
 
 # ------------------------------------------------------------------------------------------------ as a job
@@ -211,8 +211,8 @@ def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[s
 
     fabric = _wanted(values).fabric
     discover.read_files(fabric.files)  # now: in the job it would be too late
-    if values["thresholds"]:
-        flow.load_thresholds(values["thresholds"])
+    if values["site"]:
+        flow.load_site(values["site"], session.machine())
     if not (fabric.hosts or fabric.hostfile):
         raise UsageError("--submit: for which hosts?", "name them with -w or --hostfile")
     allocation, out = discovery.usable_hosts(session.machine(), fabric)
@@ -244,7 +244,7 @@ def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
     words += ["--nic", ",".join(values["nics"])] if values["nics"] else []
     words += [f"--{name}" for name in ("full", "unequal", "force") if values[name]]
     words += ["--exclude-unfit"] if values["exclude_unfit"] else []
-    for name in ("topology", "thresholds"):
+    for name in ("topology", "site"):
         words += [f"--{name}", str(values[name].absolute())] if values[name] else []
     for given in values["files"]:
         name, mark, file = ("", "", given) if Path(given).exists() or "=" not in given else given.partition("=")

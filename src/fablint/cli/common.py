@@ -200,11 +200,11 @@ topology_option = click.option(
     metavar="FILE",
     help="Which host hangs on which switch (YAML) [the run's own].",
 )
-thresholds_option = click.option(
-    "--thresholds",
+site_option = click.option(
+    "--site",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What the site promises, by scope, kernel and size (TOML) [the run's own].",
+    help="Site file (TOML): what pairs should reach, what hosts should have [the run's own].",
 )
 # Which hosts, and what is known of the fabric besides what they say.
 fabric_options = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.common import Session, nic_option, verb
+from fablint.cli.common import Session, nic_option, site_option, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ OPTIONS = (
     ),
     nic_option,
     click.option("--topology", type=_FILE, metavar="FILE", help="Which host should hang on which switch."),
+    site_option,
+    click.option("--learn", is_flag=True, help="Write what the hosts have as a site file, to -o."),
+    click.option("-o", "--output", type=_FILE, metavar="FILE", help="The site file that --learn writes."),
     click.option("--sysroot", type=_FILE, metavar="FOLDER", help="Judge the files below FOLDER, not this machine."),
     click.option("--snapshot", "snapshots", type=_FILE, multiple=True, metavar="FILE", help="Judge what was saved."),
     click.option("--save", type=_FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."),
@@ -59,6 +62,9 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     Without -w or --hostfile the hosts are those of the job that it runs in, else this machine. What cannot be seen is
     skipped, and said so; a host that does not answer never passes. fablint act makes drain commands of it.
 
+    With --site hosts are compared with the values of a site file, also where all of them have another one; what it
+    suppresses is printed and does not count. --learn writes such a file: what each class of hosts has now.
+
     Exit codes: 0 fit (warnings at most), 1 a host is not, 3 something could not be understood.
 
     \b
@@ -67,22 +73,57 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
       fablint preflight -w nid[001000-001063] --level full
       fablint preflight -w nid001013 --save nid001013.json.gz
       fablint preflight --snapshot nid001013.json.gz
+      fablint preflight -w nid[001000-001063] --level full --learn -o site.toml
+      fablint preflight --site site.toml
     """
     from fablint.report import junit_text, prometheus_text
     from fablint.snapshot import save_snapshots
 
-    for path in filter(None, (save, junit, prometheus)):
+    output = _learned_to(values)
+    for path in filter(None, (save, junit, prometheus, output)):
         _refuse_unwritable(path)
     begun = session.machine().now().timestamp()
     looked = _looked(session, values)
     code = session.fitness(values["level"], looked.fitness)
     if save:
         save_snapshots(looked.heard.documents.values(), save, private=session.machine().is_root())
+    if output:
+        _learn(session, looked, values["level"], output)
     if junit:
         _write(junit, junit_text(looked.fitness))
     if prometheus:
         _write(prometheus, prometheus_text(looked.fitness, begun))
     return code
+
+
+def _learned_to(values: dict[str, Any]) -> Path | None:
+    """Where to write what is learned. Raises UsageError where --learn and -o do not fit together."""
+    output: Path | None = values["output"]
+    if not values["learn"]:
+        if output is not None:
+            raise UsageError("-o: nothing would be written", "give --learn as well; --save keeps snapshots")
+        return None
+    if values["site"] is not None:
+        raise UsageError("--learn and --site contradict each other", "give one of them")
+    if output is None:
+        raise UsageError("--learn: into which file?", "give it with -o, such as -o site.toml")
+    if output.exists() or output.is_symlink():
+        raise UsageError(f"{output} exists", "give another name with -o")
+    return output
+
+
+def _learn(session: Session, looked: Looked, level: str, output: Path) -> None:
+    from fablint import readiness
+    from fablint.names import plural
+
+    found = readiness.learned(session.machine(), looked.heard, level)
+    _write(output, found.text)
+    session.say(f"{output}: {plural(found.values, 'value')} of {plural(found.classes, 'class')} of hosts")
+    if found.doubtful or found.divided:
+        session.warn(
+            f"{output}: {found.doubtful} learned although a check warns of them, {found.divided} not learned since "
+            "hosts differ: see the remarks in it"
+        )
 
 
 def _refuse_unwritable(path: Path) -> None:
@@ -114,16 +155,17 @@ def _looked(session: Session, values: dict[str, Any]) -> Looked:
     from fablint import flow, readiness
 
     system = session.machine()
+    site = flow.load_site(values["site"], system)
     named = [name for name in ("hosts", "hostfile", "sysroot", "snapshots") if values[name]]
     if len(named) > 1 and named != ["hosts", "hostfile"]:
         raise UsageError(f"--{named[0]} and --{named[1].rstrip('s')} contradict each other", "give one of them")
-    topology = flow.load_topology(values["topology"])
+    declared = readiness.Declared(flow.load_topology(values["topology"]), site)
     nics = values["nics"]
     if values["snapshots"]:
-        return readiness.look_again(system, values["snapshots"], topology, nics)
+        return readiness.look_again(system, values["snapshots"], declared, nics)
     if values["sysroot"]:
-        return readiness.look_below(system, values["sysroot"], values["level"], topology, nics)
-    return readiness.look_at(system, _hosts(system, values), values["level"], topology, nics=nics)
+        return readiness.look_below(system, values["sysroot"], values["level"], declared, nics)
+    return readiness.look_at(system, _hosts(system, values), values["level"], declared, nics=nics)
 
 
 def _hosts(system: System, values: dict[str, Any]) -> Allocation:

@@ -12,7 +12,7 @@ from fablint.cli.common import (
     Session,
     findings_option,
     run_argument,
-    thresholds_option,
+    site_option,
     topology_option,
     verb,
 )
@@ -54,9 +54,9 @@ def _read(session: Session, runs: tuple[Path, ...]) -> Run:
 @runs_argument
 @topology_option
 @findings_option
-@thresholds_option
+@site_option
 def analyse(
-    session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, thresholds: Path | None
+    session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, site: Path | None
 ) -> int:
     """Judge a run: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
 
@@ -71,14 +71,14 @@ def analyse(
 
     others = flow.load_findings(findings)
     read = _read(session, runs)
-    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology, read), others, thresholds))
+    return session.verdict(read, flow.diagnose(read, flow.load_topology(topology, read), others, site))
 
 
 @verb(short_help="Judge a run and write the HTML report.")
 @runs_argument
 @topology_option
 @findings_option
-@thresholds_option
+@site_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write [RUN/report/index.html]."
 )
@@ -92,7 +92,7 @@ def report(  # noqa: PLR0913
     runs: tuple[Path, ...],
     topology: Path | None,
     findings: Path | None,
-    thresholds: Path | None,
+    site: Path | None,
     output: Path | None,
     table: str | None,
     rows: tuple[str, ...],
@@ -114,8 +114,8 @@ def report(  # noqa: PLR0913
 
     if table is None:
         _refuse(_OF_A_TABLE, rows, percentiles, full, slowest)
-        return _page(session, runs, Judging(topology, findings, thresholds), output)
-    _refuse(_NOT_OF_A_TABLE, output, topology, findings, thresholds)
+        return _page(session, runs, Judging(topology, findings, site), output)
+    _refuse(_NOT_OF_A_TABLE, output, topology, findings, site)
     found = render_table(_read(session, runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(found.text, {"format": 1, **found.as_dict()})
     return 0
@@ -123,7 +123,7 @@ def report(  # noqa: PLR0913
 
 _OF_A_TABLE = ("--row, --percentiles, --full and --slowest say what of a table", "name one with --table")
 _NOT_OF_A_TABLE = (
-    "--table prints a table: -o, --topology, --findings and --thresholds belong to the page",
+    "--table prints a table: -o, --topology, --findings and --site belong to the page",
     "leave them out",
 )
 
@@ -138,7 +138,7 @@ class Judging(NamedTuple):
 
     topology: Path | None
     findings: Path | None
-    thresholds: Path | None
+    site: Path | None
 
 
 def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path | None) -> int:
@@ -148,7 +148,7 @@ def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path
     if read.path is None and output is None:
         raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
     topology, others = flow.load_topology(files.topology, read), flow.load_findings(files.findings)
-    diagnosis = flow.diagnose(read, topology, others, files.thresholds)
+    diagnosis = flow.diagnose(read, topology, others, files.site)
     page = output or flow.page_of(runs[0])
     flow.write_report(read, diagnosis, page)
     code = session.verdict(read, diagnosis)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 from fablint.errors import UsageError
 from fablint.model import Scope
 from fablint.plan.kernels import KERNELS, PATTERNS, runs_on, takes
-from fablint.plan.values import alternatives, did_you_mean, format_bytes, parse_bytes
+from fablint.plan.values import alternatives, format_bytes, parse_bytes
+from fablint.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
 from fablint.thresholds import Threshold
 
-FORMAT = 1
 ANY = "any"
 SCOPES = (*(str(scope) for scope in Scope if scope is not Scope.UNKNOWN), ANY)
 KEYS = ("scope", "kernel", "size", "value", "lower", "upper")
@@ -32,7 +31,6 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     },
     "latency": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
 }
-MOST_SHOWN, MOST_SAID = 40, 120  # characters of a wrong value, and of what the TOML parser says
 _NUMBER = r"[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,2})?"
 _FIGURE = re.compile(rf"({_NUMBER}) ?([A-Za-z/]+)")
 _PERCENT = re.compile(rf"({_NUMBER}) ?%")
@@ -48,21 +46,10 @@ def parse_thresholds(text: str, source: str) -> tuple[Threshold, ...]:
     Raises:
         UsageError: no TOML, an unknown key, scope, kernel or unit, a value that is none, one threshold twice.
     """
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        said = " ".join(str(error).split()) if isinstance(error, ValueError) else "nested too deep"
-        raise UsageError(f"{source}: no TOML: {_short(said, MOST_SAID)}", "see docs/reference/site-file.md") from None
-    _refuse_unknown(document, ("format", "threshold"), source)
-    if type(document.get("format")) is not int or document["format"] != FORMAT:
-        found = f"format {_shown(document['format'])}" if "format" in document else "no format"
-        raise UsageError(f"{source}: {found}", f"write format = {FORMAT} on top")
-    entries = document.get("threshold", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise UsageError(f"{source}: threshold is no list of tables", "begin each with [[threshold]]")
+    document = read_document(text, source)
     found_at: dict[tuple[object, ...], int] = {}
     thresholds = []
-    for number, entry in enumerate(entries, 1):
+    for number, entry in enumerate(entries(document, "threshold", source), 1):
         where = f"{source}: threshold {number}"
         one = _threshold(entry, where)
         before = found_at.setdefault((one.scope, one.kernel, one.size), number)
@@ -74,16 +61,14 @@ def parse_thresholds(text: str, source: str) -> tuple[Threshold, ...]:
 
 
 def _threshold(entry: Mapping[str, Any], where: str) -> Threshold:
-    _refuse_unknown(entry, KEYS, where)
-    for key in NEEDED:
-        if key not in entry:
-            raise UsageError(f"{where}: no {key}", f"it needs {alternatives(NEEDED).replace(' or ', ' and ')}")
-    scope, kernel = (_choice(entry, key, where, among) for key, among in (("scope", SCOPES), ("kernel", _kernels())))
+    refuse_unknown(entry, KEYS, where)
+    refuse_missing(entry, NEEDED, where)
+    scope, kernel = (choice(entry, key, where, among) for key, among in (("scope", SCOPES), ("kernel", _kernels())))
     size = _size(entry["size"], kernel, where)
     quantity = KERNELS[kernel].quantity
     value = _figure(entry["value"], quantity, f"{where}: value")
     if value <= 0:
-        raise UsageError(f"{where}: value: {_shown(entry['value'])} is nothing", "give what pairs should reach")
+        raise UsageError(f"{where}: value: {shown(entry['value'])} is nothing", "give what pairs should reach")
     known = None if scope == ANY else Scope(scope)
     threshold = Threshold(known, kernel, size, quantity, value, None, None, where)
     lower, upper = (_tolerance(entry, key, threshold) for key in ("lower", "upper"))
@@ -91,7 +76,7 @@ def _threshold(entry: Mapping[str, Any], where: str) -> Threshold:
         lower, upper = (0.0, None) if quantity == "bandwidth" else (None, 0.0)
     lowest = None if lower is None else value - lower
     if lowest is not None and lowest < 0:
-        raise UsageError(f"{where}: lower: {_shown(entry['lower'])} is more than the value", "give less")
+        raise UsageError(f"{where}: lower: {shown(entry['lower'])} is more than the value", "give less")
     return replace(threshold, lowest=lowest, highest=None if upper is None else value + upper)
 
 
@@ -102,22 +87,14 @@ def _kernels() -> list[str]:
     ]
 
 
-def _choice(entry: Mapping[str, Any], key: str, where: str, among: Any) -> str:
-    word = entry[key]
-    if not isinstance(word, str) or word not in among:
-        hint = did_you_mean(word if isinstance(word, str) else "", among, f"choose {alternatives(among)}")
-        raise UsageError(f"{where}: unknown {key} {_shown(word)}", hint)
-    return word
-
-
 def _size(size: Any, kernel: str, where: str) -> int:
     text = str(size) if type(size) is int else size
     if not isinstance(text, str):
-        raise UsageError(f"{where}: size: {_shown(size)} is no size", 'give bytes, such as 8 or "1M"')
+        raise UsageError(f"{where}: size: {shown(size)} is no size", 'give bytes, such as 8 or "1M"')
     try:
         found = parse_bytes(text)
     except UsageError as error:
-        raise UsageError(f"{where}: size: {_short(error.message)}", error.hint) from None
+        raise UsageError(f"{where}: size: {short(error.message)}", error.hint) from None
     if not takes(kernel, found):
         raise UsageError(f"{where}: size: {kernel} has no meaning at size {found}", "give another size")
     return found
@@ -131,7 +108,7 @@ def _tolerance(entry: Mapping[str, Any], key: str, threshold: Threshold) -> floa
     if isinstance(text, str) and (match := _PERCENT.fullmatch(text.strip())):
         share = float(match[1]) / 100
         if key == "lower" and share > 1:
-            raise UsageError(f"{where}: {_shown(text)} is more than the value", "give at most 100%")
+            raise UsageError(f"{where}: {shown(text)} is more than the value", "give at most 100%")
         return share * threshold.value
     return _figure(text, threshold.quantity, where, 'or a share, such as "10%"')
 
@@ -142,30 +119,11 @@ def _figure(text: Any, quantity: str, where: str, otherwise: str = "") -> float:
     example = '"12.2 GB/s"' if quantity == "bandwidth" else '"1.9 us"'
     hint = " ".join(filter(None, (f"write it as {example}", otherwise)))
     if isinstance(text, str) and text.strip().startswith("-"):
-        raise UsageError(f"{where}: {_shown(text)} is negative", hint)
+        raise UsageError(f"{where}: {shown(text)} is negative", hint)
     match = _FIGURE.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise UsageError(f"{where}: {_shown(text)} is no figure with a unit", hint)
+        raise UsageError(f"{where}: {shown(text)} is no figure with a unit", hint)
     number, unit = match.groups()
     if unit not in units:
-        raise UsageError(f"{where}: '{_short(unit)}' is no unit of a {quantity}", f"use {alternatives(units)}")
+        raise UsageError(f"{where}: '{short(unit)}' is no unit of a {quantity}", f"use {alternatives(units)}")
     return float(number) * units[unit]
-
-
-def _refuse_unknown(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in keys:
-            raise UsageError(
-                f"{where}: unknown key {_shown(key)}", did_you_mean(key, keys, f"choose {alternatives(keys)}")
-            )
-
-
-def _shown(value: Any) -> str:
-    """A value as an error line quotes it."""
-    return f"'{_short(value)}'" if isinstance(value, str) else _short(repr(value))
-
-
-def _short(text: str, most: int = MOST_SHOWN) -> str:
-    """One printable line."""
-    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return plain if len(plain) <= most else f"{plain[: most - 3]}..."

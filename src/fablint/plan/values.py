@@ -6,12 +6,12 @@ with it; the caller adds where it stood.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
 
 from fablint.errors import UsageError
+from fablint.suggestions import alternatives as alternatives, did_you_mean as did_you_mean
 
 Counts = tuple[int, int]  # for sizes up to LARGE, and above it
 
@@ -162,15 +162,3 @@ def fold_indices(indices: Iterable[int]) -> str:
         else:
             runs.append([index, index])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs) or "none"
-
-
-def alternatives(choices: Iterable[str]) -> str:
-    """`a, b or c`."""
-    *others, last = choices
-    return f"{', '.join(others)} or {last}" if others else last
-
-
-def did_you_mean(word: str, choices: Iterable[str], otherwise: str, prefix: str = "") -> str:
-    """The hint for a word that is not among `choices`."""
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
-    return f"did you mean {prefix}{close[0]}" if close else otherwise

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from fablint.fitness import Outcome, Result, Rule, Severity
 from fablint.model import Component
-from fablint.preflight.agreement import LEAST_OTHERS as LEAST_OTHERS, Agreement, majority_of
+from fablint.preflight.agreement import LEAST_OTHERS as LEAST_OTHERS, Agreement, is_clear, majority_of
 from fablint.preflight.host import Fleet, Host
 
 Value = float | str | None
@@ -31,10 +31,50 @@ class Check(ABC):
     compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time
 
     far_end: ClassVar[bool] = False  # the switch decides it as well: seen on all of its hosts, it is no fault of these
+    expects: ClassVar[bool] = False  # a site file can give the values of `site_values`
+    numeric: ClassVar[bool] = False  # these are figures, not words
+    named: ClassVar[bool] = False  # every target is a setting of its own: no value holds for all of them
 
     @abstractmethod
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         """What is seen on all hosts: something of every host, and of each of its parts."""
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        """The values of a host that a site file can expect, by target; None where a value cannot be seen.
+
+        Called after `judge`, of hosts of the same fleet.
+        """
+        return {}
+
+    def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
+        """Values of targets that a site file expects and `site_values` does not have, where it can be seen."""
+        return {}
+
+    def alias(self, target: str) -> str:
+        """Another name by which a site file can expect the value of a target."""
+        return target
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        """The value that a site file should expect of hosts with these; None where they do not agree clearly."""
+        agreed = Agreement.of(values)
+        (value, count), *others = agreed.values
+        return value if not others or is_clear(count, agreed.total) else None
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        """Is a value what the site file expects?"""
+        return value == expected
+
+    def worded(self, target: str, value: Value) -> str:
+        """`MTU 1500`."""
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
+        """What a value comes to beside that of the site file, which takes the place of what other hosts have."""
+        if self.is_met(value, expected):
+            return self.passed(host, target, value=value)
+        wanted = f"{expected:g}" if isinstance(expected, float) else expected
+        message = f"{self.worded(target, value)}, {wanted} in {site}"
+        return self.wrong(host, target, message, value, expected)
 
     @classmethod
     def described(cls) -> Rule:
@@ -104,6 +144,7 @@ class UniformCheck(Check):
     absent: ClassVar[str] = "cannot be seen"
     below: ClassVar[bool] = False  # only what is less than the others' is wrong
     by_machine: ClassVar[bool] = False  # compares what makes a class as well: all hosts of the same machine
+    expects = True
 
     @abstractmethod
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -141,6 +182,15 @@ class UniformCheck(Check):
             else:
                 message = f"{self.words.format(value)}, {count} other{'s' if count > 1 else ''} {usual}"
                 yield self.differs(agreed.is_clear, host, target, message, value, usual)
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return self.values(host)
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return not self._is_wrong(value, expected)
+
+    def worded(self, target: str, value: Value) -> str:
+        return self.words.format(value)
 
     def _is_wrong(self, value: Any, usual: Any) -> bool:
         return bool(value < usual if self.below else value != usual)

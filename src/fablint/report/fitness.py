@@ -7,12 +7,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fablint.fitness import NETWORK, NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
+from fablint.fitness import (
+    NETWORK,
+    NOT_ANSWERED,
+    Fitness,
+    Outcome,
+    Result,
+    alike,
+    findings,
+    suppressed_findings,
+)
 from fablint.names import fold, plural
 from fablint.report import text
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
-_COLOURS = {Outcome.FAIL: 31, Outcome.WARN: 33, Outcome.ERROR: 36}  # ANSI, as for verdicts: red, yellow, cyan
+_SHOWN = (*WRONG, Outcome.SUPPRESSED)
+_COLOURS = {Outcome.FAIL: 31, Outcome.WARN: 33, Outcome.ERROR: 36, Outcome.SUPPRESSED: 2}  # ANSI
+_MENDED = (Outcome.FAIL, Outcome.WARN)
 _MESSAGES = 4  # of a part that are told one by one; more of them share a line
 _LINES = 8  # of a check
 _FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
@@ -33,8 +44,19 @@ def fitness_facts(level: str, fitness: Fitness) -> dict[str, Any]:
         "not_examined": dict(fitness.not_examined),
         "not_pinged": fitness.not_pinged,
         "findings": [one.model_dump(mode="json") for one in findings(fitness)],
-        "results": [{**one._asdict(), "outcome": str(one.outcome)} for one in fitness.results],
+        "suppressed": [one.facts() for one in suppressed_findings(fitness)],
+        "notes": list(fitness.notes),
+        "results": [_result_facts(one) for one in fitness.results],
     }
+
+
+def _result_facts(one: Result) -> dict[str, Any]:
+    facts = {**one._asdict(), "outcome": str(one.outcome)}
+    if one.suppressed is None:
+        del facts["suppressed"]
+    else:
+        facts["suppressed"] = {name: str(value) for name, value in one.suppressed._asdict().items()}
+    return facts
 
 
 def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> str:
@@ -49,7 +71,8 @@ def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> 
         if one.mend and one.check not in mended:
             lines += _wrap(f"{_INDENT}mend: {one.mend}", width)
             mended.add(one.check)
-    return "\n".join([*lines, *([""] if lines else []), *_summary(fitness, width, brief=not lines)]) + "\n"
+    notes = [line for note in fitness.notes for line in _wrap(note, width)]
+    return "\n".join([*lines, *([""] if lines else []), *notes, *_summary(fitness, width, brief=not lines)]) + "\n"
 
 
 def _wrap(line: str, width: int) -> list[str]:
@@ -82,11 +105,13 @@ def _told(fitness: Fitness) -> list[_Told]:
     for one in fitness.results:
         if one.outcome in WRONG and one.cause:
             common[one.cause].append(one)
+        elif one.suppressed is not None:
+            found[one.outcome, one.check].append(one._replace(message=f"{one.message} ({one.suppressed.words})"))
         elif one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
             found[one.outcome, one.check].append(one)
     told = [_of_cause(cause, results, fitness) for cause, results in common.items()]
     told += [
-        _Told(outcome, check, _lines(results), "" if outcome is Outcome.ERROR else fitness.rules[check].mend)
+        _Told(outcome, check, _lines(results), fitness.rules[check].mend if outcome in _MENDED else "")
         for (outcome, check), results in found.items()
     ]
     silent: dict[str, list[str]] = defaultdict(list)
@@ -95,7 +120,7 @@ def _told(fitness: Fitness) -> list[_Told]:
     if silent:
         lines = [f"{shown_hosts(hosts)}: {why}" for why, hosts in silent.items()]
         told.insert(0, _Told(Outcome.FAIL, "no answer", _first(lines), NOT_ANSWERED))
-    return sorted(told, key=lambda one: WRONG.index(one.outcome))
+    return sorted(told, key=lambda one: _SHOWN.index(one.outcome))
 
 
 def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Told:
@@ -162,7 +187,7 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     if not outcomes:
         return unlooked + _wrap(words, width)
     skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]
-    wrong = sum(bool(set(found) & set(WRONG)) for found in outcomes.values())
+    wrong = sum(bool(set(found) & set(_SHOWN)) for found in outcomes.values())
     everywhere = sum(set(found) == {Outcome.PASS} for found in outcomes.values())
     counts = {
         f"passed on every host{' that answered' if fitness.silent else ''}": everywhere,

@@ -10,7 +10,12 @@ from fablint.fitness import NOT_ANSWERED, Fitness, Outcome, Result
 
 ANSWERS = "host.answers"  # the suite of hosts that gave a snapshot, and of those that did not
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
-_CHILDREN = {Outcome.FAIL: "failure", Outcome.ERROR: "error", Outcome.SKIP: "skipped"}
+_CHILDREN = {
+    Outcome.FAIL: "failure",
+    Outcome.ERROR: "error",
+    Outcome.SKIP: "skipped",
+    Outcome.SUPPRESSED: "skipped",
+}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
@@ -39,7 +44,8 @@ def _add_suite(root: Tree.Element, name: str, results: list[Result], mend: str) 
     for one in results:
         case = Tree.SubElement(suite, "testcase", classname=_plain(one.check), name=_plain(one.name))
         if child := _CHILDREN.get(one.outcome):
-            Tree.SubElement(case, child, message=_plain(one.message))
+            words = f"{one.message} ({one.suppressed.words})" if one.suppressed else one.message
+            Tree.SubElement(case, child, message=_plain(words))
             case[0].text = f"mend: {_plain(mend)}" if one.outcome is Outcome.FAIL else None
         elif one.outcome is Outcome.WARN:
             Tree.SubElement(case, "system-out").text = f"WARN: {_plain(one.message)}\nmend: {_plain(mend)}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import HostCheck
+from fablint.preflight.check import HostCheck, Value
 from fablint.preflight.checks.kernel import PatternCheck
 from fablint.preflight.host import Host
 from fablint.preflight.kernel_log import Event, Grade, Line, Pattern
@@ -31,6 +31,11 @@ class ClockSource(HostCheck):
     component = "config"
     mend = "look into the kernel log why the TSC was given up; reboot; tsc=reliable where the vendor says so"
     absent = f"no {CLOCKS}/current_clocksource"
+
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"": shortened(host.read(f"{CLOCKS}/current_clocksource") or "", 30) or None}
 
     _SLOW = frozenset({"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "dummy"})
 

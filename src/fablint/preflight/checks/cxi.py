@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from fablint.fitness import Result, Severity
 from fablint.model import Component
-from fablint.preflight.check import HostCheck, UniformCheck
+from fablint.preflight.check import HostCheck, UniformCheck, Value
 from fablint.preflight.checks.growth import Limit, excess
 from fablint.preflight.checks.outputs import instead_of
 from fablint.preflight.host import CXI, NET, Host
@@ -59,6 +59,7 @@ class _PortCheck(HostCheck):
     component: ClassVar[Component] = "nic"
     absent = NO_NIC
     severity = Severity.FAIL
+    expects = True
     file: ClassVar[str]
     words: ClassVar[str]
     expected: ClassVar[str]
@@ -77,6 +78,13 @@ class _PortCheck(HostCheck):
 
     def holds(self, text: str) -> bool:
         return text == self.expected
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        shown = {device: port(host, device, self.file) for device in host.cxi}
+        return {device: text if self.file == "link" or is_up(host, device) else None for device, text in shown.items()}
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"{self.words} {value}"
 
 
 class CxiLink(_PortCheck):

@@ -47,6 +47,7 @@ class FrequencyCap(UniformCheck):
     component = "config"
     mend = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
     words = "CPUs capped at {} % of their highest frequency"
+    numeric = True
     absent = "no choice of frequencies (cpufreq)"
     below = True
 

@@ -112,6 +112,7 @@ class GpuPower(UniformCheck):
     component = "config"
     mend = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
     words = "power limit {} W"
+    numeric = True
     absent = _NO_GPU
     below = True
 

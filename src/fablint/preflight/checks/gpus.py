@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.fitness import Result, Severity
@@ -24,6 +24,7 @@ class GpuCount(UniformCheck):
     component = "host"
     mend = "look into the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
     words = "{} GPUs"
+    numeric = True
     absent = "no GPU"
     below = True
 
@@ -41,6 +42,12 @@ class GpuCount(UniformCheck):
         if value == 0 and host in self._built_without:
             return self.warned(host, target, message, value, expected)
         return super().wrong(host, target, message, value, expected, unit)
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return self.values(host) or {"": 0}
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        return super().typical(values) or None  # nothing is less than no GPUs
 
     def values(self, host: Host) -> Mapping[str, Any]:
         if host.kind not in self._some:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.fitness import Result, Severity
 from fablint.preflight.agreement import Agreement
-from fablint.preflight.check import Check, HostCheck, UniformCheck
+from fablint.preflight.check import Check, HostCheck, UniformCheck, Value
 from fablint.preflight.checks.peers import Part, PeerCheck
 from fablint.preflight.host import INFINIBAND, Fleet, Host
 from fablint.preflight.wording import shortened
@@ -49,6 +49,13 @@ class IbPortState(Check):
     severity = Severity.FAIL
     component = "nic"
     mend = "down: look at cable and switch port; INIT: start the subnet manager"
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"/".join(target): said(host, *target, "state") or None for target in host.ports}
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        return _ACTIVE if super().typical(values) == _ACTIVE else None
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[tuple[str, ...], list[str]] = defaultdict(list)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 from fablint.fitness import Outcome, Result
-from fablint.preflight.check import UniformCheck
+from fablint.preflight.check import UniformCheck, Value
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
 
 Items = Mapping[str, str]  # name of a setting -> its value
+_ABSENT, _ANY = "absent", "* "
 Texts = Counter[tuple[tuple[str, str], ...]]  # the settings of hosts, and how many have just these
 
 
@@ -24,6 +25,7 @@ class ItemsCheck(UniformCheck):
     """
 
     words = "{}"
+    named = True
     written: ClassVar[str] = "{} {}"  # a setting and its value
 
     @abstractmethod
@@ -32,6 +34,7 @@ class ItemsCheck(UniformCheck):
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         self._items = {id(host): self.items(host) for host in fleet.hosts}
+        self._names: dict[str, str] = {}  # settings of targets, where a site file is compared with
         texts: dict[tuple[str, str], Texts] = defaultdict(Counter)
         for host in fleet.hosts:
             for group, items in self._items[id(host)].items():
@@ -48,6 +51,40 @@ class ItemsCheck(UniformCheck):
         for one in super().judge(fleet):
             if one.host not in known or one.target or one.outcome is not Outcome.SKIP:
                 yield one
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        found: dict[str, Value] = {}
+        for group, items in self._items[id(host)].items():
+            for name, value in items.items():
+                target = f"{group} {name}".strip()
+                self._names[target] = name
+                found[target] = shortened(value, 80)
+        return found
+
+    def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
+        """Settings that the host does not have, of groups that it has."""
+        found: dict[str, Value] = {}
+        for group, items in self._items[id(host)].items():
+            heads = (f"{group} ", _ANY)
+            names = {key.removeprefix(head) for key in expected for head in heads if key.startswith(head)}
+            for name in sorted(names - items.keys()):
+                self._names[f"{group} {name}"] = name
+                found[f"{group} {name}"] = _ABSENT
+        return found
+
+    def alias(self, target: str) -> str:
+        """The setting of any group: `* rx-checksumming`."""
+        return f"{_ANY}{self._names.get(target, target)}"
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return value == expected
+
+    def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
+        if self.is_met(value, expected):
+            return self.passed(host, target, value=value)
+        name = self._names.get(target, target)
+        own = self._written(name, None if value == _ABSENT else str(value))
+        return self.wrong(host, target, f"{own}, {self._written(name, str(expected))} in {site}", value, expected)
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {

@@ -9,7 +9,7 @@ from typing import Any
 from fablint.fitness import Result, Severity
 from fablint.names import plural
 from fablint.preflight.agreement import Agreement, is_clear
-from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, UniformCheck
+from fablint.preflight.check import LEAST_OTHERS, Check, HostCheck, UniformCheck, Value
 from fablint.preflight.host import NET, Fleet, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import is_fabric
@@ -26,6 +26,16 @@ class LinkUp(Check):
     severity = Severity.FAIL
     component = "nic"
     mend = "look at cable, NIC and the port of the switch"
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {nic.name: nic.state or None for nic in host.interfaces}
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        return "up" if super().typical(values) == "up" else None
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"link {value}"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         states: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -69,6 +79,7 @@ class LinkSpeed(UniformCheck):
     component = "nic"
     mend = "reseat the cable, look at the port of the switch"
     words = "{} Mbit/s"
+    numeric = True
     below = True
     far_end = True
 
@@ -85,6 +96,7 @@ class LinkMtu(UniformCheck):
     component = "config"
     mend = "set the same MTU everywhere; long messages are lost on the way"
     words = "MTU {}"
+    numeric = True
     absent = ABSENT
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -120,6 +132,17 @@ class RailsCount(Check):
     severity = Severity.FAIL
     component = "nic"
     mend = "look whether the NIC died or its driver is not loaded"
+    expects = True
+    numeric = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"": len(host.rails)}
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return isinstance(value, int) and isinstance(expected, int | float) and value >= expected
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"{value} NICs of the fabric"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like = defaultdict(list)

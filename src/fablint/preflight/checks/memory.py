@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
-from fablint.fitness import Result, Severity
-from fablint.preflight.check import Check, HostCheck
+from fablint.fitness import Outcome, Result, Severity
+from fablint.preflight.agreement import is_clear
+from fablint.preflight.check import Check, HostCheck, Value
 from fablint.preflight.checks.settings import GIB, memory_of
 from fablint.preflight.checks.software import LEAST_LIKE, MeasuredCheck
 from fablint.preflight.host import Fleet, Host
@@ -31,9 +32,37 @@ class Memory(Check):
     component = "host"
     mend = "look for a DIMM that failed or was mapped out: host.numa.memory says on which NUMA node"
 
+    expects = True
+    numeric = True
+
     _HALF = 0.55
     _KIND_SHARE, _KIND_LEAST = 0.2, 3  # hosts of one size that are a kind, and no fault
     _CLEAR, _OTHERS = 0.8, 4  # of like hosts have the usual size, for a failure
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        """GiB."""
+        memory = memory_of(host)
+        return {"": None if memory is None else memory / GIB}
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        """The median, where a clear majority is near it."""
+        sizes = [value for value in values if isinstance(value, float)]
+        usual = median(sizes)
+        near = sum(LACKING * usual <= size <= usual / LACKING for size in sizes)
+        return round(usual, 1) if near == len(sizes) or is_clear(near, len(sizes)) else None
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return isinstance(value, float) and isinstance(expected, int | float) and value >= LACKING * expected
+
+    def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
+        """Less than one DIMM of 64 is no difference; half of the memory gone is worse than one DIMM."""
+        found = super().against(host, target, value, expected, site)
+        is_half = isinstance(value, float) and isinstance(expected, int | float) and value <= self._HALF * expected
+        few = found.outcome is not Outcome.PASS and not is_half
+        return self.warned(host, target, found.message, value, expected) if few else found
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"{value:.1f} GiB"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[str, dict[str, float]] = defaultdict(dict)

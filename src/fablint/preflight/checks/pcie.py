@@ -139,6 +139,7 @@ class PcieNuma(UniformCheck):
     component = "host"
     mend = "look at the slot that the card is in, and at NUMA settings in the BIOS"
     words = "NUMA node {}"
+    numeric = True
     absent = NO_DEVICE
 
     def values(self, host: Host) -> Mapping[str, Any]:

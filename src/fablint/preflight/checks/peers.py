@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from fablint.fitness import Result
 from fablint.preflight.agreement import Agreement
-from fablint.preflight.check import Check
+from fablint.preflight.check import Check, Value
 from fablint.preflight.host import Fleet, Host
 
 
@@ -32,6 +32,8 @@ class PeerCheck(Check):
 
     words: ClassVar[str]  # with {:g} for the value: `x{:g}`
     absent: ClassVar[str]
+    expects = True
+    numeric = True
     absolute: ClassVar[bool] = False  # less than the part could have is a warning, even if all like hosts have it so
 
     @abstractmethod
@@ -54,6 +56,15 @@ class PeerCheck(Check):
                     yield self.skipped(host.name, part.target, part.why or self.absent)
                 else:
                     yield self._judged(host, part, part.value, agreed[part.target, *host.like(part.target)], parts)
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {part.target: part.value for part in self.parts(host)}
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return isinstance(value, float | int) and isinstance(expected, float | int) and value >= expected
+
+    def worded(self, target: str, value: Value) -> str:
+        return self.words.format(value)
 
     def _judged(self, host: Host, part: Part, value: float, agreed: Agreement, parts: Sequence[Part]) -> Result:
         is_divided = agreed.with_more_as_usual.is_divided

@@ -40,6 +40,7 @@ class CpuModel(UniformCheck):
     mend = "compare hosts of the same CPU only"
     words = "{}"
     absent = "/proc/cpuinfo does not tell it"
+    expects = False  # the class of the host names it
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {"": cpu_model(host)}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import HostCheck, UniformCheck
+from fablint.preflight.check import HostCheck, UniformCheck, Value
 from fablint.preflight.host import CXI, INFINIBAND, Host
 from fablint.preflight.wording import shortened
 
@@ -101,17 +101,29 @@ class Governor(HostCheck):
     component = "config"
     mend = "cpupower frequency-set -g performance"
     absent = "no choice of frequencies (cpufreq)"
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"": ", ".join(sorted({shortened(one, 20) for one in _governors(host)})) or None}
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"governor {value}"
 
     def look(self, host: Host) -> Iterable[Result]:
-        cpus = [cpu.get("cpufreq") for cpu in host.snapshot.folder(CPUS).values() if isinstance(cpu, dict)]
-        chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
-        known = [governor for governor in chosen if governor and isinstance(governor, str)]
+        known = _governors(host)
         others = Counter(governor for governor in known if governor != "performance")
         if others:
             told = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
             yield self.wrong(host.name, "", f"{told} of {len(known)} CPUs", told, "performance")
         elif known:
             yield self.passed(host.name)
+
+
+def _governors(host: Host) -> list[str]:
+    """That of each CPU, as far as it can be seen."""
+    cpus = [cpu.get("cpufreq") for cpu in host.snapshot.folder(CPUS).values() if isinstance(cpu, dict)]
+    chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
+    return [governor for governor in chosen if governor and isinstance(governor, str)]
 
 
 class IdleStates(HostCheck):
@@ -124,16 +136,37 @@ class IdleStates(HostCheck):
     mend = "disable deep states: cpupower idle-set -D 50, or a tuned profile for latency"
     absent = "no idle states (cpuidle)"
 
+    expects = True
+    numeric = True
+
+    _AT = f"{CPUS}/cpu0/cpuidle"
     _MOST_US = 50
 
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        """Microseconds to wake up from the deepest state that is enabled."""
+        return {"": max(known.values()) if (known := self._enabled(host)) else None}
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return isinstance(value, int) and isinstance(expected, int | float) and value <= expected
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"waking up takes {value} us"
+
+    def _latencies(self, host: Host) -> Mapping[str, int]:
+        states = host.snapshot.names(self._AT)
+        found = {state: host.number(f"{self._AT}/{state}/latency") for state in states}
+        return {state: latency for state, latency in found.items() if latency is not None}
+
+    def _enabled(self, host: Host) -> Mapping[str, int]:
+        known = self._latencies(host)
+        return {state: known[state] for state in known if host.number(f"{self._AT}/{state}/disable") == 0}
+
     def look(self, host: Host) -> Iterable[Result]:
-        at = f"{CPUS}/cpu0/cpuidle"
-        states = host.snapshot.names(at)
-        known = {state: latency for state in states if (latency := host.number(f"{at}/{state}/latency")) is not None}
+        known = self._latencies(host)
         deep = [
-            (latency, shortened(host.read(f"{at}/{state}/name") or state, 20))
-            for state, latency in known.items()
-            if latency > self._MOST_US and host.number(f"{at}/{state}/disable") == 0
+            (latency, shortened(host.read(f"{self._AT}/{state}/name") or state, 20))
+            for state, latency in self._enabled(host).items()
+            if latency > self._MOST_US
         ]
         if deep:
             told = ", ".join(f"{name} ({latency} us)" for latency, name in sorted(deep))
@@ -151,19 +184,32 @@ class Iommu(HostCheck):
     component = "config"
     mend = "boot with iommu=pt"
     absent = "no RDMA device"
+    expects = True
+
+    _NONE = "none"  # of a device that is in no group: nothing translates
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {device: self._kind(host, at) for device, at in rdma_devices(host).items()}
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"IOMMU: {value}"
+
+    def _kind(self, host: Host, at: str) -> str | None:
+        """The type of the IOMMU group of a device; None where it cannot be seen."""
+        group = host.snapshot.link(f"{at}/device/iommu_group")
+        if not group:
+            return self._NONE if host.snapshot.link(f"{at}/device") else None
+        return shortened(host.read(f"/sys/kernel/iommu_groups/{group}/type") or "", 20) or None
 
     def look(self, host: Host) -> Iterable[Result]:
         for device, at in rdma_devices(host).items():
-            group = host.snapshot.link(f"{at}/device/iommu_group")
-            kind = host.read(f"/sys/kernel/iommu_groups/{group}/type") if group else None
-            if not group and host.snapshot.link(f"{at}/device"):
-                yield self.passed(host.name, device)  # it is in no group: nothing translates
-            elif not kind:
+            kind = self._kind(host, at)
+            if kind is None:
                 yield self.skipped(host.name, device, "its IOMMU group cannot be read")
-            elif kind == "identity":
+            elif kind in (self._NONE, "identity"):
                 yield self.passed(host.name, device)
             else:
-                yield self.wrong(host.name, device, f"translated: {shortened(kind, 20)}", kind[:20], "identity")
+                yield self.wrong(host.name, device, f"translated: {kind}", kind, "identity")
 
 
 class HugepagesOnDemand(UniformCheck):
@@ -192,6 +238,7 @@ class NumaBalancing(UniformCheck):
     component = "config"
     mend = "set kernel.numa_balancing alike everywhere; 0 disturbs measurements least"
     words = "numa_balancing {}"
+    numeric = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {"": host.number("/proc/sys/kernel/numa_balancing")}

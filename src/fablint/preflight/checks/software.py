@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from statistics import median
 from typing import Any
 
 from fablint.fitness import Result, Severity
-from fablint.preflight.check import Check, UniformCheck
+from fablint.preflight.check import Check, UniformCheck, Value
 from fablint.preflight.checks.settings import CPUS
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
@@ -88,6 +88,7 @@ class Cpus(UniformCheck):
     component = "host"
     mend = "look for CPUs that were switched off, or a differing BIOS setting"
     words = "{} CPUs online"
+    numeric = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {"": cpus_online(host)}
@@ -116,6 +117,7 @@ class NumaNodes(UniformCheck):
     component = "config"
     mend = "set the same in the BIOS (NPS, sub-NUMA clustering)"
     words = "{} NUMA nodes"
+    numeric = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {"": listed(host.read("/sys/devices/system/node/online"))}
@@ -209,6 +211,7 @@ class Modules(UniformCheck):
     mend = "install the same driver everywhere; look into the kernel log why it was not loaded"
     words = "{}"
     absent = "no such module is loaded"
+    named = True
 
     _NOT = "not loaded"
 
@@ -219,6 +222,12 @@ class Modules(UniformCheck):
     def values(self, host: Host) -> Mapping[str, Any]:
         loaded = _modules(host)
         return {name: loaded.get(name, self._NOT) for name in self._somewhere if host.snapshot.folder("/sys")}
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return _modules(host)
+
+    def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
+        return dict.fromkeys(expected, self._NOT) if host.snapshot.folder("/sys") else {}
 
 
 class Mpi(UniformCheck):

@@ -1,0 +1,128 @@
+"""Results of checks, with the values of a site file in the place of what other hosts have, and with suppressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fablint.fitness import Outcome, Result, Severity, Suppressed
+from fablint.preflight.check import Check
+from fablint.preflight.checks.classes import HostClasses
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.site.expectations import Site, SiteClass, Suppression, cards_of, difference, has_part
+from fablint.preflight.wording import shortened
+
+_WRONG = (Outcome.FAIL, Outcome.WARN)
+_LETTERS = 160
+Membership = Mapping[str, SiteClass | None]  # by host
+
+
+def membership(fleet: Fleet, site: Site) -> Membership:
+    """The class of the site file that each host belongs to."""
+    return {host.name: site.class_of(host) for host in fleet.hosts}
+
+
+def with_severity(check: type[Check], site: Site) -> type[Check]:
+    """The check with the severity of the site file, where that gives one."""
+    severity = site.severities.get(check.id)
+    return check if severity is None else type(check.__name__, (check,), {"severity": severity})
+
+
+def compared(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> Sequence[Result]:
+    """Results of a check that has judged `fleet`: where the file has a value, it decides and not what others have."""
+    if isinstance(check, HostClasses):
+        found = list(_of_classes(check, fleet, results, site, of))
+    elif check.expects:
+        found = _of_values(check, fleet, results, site, of)
+    else:
+        found = list(results)
+    severity = site.severities.get(check.id)
+    return found if severity is None else [_at_most(one, severity) for one in found]
+
+
+def _at_most(one: Result, severity: Severity) -> Result:
+    """A result that is no worse than the severity of its check."""
+    if severity is Severity.INFO and one.outcome in _WRONG:
+        return one._replace(outcome=Outcome.PASS)
+    if severity is Severity.WARN and one.outcome is Outcome.FAIL:
+        return one._replace(outcome=Outcome.WARN)
+    return one
+
+
+def _of_values(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> list[Result]:
+    judged: dict[tuple[str, str], Result] = {}
+    for host in fleet.hosts:
+        known = of.get(host.name)
+        if known is not None and check.id in known.expect:
+            judged |= {(host.name, one.target): one for one in _of_host(check, host, known, site.label)}
+    if not judged:
+        return list(results)
+    found = []
+    for one in results:
+        instead = judged.pop((one.host, one.target), None)
+        found.append(one if instead is None else instead)
+    return [*found, *(one for one in judged.values() if one.outcome is not Outcome.PASS)]
+
+
+def _of_host(check: Check, host: Host, known: SiteClass, label: str) -> Iterator[Result]:
+    expected, met = known.expect[check.id], set()
+    for target, value in check.site_values(host).items():
+        alias = check.alias(target)
+        met |= {target, alias}
+        wanted = expected.of(target, alias)
+        if value is not None and wanted is not None and has_part(host, target, known.cards):
+            yield check.against(host.name, target, value, wanted, label)
+    for target, value in check.lacking(host, expected.targets.keys()).items():
+        wanted = expected.of(target, check.alias(target))
+        if target not in met and wanted is not None:
+            yield check.against(host.name, target, value, wanted, label)
+
+
+def _of_classes(
+    check: HostClasses, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership
+) -> Iterator[Result]:
+    """Is each host built as the file says?"""
+    hosts = {host.name: host for host in fleet.hosts}
+    for one in results:
+        host, known = hosts[one.host], of.get(one.host)
+        if not site.classes:
+            yield one
+        elif known is None:
+            message = f"built like no class of {site.label}: compared with other hosts only"
+            yield check.warned(host.name, "", message, one.value)
+        elif not known.is_built:
+            yield one
+        else:
+            yield _of_class(check, host, known, site.label)
+
+
+def _of_class(check: HostClasses, host: Host, known: SiteClass, label: str) -> Result:
+    said = [
+        f"{shortened(own, _LETTERS) or 'unknown'} instead of {wanted}"
+        for own, wanted in zip(host.built.build, (known.machine, known.cpu), strict=True)
+        if own != wanted
+    ]
+    said += [cards] if (cards := difference(cards_of(host), known.cards)) else []
+    if said:
+        return check.wrong(host.name, "", f"{'; '.join(said)}, class {known.name} of {label}", None, known.name)
+    return check.passed(host.name, value=known.name)
+
+
+def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppression]) -> list[Result]:
+    """The same results; warnings and failures that the site file suppresses are no longer such."""
+    by_check: dict[str, list[Suppression]] = {}
+    for rule in suppressions:
+        by_check.setdefault(rule.check, []).append(rule)
+    return [_suppressed(one, by_check.get(one.check, ())) if one.outcome in _WRONG else one for one in results]
+
+
+def _suppressed(one: Result, rules: Sequence[Suppression]) -> Result:
+    rule = next((rule for rule in rules if rule.covers(one.check, one.host, one.target)), None)
+    if rule is None:
+        return one
+    what = Suppressed(one.outcome, rule.until.isoformat(), rule.reason)
+    return one._replace(outcome=Outcome.SUPPRESSED, suppressed=what)
+
+
+def notes(site: Site) -> list[str]:
+    """What to do about suppressions that have expired."""
+    return [f"{one.where} expired on {one.until}: its findings count again; renew or remove it" for one in site.expired]

@@ -1,0 +1,189 @@
+"""A site file that says what hosts have now: a table for each class, a row for each check that compares."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import tomlkit
+from tomlkit.items import Table
+
+from fablint.fitness import Outcome, Result
+from fablint.names import fold
+from fablint.preflight.agreement import is_clear
+from fablint.preflight.check import Check, Value
+from fablint.preflight.classes import HostClass
+from fablint.preflight.host import Fleet, Host
+from fablint.preflight.site.expectations import built_of, counted, has_part
+from fablint.preflight.site.site_file import FOLDED
+from fablint.preflight.table import CHECKS
+from fablint.preflight.wording import shortened
+from fablint.site_tables import FORMAT
+
+_PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")  # means itself in a folded list
+_MOST_TEXT = 100  # letters of a remark
+_WRONG = (Outcome.FAIL, Outcome.WARN)
+_HEAD = """Classes of hosts and what they have, for fablint preflight --site and fablint check --site.
+Edit it: a changed value is what hosts are compared with, a row that is removed is not expected any more.
+What checks warned of while it was learned has a remark: correct the value, or the hosts.
+Further tables: [severity], [[suppress]], [[threshold]], see docs/reference/site-file.md."""
+
+
+class Learned(NamedTuple):
+    """A site file and how much is in it."""
+
+    text: str
+    classes: int
+    values: int
+    doubtful: int  # values that a check warned of
+    divided: int  # checks of a class whose hosts do not agree
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a check found on the hosts of a class."""
+
+    check: str
+    values: Mapping[str, Value]  # of targets on which the hosts agree clearly
+    is_same: bool  # one value on all targets that there are
+    remark: str = ""  # what the check said of these values
+    divided: str = ""  # targets on which hosts do not agree
+
+
+def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> Learned:
+    """What the classes of a fleet have, as the text of a site file. `remark` is its first line.
+
+    A value is learned where all hosts of the class have it, or a clear majority (`Agreement.is_clear`).
+    """
+    hosts = {host.name: host for host in fleet.hosts if not host.snapshot.incomplete}
+    classes = [one for one in fleet.classes if one.hosts]
+    rows: dict[str, list[_Row]] = {one.key: [] for one in classes}
+    whole = Fleet(list(hosts.values()), fleet.silent, fleet.topology, fleet.fabric)
+    for kind in checks:
+        if kind.expects:
+            check = kind()
+            results = list(check.judge(whole))
+            for one in classes:
+                rows[one.key] += filter(None, [_row(check, one, [hosts[name] for name in one.hosts], results)])
+    text = _text(classes, rows, remark)
+    every = [row for found in rows.values() for row in found]
+    counts = sum(len(row.values) for row in every), sum(bool(row.remark) for row in every)
+    return Learned(text, len(classes), *counts, sum(bool(row.divided) for row in every))
+
+
+def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[Result]) -> _Row | None:
+    """What a check finds on the hosts of a class; None where it finds nothing."""
+    found: dict[str, dict[str, Value]] = defaultdict(dict)
+    cards = counted(of.built.cards)
+    for host in hosts:
+        for target, value in check.site_values(host).items():
+            is_of_check = value is not None and isinstance(value, int | float if check.numeric else str)
+            if is_of_check and has_part(host, target, cards):
+                found[target][host.name] = value
+    learned: dict[str, Value] = {}
+    divided = []
+    for target, own in found.items():
+        if FOLDED.search(target.partition(" ")[0]):
+            continue  # a site file cannot name it
+        value = check.typical(list(own.values())) if _is_usual(len(own), len(hosts)) else None
+        if value is not None:
+            learned[target] = value
+        elif len(set(own.values())) > 1:
+            divided.append(target)
+    if not learned and not divided:
+        return None
+    doubts = _doubts(check, learned, found, results)
+    is_same = len(learned) == len(found) and len(set(learned.values())) == 1 and not check.named
+    return _Row(check.id, _shortest(check, learned, found), is_same, doubts, fold(divided) if divided else "")
+
+
+def _shortest(check: Check, learned: Mapping[str, Value], found: Collection[str]) -> Mapping[str, Value]:
+    """The same values, those of a setting that is the same in all groups once."""
+    kinds: dict[str, set[Value]] = defaultdict(set)
+    for target in found:
+        kinds[check.alias(target)].add(learned.get(target))
+    return {
+        alias if len(kinds[alias := check.alias(target)]) == 1 else target: value for target, value in learned.items()
+    }
+
+
+def _is_usual(count: int, of: int) -> bool:
+    return count == of or is_clear(count, of)
+
+
+def _doubts(
+    check: Check, learned: Mapping[str, Value], found: Mapping[str, Mapping[str, Value]], results: Sequence[Result]
+) -> str:
+    """What the check warns of on hosts that have the learned values."""
+    said = [
+        f"{one.target}: {one.message}".removeprefix(": ")
+        for one in results
+        if one.outcome in _WRONG
+        and one.target in learned
+        and one.host in found[one.target]
+        and check.is_met(found[one.target][one.host], learned[one.target])
+    ]
+    return shortened(said[0], _MOST_TEXT) if said else ""
+
+
+def _plain(value: Value) -> Value:
+    """Whole figures without a fraction."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# ------------------------------------------------------------------------------------------------ text
+
+
+def _text(classes: Sequence[HostClass], rows: Mapping[str, Sequence[_Row]], remark: str) -> str:
+    document = tomlkit.document()
+    for line in [remark, *_HEAD.splitlines()]:
+        document.add(tomlkit.comment(shortened(line, 160)))
+    document.add(tomlkit.nl())
+    document.add("format", tomlkit.item(FORMAT))
+    tables = tomlkit.aot()
+    for number, one in enumerate(classes, 1):
+        tables.append(_class_table(number, one, rows[one.key]))
+    document.add("class", tables)
+    return tomlkit.dumps(document)
+
+
+def _class_table(number: int, one: HostClass, rows: Sequence[_Row]) -> Table:
+    machine, cpu, cards = built_of(one.built)
+    table = tomlkit.table()
+    table.add("name", f"class{number}")
+    table.add("machine", machine)
+    table.add("cpu", cpu)
+    table.add("hosts", fold(one.hosts))
+    table.add("cards", dict(sorted(cards.items())))
+    expect = tomlkit.table()
+    for row in rows:
+        if row.divided:
+            expect.add(tomlkit.comment(f"{row.check}: hosts differ in {row.divided or 'it'}: not learned"))
+        if row.is_same:
+            value = tomlkit.item(_plain(next(iter(row.values.values()))))
+            expect.add(row.check, value.comment(row.remark) if row.remark else value)
+    for row in rows:
+        if row.values and not row.is_same:
+            expect.add(row.check, _targets_table(row))
+    table.add("expect", expect)
+    return table
+
+
+def _targets_table(row: _Row) -> Table:
+    """Values by target; targets of one value are folded."""
+    table = tomlkit.table()
+    if row.remark:
+        table.comment(row.remark)
+    by_value: dict[tuple[str, Value], list[str]] = defaultdict(list)
+    for target, value in row.values.items():
+        name, blank, setting = target.partition(" ")
+        by_value[blank + setting, value].append(name)
+    for (setting, value), names in by_value.items():
+        folded = fold(names)
+        keys = [folded] if len(names) == 1 or FOLDED.search(folded) else names
+        for key in keys if all(map(_PLAIN.fullmatch, names)) else names:
+            table.add(f"{key}{setting}", tomlkit.item(_plain(value)))
+    return table

@@ -1,0 +1,221 @@
+"""The part of a site file that is about hosts, docs/reference/site-file.md, from its text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.fitness import NETWORK, Severity
+from fablint.names import expanded
+from fablint.preflight.check import Check, Value
+from fablint.preflight.site.expectations import ALL, Cards, Expected, Site, SiteClass, Suppression
+from fablint.preflight.table import CHECKS
+from fablint.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
+from fablint.suggestions import did_you_mean
+
+CLASS_KEYS = ("name", "machine", "cpu", "hosts", "cards", "expect")
+SUPPRESS_KEYS = ("check", "hosts", "target", "until", "reason")
+SUPPRESS_NEEDED = ("check", "hosts", "until", "reason")
+NEVER = (NETWORK, "host.snapshot")  # they say what was not looked at, which no file can make good
+FOLDED = re.compile(r"[\[,]")  # in the first word of a target: it stands for several names
+_LETTERS = 200  # of a name or a reason
+_PAGE = "see docs/reference/preflight-checks.md"
+_BY_ID: Mapping[str, type[Check]] = {check.id: check for check in CHECKS}
+
+
+def parse_site(text: str, source: str, today: date) -> Site:
+    """What a site file says about hosts.
+
+    Args:
+        text: the file, TOML.
+        source: its name, for messages: `site.toml: suppress 2: unknown check 'host.cstate': did you mean host.cstates`.
+        today: suppressions that ended before are returned as expired.
+
+    Raises:
+        UsageError: no TOML, an unknown key, check or severity, a value of a wrong type, a bad date, a host in two
+            classes.
+    """
+    document = read_document(text, source)
+    classes = [_class(entry, f"{source}: class {number}") for number, entry in _numbered(document, "class", source)]
+    _refuse_twice(classes, source)
+    every = [
+        _suppression(entry, f"{source}: suppress {number}") for number, entry in _numbered(document, "suppress", source)
+    ]
+    return Site(
+        Path(source).name,
+        classes,
+        _severities(document.get("severity", {}), f"{source}: severity"),
+        [one for one in every if one.until >= today],
+        [one for one in every if one.until < today],
+    )
+
+
+def _numbered(document: Mapping[str, Any], key: str, source: str) -> Collection[tuple[int, Mapping[str, Any]]]:
+    return list(enumerate(entries(document, key, source), 1))
+
+
+# ------------------------------------------------------------------------------------------------ classes
+
+
+def _class(entry: Mapping[str, Any], where: str) -> SiteClass:
+    refuse_unknown(entry, CLASS_KEYS, where)
+    refuse_missing(entry, ("name",), where)
+    name, machine, cpu = (_text(entry.get(key, ""), f"{where}: {key}") for key in ("name", "machine", "cpu"))
+    if not name:
+        raise UsageError(f"{where}: name is empty", "give the class a name")
+    where = f"{where} ({short(name)})"
+    hosts = _hosts(entry["hosts"], f"{where}: hosts") if "hosts" in entry else frozenset()
+    found = SiteClass(name, machine, cpu, _cards(entry.get("cards", {}), where), hosts, _expect(entry, where))
+    if not found.hosts and not found.is_built:
+        raise UsageError(f"{where}: which hosts are it?", 'give hosts = "n[1-8]", or machine, cpu and cards')
+    return found
+
+
+def _refuse_twice(classes: Collection[SiteClass], source: str) -> None:
+    """Two classes of one name, or with one host, would leave it open which values hold."""
+    names: set[str] = set()
+    hosts: dict[str, str] = {}
+    for one in classes:
+        if one.name in names:
+            raise UsageError(f"{source}: two classes are called {shown(one.name)}", "rename one of them")
+        names.add(one.name)
+        for host in sorted(one.hosts):
+            other = hosts.setdefault(host, one.name)
+            if other != one.name:
+                raise UsageError(f"{source}: {host} is in class {shown(other)} and {shown(one.name)}", "leave one out")
+
+
+def _cards(table: Any, where: str) -> Cards:
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: cards is no table", 'write [class.cards] and "NIC 15b3:1021" = 1 below')
+    for name, count in table.items():
+        if type(count) is not int or not 0 < count < 1000:
+            raise UsageError(f"{where}: cards: {shown(name)}: {shown(count)} is no number of cards", "give 1 or more")
+        if name.partition(" ")[0] not in ("NIC", "GPU"):
+            raise UsageError(f"{where}: cards: {shown(name)} is no card", 'write it as "NIC 15b3:1021"')
+    return Counter(table)
+
+
+def _expect(entry: Mapping[str, Any], where: str) -> Mapping[str, Expected]:
+    table = entry.get("expect", {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: expect is no table", 'write [class.expect] and "net.link.mtu" = 9000 below')
+    return {
+        _check(id, f"{where}: expect"): _expected(_BY_ID[id], value, f"{where}: {id}") for id, value in table.items()
+    }
+
+
+def _expected(check: type[Check], value: Any, where: str) -> Expected:
+    if not check.expects:
+        raise UsageError(f"{where}: this check has no value to expect", "see [severity] and [[suppress]]")
+    if not isinstance(value, dict):
+        if check.named:
+            raise UsageError(f"{where}: {shown(value)} is no table", "give each setting its value")
+        return Expected(_value(check, value, where))
+    targets: dict[str, Value] = {}
+    for key, one in value.items():
+        for target in _targets(key, where):
+            if target in targets:
+                raise UsageError(f"{where}: {shown(target)} has two values", "leave one of them out")
+            targets[target] = _value(check, one, f"{where}: {short(key)}")
+    return Expected(targets=targets)
+
+
+def _value(check: type[Check], value: Any, where: str) -> Value:
+    """A figure of a check of figures, else a text."""
+    if check.numeric and type(value) in (int, float) and abs(value) < 1e18:  # not NaN either
+        return value  # type: ignore[no-any-return]
+    if not check.numeric and isinstance(value, str):
+        return value
+    hint = "give a figure without quotes, such as 9000" if check.numeric else 'give a text in quotes, such as "on"'
+    raise UsageError(f"{where}: {shown(value)} is no {'figure' if check.numeric else 'text'}", hint)
+
+
+def _targets(key: str, where: str) -> tuple[str, ...]:
+    """`ib[0-1]` as two names, `ib[0-1] rx-checksumming` as two settings; others mean themselves."""
+    names, blank, setting = key.partition(" ")
+    if not FOLDED.search(names):
+        return (key,)
+    return tuple(f"{name}{blank}{setting}" for name in _names(names, where))
+
+
+# ------------------------------------------------------------------------------------------------ severities
+
+
+def _severities(table: Any, where: str) -> Mapping[str, Severity]:
+    if not isinstance(table, dict):
+        raise UsageError(f"{where} is no table", 'write [severity] and "host.cstates" = "info" below')
+    levels = [str(one) for one in Severity]
+    found = {_check(id, where): Severity(choice(table, id, where, levels)) for id in table}
+    for id in NEVER:
+        if id in found:
+            raise UsageError(f"{where}: {id} says what was not looked at", "its severity cannot be changed")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ suppressions
+
+
+def _suppression(entry: Mapping[str, Any], where: str) -> Suppression:
+    refuse_unknown(entry, SUPPRESS_KEYS, where)
+    refuse_missing(entry, SUPPRESS_NEEDED, where)
+    check = _check(entry["check"], where)
+    if check in NEVER:
+        raise UsageError(f"{where}: {check} says what was not looked at", "it cannot be suppressed")
+    hosts = _hosts(entry["hosts"], f"{where}: hosts")
+    targets = (
+        frozenset(_targets(_text(entry["target"], f"{where}: target"), where)) if "target" in entry else frozenset()
+    )
+    reason = _text(entry["reason"], f"{where}: reason")
+    if not reason:
+        raise UsageError(f"{where}: reason is empty", "say why, for those who read it later")
+    until = _date(entry["until"], f"{where}: until")
+    return Suppression(check, hosts, targets, until, reason, f"{where} ({check}, {short(str(entry['hosts']))})")
+
+
+def _date(value: Any, where: str) -> date:
+    """A date of TOML, or the same in quotes."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        return date.fromisoformat(value)
+    except (ValueError, TypeError):
+        raise UsageError(f"{where}: {shown(value)} is no date", "write the last day as 2026-12-31") from None
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+
+def _check(id: Any, where: str) -> str:
+    if not isinstance(id, str) or id not in _BY_ID:
+        raise UsageError(f"{where}: unknown check {shown(id)}", did_you_mean(str(id), _BY_ID, _PAGE))
+    return id
+
+
+def _hosts(value: Any, where: str) -> frozenset[str]:
+    """`n[1-8]`, or `*` for all hosts."""
+    text = _text(value, where)
+    if not text:
+        raise UsageError(f"{where}: no host", 'write it as "n[1-8]", or "*" for all')
+    return frozenset([ALL]) if text == ALL else frozenset(_names(text, where))
+
+
+def _names(text: str, where: str) -> tuple[str, ...]:
+    try:
+        return expanded(text)
+    except ValueError as error:
+        raise UsageError(f"{where}: {short(str(error), 120)}", 'write it as "n[1-8]"') from None
+
+
+def _text(value: Any, where: str) -> str:
+    """One line of at most some letters, without blanks at its ends."""
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {shown(value)} is no text", "give a text in quotes")
+    if not value.isprintable() or (len(value) > _LETTERS and "[" not in value):
+        raise UsageError(f"{where}: {shown(value)} is no line of at most {_LETTERS} letters", "shorten it")
+    return value.strip()

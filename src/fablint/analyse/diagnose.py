@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -32,6 +32,7 @@ from fablint.analyse.findings.path_streams import about_paths, without_geometry
 from fablint.analyse.findings.populations import HostFacts, populations
 from fablint.analyse.findings.presumed_ways import through_neighbours
 from fablint.analyse.findings.reported import damaged, lost
+from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.uplinks import uplinks_together
 from fablint.analyse.findings.wiring import shortest_round_trips, verify
@@ -74,7 +75,9 @@ def diagnose(
         for usable, size in views
     ]
     clearing = [view for view in judged if view.clears and not (places.containers and view.quantity == "latency")]
-    findings = [*damaged(run), *lost(run), *misplaced, *_ranked(convicted(judged, places), run, topology, others)]
+    resent = retransmissions(run, places, routes, settings)
+    slow = _ranked(convicted(judged, places), run, topology, others, resent.lost)
+    findings = [*damaged(run), *lost(run), *misplaced, *slow]
     findings += suspected(judged, places, findings)
     findings += populations(run, judged, places, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
@@ -85,6 +88,7 @@ def diagnose(
     findings += _not_named(
         [*late_messages(rows, places, routes, settings), *slow_inside(rows, places, settings)], findings
     )
+    findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, places, set(named_hosts(findings, places).tolist()))
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
@@ -171,7 +175,11 @@ def _about_route(pair: SlowPair, places: Places) -> Question:
 
 
 def _ranked(
-    findings: Sequence[Finding], run: Run, topology: Topology | None, others: Sequence[Finding]
+    findings: Sequence[Finding],
+    run: Run,
+    topology: Topology | None,
+    others: Sequence[Finding],
+    lost_segments: Mapping[str, int],
 ) -> list[Finding]:
     """The same, where counters and other findings say which of the parts behind a slow host to look at first."""
     known = (*others, *findings)
@@ -180,7 +188,8 @@ def _ranked(
         if finding.state is State.FAULT and finding.component in ("link", "cable"):
             finding = finding.model_copy(update={"next_step": between_switches(finding.name, run, topology)})
         elif finding.state is State.FAULT and finding.component in ("host", "nic") and ":" not in finding.name:
-            ranking = fuse_run(run, topology, finding.name, finding.direction, [one for one in known if one != finding])
+            beside, segments = [one for one in known if one != finding], lost_segments.get(finding.name, 0)
+            ranking = fuse_run(run, topology, finding.name, finding.direction, beside, segments)
             evidence = "; ".join(filter(None, (finding.evidence, ranking.reason)))
             finding = finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
         result.append(finding)

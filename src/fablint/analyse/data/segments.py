@@ -91,7 +91,7 @@ def _lost(table: Codes, hosts: Codes, size: int) -> Codes:
     """(u,) segments that were lost, at least: what was sent again, less what had arrived already.
 
     A report that a segment had arrived already may be lost itself, with the share of the opposite direction: those
-    that were not heard of are subtracted as well, with two standard deviations of their number.
+    that were not heard of are subtracted as well, with three standard deviations of their number.
     """
     again, spurious = table[:, 1].astype(float), table[:, 2].astype(float)
     known = np.maximum(table[:, 0], 1)
@@ -101,7 +101,7 @@ def _lost(table: Codes, hosts: Codes, size: int) -> Codes:
         share = np.where(opposite >= 0, (lost / known)[opposite], 0.0)
         share = np.clip(share, 0.0, MOST_LOST)
         heard = np.maximum(1 - share, 1 - MOST_LOST)
-        lost = np.where(spurious > 0, again - spurious / heard - 2 * np.sqrt(again * share), again)
+        lost = np.where(spurious > 0, again - spurious / heard - 3 * np.sqrt(again * share), again)
         lost = np.maximum(lost, 0.0)
     return np.asarray(np.rint(lost), np.int64)
 

@@ -10,19 +10,19 @@ from fablint.analyse.detect.late_pairs import Candidate, CandidateBuilder, Candi
 from fablint.model import Direction
 from fablint.routing import Routes, codes_of
 
-_SIDES: tuple[tuple[int, Direction], ...] = ((0, "tx"), (1, "rx"))
+SIDES: tuple[tuple[int, Direction], ...] = ((0, "tx"), (1, "rx"))
 
 
 def directed_candidates(segments: Segments, places: Places, routes: Routes | None) -> Candidates:
     """Hosts that send, that receive, and both; links and cables, paths between switches, and switches."""
     builder = CandidateBuilder()
     every = np.arange(len(segments.hosts))
-    for side, direction in _SIDES:
+    for side, direction in SIDES:
         first = len(builder.named)
         builder.entries.append((every, segments.hosts[:, side] + first))
         builder.named += [Candidate("host", name, "host", direction) for name in places.hosts]
     both = len(builder.named)
-    builder.entries += [(every, segments.hosts[:, side] + both) for side, _ in _SIDES]
+    builder.entries += [(every, segments.hosts[:, side] + both) for side, _ in SIDES]
     builder.named += [Candidate("host", name, "host", "both") for name in places.hosts]
     if places.switches:
         if routes is not None:

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.places import Places
+from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.segments import Segments, segments_of
 from fablint.analyse.detect.explanation import Explanation, LateSearch, Member
 from fablint.analyse.detect.late_pairs import Candidate, Candidates
-from fablint.analyse.detect.lossy_pairs import directed_candidates
+from fablint.analyse.detect.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.settings import Settings
 from fablint.analyse.words import NEXT_STEP
 from fablint.model import Direction, Finding, Run, State
@@ -34,6 +34,7 @@ SPEAKS = 1.5  # nats beyond the log of the number of candidates, from which a co
 FEWEST_LOST = 10  # segments of a component
 SMALLEST = 0.001  # share of its segments, from which a component is faulty; in streams 10 times as much
 STREAMS = 10.0
+ONE_WAY = 4.0  # times the share of the other direction: losses of which only this direction is named
 SHARE = 0.3  # of a component's pairs are lossy in a FAULT
 MOST_HOSTS = 0.25  # of all that lose segments of streams: where there are more, it is the network's congestion
 
@@ -92,6 +93,35 @@ def _with_evidence(one: Finding, other: Finding) -> Finding:
 
 
 @dataclass(frozen=True)
+class _Loss:
+    """What a component loses."""
+
+    member: Member
+    candidate: Candidate
+    pairs: Codes  # that cross it
+    lossy: Codes  # of these, that lose segments
+    sent: int  # segments of the lossy pairs
+    lost: int
+    spurious: int
+
+    @property
+    def share(self) -> float:
+        return self.lost / max(self.sent, 1)
+
+    def with_other(self, other: _Loss) -> _Loss:
+        """With what the host loses in the other direction."""
+        return _Loss(
+            self.member,
+            replace(self.candidate, direction="both"),
+            np.union1d(self.pairs, other.pairs),
+            np.union1d(self.lossy, other.lossy),
+            self.sent + other.sent,
+            self.lost + other.lost,
+            self.spurious + other.spurious,
+        )
+
+
+@dataclass(frozen=True)
 class _Evidence:
     """The components of an explanation, and what speaks for them."""
 
@@ -110,50 +140,72 @@ class _Evidence:
             members = [one for one in members if self._candidate(one).kind == "host"]
             if len({self._candidate(one).name for one in members}) > max(1, MOST_HOSTS * len(self.places.hosts)):
                 return []
-        found = [one for member in members if (one := self._finding(member, calm=calm)) is not None]
-        return _both_ways(found)
+        losses = _both_ways([self._loss(member) for member in members])
+        return [(one, loss.lost) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
 
     def _candidate(self, member: Member) -> Candidate:
         return self.candidates.candidate[member.number]
 
-    def _finding(self, member: Member, *, calm: bool) -> tuple[Finding, int] | None:
+    def _loss(self, member: Member) -> _Loss:
+        """What a component loses; of a host that loses far more in one direction, what it loses in that."""
+        whole = self._of(member, self._candidate(member), member.pairs)
+        if whole.candidate.direction != "both":
+            return whole
+        code = self.places.hosts.index(whole.candidate.name)
+        sides = [
+            self._of(
+                member,
+                replace(whole.candidate, direction=way),
+                member.pairs[self.segments.hosts[member.pairs, side] == code],
+            )
+            for side, way in SIDES
+        ]
+        clear, other = sorted(sides, key=lambda one: one.share, reverse=True)
+        return clear if clear.share >= ONE_WAY * other.share else whole
+
+    def _of(self, member: Member, candidate: Candidate, pairs: Codes) -> _Loss:
+        lossy = pairs[self.segments.lost[pairs] > 0]
+        sums = (int(one[lossy].sum()) for one in (self.segments.sent, self.segments.lost, self.segments.spurious))
+        return _Loss(member, candidate, pairs, lossy, *sums)
+
+    def _finding(self, loss: _Loss, *, calm: bool) -> Finding | None:
         """None where too little is lost to be told, or all paths lose as much."""
-        candidate = self._candidate(member)
-        lossy = member.pairs[self.segments.lost[member.pairs] > 0]
-        sent, lost, spurious = (
-            int(one[lossy].sum()) for one in (self.segments.sent, self.segments.lost, self.segments.spurious)
-        )
-        share = lost / max(sent, 1)
-        if candidate.is_scope or lost < FEWEST_LOST or share < (SMALLEST if calm else STREAMS * SMALLEST):
+        candidate = loss.candidate
+        smallest = SMALLEST if calm else STREAMS * SMALLEST
+        if candidate.is_scope or loss.lost < FEWEST_LOST or loss.share < smallest:
             return None
-        doubts = self._doubts(member, candidate, calm=calm)
-        interfaces = self._interfaces(candidate, lossy)
+        doubts = self._doubts(loss, calm=calm)
+        interfaces = self._interfaces(candidate, loss.lossy)
         nic = len(interfaces) == 1 and len(self._used(candidate)) > 1
         name = f"{candidate.name}/{interfaces[0]}" if nic else candidate.name
-        where = f" over {interfaces[0]}" if interfaces and not nic else ""
-        text = (
-            f"TCP sent {100 * share:.2g} % of the segments {_toward(candidate.direction)} again: {lost} of {sent}"
-            f" in {lossy.size} of {plural(member.pairs.size, 'direction')} of pairs{where}, and {self._others(member)}"
-        )
-        if spurious:
-            text += f"; {spurious} more had arrived already and are not counted"
-        finding = Finding(
+        return Finding(
             state=State.SUSPECT if doubts else State.FAULT,
             component="nic" if nic else candidate.component,
             name=name,
             direction=candidate.direction,
-            evidence="; ".join([text, *doubts]),
-            alternatives=self._alternatives(member, candidate),
+            evidence="; ".join([self._text(loss, "" if nic else ", ".join(interfaces)), *doubts]),
+            alternatives=self._alternatives(loss),
             next_step=_next_step(candidate, name),
         )
-        return finding, lost
 
-    def _doubts(self, member: Member, candidate: Candidate, *, calm: bool) -> list[str]:
+    def _text(self, loss: _Loss, interfaces: str) -> str:
+        others = np.ones(len(self.segments.hosts), bool)
+        others[loss.pairs] = False
+        lossy = int(np.count_nonzero(self.segments.lost[others]))
+        text = (
+            f"TCP sent {100 * loss.share:.2g} % of the segments {_toward(loss.candidate.direction)} again: {loss.lost} of"
+            f" {loss.sent} in {loss.lossy.size} of {plural(loss.pairs.size, 'direction')} of pairs"
+            f"{f' over {interfaces}' if interfaces else ''}, and {int(self.segments.lost[others].sum())} segments in"
+            f" {lossy} of {np.count_nonzero(others)} others"
+        )
+        return text + (f"; {loss.spurious} more had arrived already and are not counted" if loss.spurious else "")
+
+    def _doubts(self, loss: _Loss, *, calm: bool) -> list[str]:
         """Why it is not sure that the component is faulty; empty where it is."""
-        settings = self.settings
+        settings, candidate, member = self.settings, loss.candidate, loss.member
         bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("retransmissions"))
-        over = self.segments.share[member.pairs] > self.bound
-        pairs = np.sort(self.segments.hosts[member.pairs[over]], axis=1)
+        over = self.segments.share[loss.pairs] > self.bound
+        pairs = np.sort(self.segments.hosts[loss.pairs[over]], axis=1)
         partners = len(np.unique(pairs, axis=0))
         doubts = {
             "it may be chance": member.gain < bar,
@@ -194,14 +246,8 @@ class _Evidence:
             }
         )
 
-    def _others(self, member: Member) -> str:
-        mine = np.zeros(len(self.segments.hosts), bool)
-        mine[self.candidates.pairs(member.number)] = True
-        lossy = int(np.count_nonzero(self.segments.lost[~mine] > 0))
-        return f"{int(self.segments.lost[~mine].sum())} segments in {lossy} of {np.count_nonzero(~mine)} others"
-
-    def _alternatives(self, member: Member, candidate: Candidate) -> tuple[str, ...]:
-        name = candidate.name
+    def _alternatives(self, loss: _Loss) -> tuple[str, ...]:
+        candidate, member, name = loss.candidate, loss.member, loss.candidate.name
         own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
         rivals = [self.candidates.candidate[rival] for rival in member.rivals]
         others = [one.name for one in rivals if not one.is_scope]
@@ -229,17 +275,17 @@ def _evidence_of(segments: Segments, places: Places, routes: Routes | None, sett
     return best
 
 
-def _both_ways(found: Sequence[tuple[Finding, int]]) -> list[tuple[Finding, int]]:
-    """The same with one finding for a component that loses both what it sends and what it receives."""
-    result: dict[tuple[str, str], tuple[Finding, int]] = {}
-    for one, lost in found:
-        known, before = result.get((one.component, one.name), (None, 0))
-        if known is not None:
-            state = min(known, one, key=lambda each: each.rank).state
-            evidence = f"{known.evidence}; {one.evidence}"
-            one = known.model_copy(update={"state": state, "direction": "both", "evidence": evidence})
-        result[one.component, one.name] = (one, before + lost)
-    return list(result.values())
+def _both_ways(losses: Sequence[_Loss]) -> list[_Loss]:
+    """The same with one loss for a host that loses what it sends and what it receives, in alike shares."""
+    found: dict[str, _Loss] = {}
+    for one in losses:
+        known = found.get(one.candidate.name)
+        if known is None:
+            found[one.candidate.name] = one
+            continue
+        clear, other = sorted((known, one), key=lambda each: each.share, reverse=True)
+        found[one.candidate.name] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
+    return list(found.values())
 
 
 # ------------------------------------------------------------------------------------------------ words

@@ -6,7 +6,8 @@ lost: the receiver says so, and it is subtracted. So what is left was lost on th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from fablint.model import Row, Run
 
 PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})  # where no two send to one host
 CALM_BYTES = 8192  # a message that fits into TCP's first window fills no queue of a switch
+LITTLE = 0.02  # share of a host's segments, which an interface that carries no messages does not reach
 MOST_LOST = 0.5  # share of the reports of a direction that is allowed for
 ROUNDS = 3  # in which the losses of both directions of a pair are told apart
 MOST_MATRIX_RANKS = 4096  # of a matrix whose pairs are read
@@ -38,7 +40,7 @@ class Segments:
     sent: Codes  # (u,)
     lost: Codes  # (u,)
     spurious: Codes  # (u,)
-    interfaces: tuple[frozenset[str], ...]  # of each host, by code: those that sent or received segments
+    interfaces: tuple[frozenset[str], ...]  # of each host, by code: those that carry messages
     lossy: tuple[frozenset[tuple[str, str]], ...]  # (u,) of each pair: interfaces between which segments were lost
     knows_spurious: bool  # False: kernels of some hosts do not say what the receiver had already
 
@@ -60,14 +62,15 @@ def segments_of(run: Run, places: Places, *, calm: bool) -> Segments | None:
     size = len(places.hosts)
     position = {(int(a), int(b)): at for at, (a, b) in enumerate(hosts.tolist())}
     table = np.zeros((len(hosts), 3), np.int64)  # sent, sent again, spurious
-    used: list[set[str]] = [set() for _ in range(size)]
+    traffic: list[Counter[str]] = [Counter() for _ in range(size)]
     lossy: list[set[tuple[str, str]]] = [set() for _ in range(len(hosts))]
     code = {name: number for number, name in enumerate(places.hosts)}
     for row in rows:
         tcp = row.attributes["tcp"]
         ends = [_end(text, code) for text in tcp["ends"]]
-        for host, interface in filter(None, ends):
-            used[host].add(interface)
+        for end, sent in zip(ends, tcp["sent"], strict=True):
+            if end is not None:
+                traffic[end[0]][end[1]] += sent
         for src, dst, sent, again, spurious in tcp["pairs"]:
             here, there = ends[src], ends[dst]
             at = position.get((here[0], there[0])) if here and there else None
@@ -81,7 +84,7 @@ def segments_of(run: Run, places: Places, *, calm: bool) -> Segments | None:
         table[:, 0],
         _lost(table, hosts, size),
         table[:, 2],
-        tuple(map(frozenset, used)),
+        tuple(map(_used, traffic)),
         tuple(map(frozenset, lossy)),
         all(row.attributes["tcp"].get("knows_spurious", False) for row in rows),
     )
@@ -128,6 +131,12 @@ def _end(text: str, code: dict[str, int]) -> tuple[int, str] | None:
     """Host and interface of `nid001/hsn0`; None for a host that is not of the run."""
     host, _, interface = text.rpartition("/")
     return (code[host], interface) if host in code else None
+
+
+def _used(traffic: Mapping[str, int]) -> frozenset[str]:
+    """Interfaces that carry messages: a launcher's connection, over another network, has a few segments."""
+    every = sum(traffic.values())
+    return frozenset(name for name, sent in traffic.items() if sent > LITTLE * every)
 
 
 def _measured(rows: Sequence[Row], places: Places) -> tuple[Codes, Codes]:

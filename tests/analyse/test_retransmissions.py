@@ -75,6 +75,15 @@ def test_of_several_interfaces_the_one_that_loses_is_named() -> None:
     assert [(one.component, one.name, one.direction) for one in found] == [("nic", "h02/hsn1", "rx")]
 
 
+def test_an_interface_with_a_connection_of_the_launcher_is_not_one_of_several() -> None:
+    run = Resending(SMALL, {"h02 rx": 0.05}).measured(1)
+    tcp = run.rows[0].attributes["tcp"]
+    tcp["ends"].append("h02/mgmt0")
+    tcp["sent"].append(12)
+    tcp["received"].append(12)
+    assert accused(list(diagnose(run).verdict.findings)) == [("host", "h02", "rx")]
+
+
 # ------------------------------------------------------------------------------------------------ healthy fabrics
 
 

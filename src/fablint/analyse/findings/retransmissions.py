@@ -193,8 +193,8 @@ class _Evidence:
         others[loss.pairs] = False
         lossy = int(np.count_nonzero(self.segments.lost[others]))
         text = (
-            f"TCP sent {100 * loss.share:.2g} % of the segments {_toward(loss.candidate.direction)} again: {loss.lost} of"
-            f" {loss.sent} in {loss.lossy.size} of {plural(loss.pairs.size, 'direction')} of pairs"
+            f"TCP sent {100 * loss.share:.2g} % of the segments {_toward(loss.candidate.direction)} again:"
+            f" {loss.lost} of {loss.sent} in {loss.lossy.size} of {plural(loss.pairs.size, 'direction')} of pairs"
             f"{f' over {interfaces}' if interfaces else ''}, and {int(self.segments.lost[others].sum())} segments in"
             f" {lossy} of {np.count_nonzero(others)} others"
         )

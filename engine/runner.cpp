@@ -178,6 +178,7 @@ Json Runner::attributes(const char* state, const std::string& corrupt) const {
     if (!corrupt.empty()) object.add("corrupt", Json::parsed("[" + corrupt + "]"));
     if (context_.facts != nullptr)
         object.add("counters", JsonObject().add("before", counters_before_).add("after", counters_after_).json());
+    if (tcp_.text() != "null") object.add("tcp", tcp_);
     return object.json();
 }
 
@@ -204,7 +205,9 @@ RowOutcome Runner::run() {
     if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
     if (context_.store != nullptr)
         context_.store->begin_row(row_.name, grid(), sizes, row_.histogram, attributes("measuring", ""));
+    context_.retransmissions.begin();
     measure_rounds();
+    tcp_ = context_.retransmissions.collect();
     if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();
     RowOutcome outcome;
     outcome.interrupted = interrupted_;

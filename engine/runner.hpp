@@ -10,6 +10,7 @@
 #include "meeting.hpp"
 #include "options.hpp"
 #include "pattern.hpp"
+#include "retransmissions.hpp"
 #include "store.hpp"
 #include "team.hpp"
 #include "traffic.hpp"
@@ -23,6 +24,7 @@ struct RunContext {
     const Instrument& instrument;
     Store* store;  // null: nothing is written
     Facts* facts;  // null: NIC counters are not read
+    Retransmissions& retransmissions;
     double epoch;  // instant of the common clock from which `started` counts
     bool progress;
 };
@@ -90,6 +92,7 @@ class Runner {
     std::vector<SlowPair> slow_;  // the slowest of this rank, at most as many as are asked for
     Json counters_before_ = Json::null();
     Json counters_after_ = Json::null();
+    Json tcp_ = Json::null();
 };
 
 }  // namespace fablint

@@ -148,7 +148,8 @@ Exit measure(Team& team, const Options& options, const std::vector<std::string>&
     const double epoch_s = options.epoch.value_or(now_s);
     // The same instant for all ranks: rank 0's.
     const double origin = team.maximum(team.rank() == 0 ? team.now() - (now_s - epoch_s) : -1e300);
-    RunContext context{team,   wall_clock(),  instrument, nullptr, options.counters ? &facts : nullptr,
+    Retransmissions retransmissions(team);
+    RunContext context{team,   wall_clock(),  instrument, nullptr, options.counters ? &facts : nullptr, retransmissions,
                        origin, !options.quiet};
     const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
     Root root(team, facts, instrument, command, rows, epoch_s);

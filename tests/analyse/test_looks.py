@@ -28,7 +28,7 @@ def measured(stages: int, *faults: Fault) -> Run:
     return run
 
 
-@pytest.mark.parametrize("detector", ["components", "late messages", "paths", "wiring"])
+@pytest.mark.parametrize("detector", ["components", "late messages", "retransmissions", "paths", "wiring"])
 def test_all_looks_together_spend_the_share_of_a_detector(detector: Detector) -> None:
     whole = Settings().alpha_of(detector, each_look=False)
     spent = sum(Settings(look=look).alpha_of(detector) for look in range(1, 10_000))

@@ -155,3 +155,38 @@ def test_another_row_of_the_same_name_is_refused(tmp_path: Path, rows: tuple[Row
     write_run(tmp_path / "b.run", run_of(*rows))
     with pytest.raises(UsageError, match="row pairs"):
         absorb(tmp_path / "a.run", tmp_path / "b.run")
+
+
+def test_segments_of_both_launches_are_added(tmp_path: Path) -> None:
+    """Ends are numbered by each launch for itself."""
+    whole = run_of(list_row(rounds=5))
+    before = {
+        "ends": ["nid000/hsn0", "nid001/hsn0"], "sent": [10, 20], "received": [19, 10], "pairs": [[1, 0, 20, 3, 1]],
+        "left_out": 1, "knows_spurious": True,
+    }  # fmt: skip
+    after = {
+        "ends": ["nid000/hsn0", "nid002/hsn0"], "sent": [5, 7], "received": [6, 5], "pairs": [[1, 0, 7, 2, 0]],
+        "left_out": 0, "knows_spurious": False,
+    }  # fmt: skip
+    write_run(tmp_path / "a.run", counted(emptied(whole, [3, 4]), before))
+    write_run(tmp_path / "b.run", counted(part_of(whole, KEPT, [3, 4]), after))
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    assert read_run(tmp_path / "a.run").rows[0].attributes["tcp"] == {
+        "ends": ["nid000/hsn0", "nid001/hsn0", "nid002/hsn0"], "sent": [15, 20, 7], "received": [25, 10, 5],
+        "pairs": [[1, 0, 20, 3, 1], [2, 0, 7, 2, 0]], "left_out": 1, "knows_spurious": False,
+    }  # fmt: skip
+
+
+def test_segments_of_one_launch_stay(tmp_path: Path) -> None:
+    whole = run_of(list_row(rounds=5))
+    tcp = {"ends": ["nid000/hsn0"], "sent": [1], "received": [1], "pairs": [], "left_out": 0, "knows_spurious": True}
+    write_run(tmp_path / "a.run", emptied(whole, [3, 4]))
+    write_run(tmp_path / "b.run", counted(part_of(whole, KEPT, [3, 4]), tcp))
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    assert read_run(tmp_path / "a.run").rows[0].attributes["tcp"] == tcp
+
+
+def counted(run: Run, tcp: dict[str, Any]) -> Run:
+    """The run whose first row has these TCP segments."""
+    row = run.rows[0]
+    return replace(run, rows=(replace(row, attributes={**row.attributes, "tcp": tcp}), *run.rows[1:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -18,22 +18,18 @@ from fablint.analyse.findings.declared_speeds import by_design
 from fablint.analyse.findings.detected import convicted, named_hosts, suspected
 from fablint.analyse.findings.fusion import fuse_run
 from fablint.analyse.findings.healthy import (
-    Mask,
-    clean_parts,
-    concerned_hosts,
-    hidden_losses,
-    hosts_alike,
     judged_hosts,
     judged_links,
-    unjudged,
 )
 from fablint.analyse.findings.healthy_paths import healthy_paths
 from fablint.analyse.findings.lateness import late_messages
+from fablint.analyse.findings.not_accused import judgeable_links, not_accused
 from fablint.analyse.findings.pair_routes import off_slow_paths
 from fablint.analyse.findings.path_streams import about_paths, without_geometry
 from fablint.analyse.findings.populations import HostFacts, populations
 from fablint.analyse.findings.presumed_ways import through_neighbours
 from fablint.analyse.findings.reported import damaged, lost
+from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.uplinks import uplinks_together
 from fablint.analyse.findings.wiring import shortest_round_trips, verify
@@ -47,7 +43,6 @@ from fablint.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
-ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 
 def diagnose(
@@ -76,7 +71,9 @@ def diagnose(
         for usable, size in views
     ]
     clearing = [view for view in judged if view.clears and not (places.containers and view.quantity == "latency")]
-    findings = [*damaged(run), *lost(run), *misplaced, *_ranked(convicted(judged, places), run, topology, others)]
+    resent = retransmissions(run, places, routes, settings)
+    slow = _ranked(convicted(judged, places), run, topology, others, resent.lost)
+    findings = [*damaged(run), *lost(run), *misplaced, *slow]
     findings += suspected(judged, places, findings)
     findings += populations(run, judged, places, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
@@ -89,12 +86,13 @@ def diagnose(
     findings += _not_named(
         [*late_messages(rows, places, routes, settings), *slow_inside(rows, places, settings)], findings
     )
+    findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, places, set(named_hosts(findings, places).tolist()))
     coverage = _coverage(rows, clearing, places, routes, settings)
     findings += _circumstances(places)
     beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
     findings += beside
-    findings += _not_accused(clearing, places, routes, findings, settings, designed.effects)
+    findings += not_accused(clearing, places, routes, findings, settings, designed.effects)
     of_paths, path_notes = healthy_paths(clearing, places, findings, settings)
     findings += of_paths
     notes = [
@@ -176,7 +174,11 @@ def _about_route(pair: SlowPair, places: Places) -> Question:
 
 
 def _ranked(
-    findings: Sequence[Finding], run: Run, topology: Topology | None, others: Sequence[Finding]
+    findings: Sequence[Finding],
+    run: Run,
+    topology: Topology | None,
+    others: Sequence[Finding],
+    lost_segments: Mapping[str, int],
 ) -> list[Finding]:
     """The same, where counters and other findings say which of the parts behind a slow host to look at first."""
     known = (*others, *findings)
@@ -185,7 +187,8 @@ def _ranked(
         if finding.state is State.FAULT and finding.component in ("link", "cable"):
             finding = finding.model_copy(update={"next_step": between_switches(finding.name, run, topology)})
         elif finding.state is State.FAULT and finding.component in ("host", "nic") and ":" not in finding.name:
-            ranking = fuse_run(run, topology, finding.name, finding.direction, [one for one in known if one != finding])
+            beside, segments = [one for one in known if one != finding], lost_segments.get(finding.name, 0)
+            ranking = fuse_run(run, topology, finding.name, finding.direction, beside, segments)
             evidence = "; ".join(filter(None, (finding.evidence, ranking.reason)))
             finding = finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
         result.append(finding)
@@ -244,67 +247,6 @@ def _circumstances(places: Places) -> list[Finding]:
     return findings
 
 
-def _not_accused(
-    judged: Sequence[Judged],
-    places: Places,
-    routes: Routes | None,
-    findings: Sequence[Finding],
-    settings: Settings,
-    designed: Collection[str],
-) -> list[Finding]:
-    """NOT JUDGED and OK findings, and the hosts that a sick switch hides. Notes tell of `designed` cables."""
-    if not judged or len(places.hosts) == 1:
-        return []
-    judgeable, named = _judgeable_links(judged, routes), concerned_hosts(findings, judged, places)
-    hosts = ~np.isin(np.arange(len(places.hosts)), named) & ~places.crowded
-    switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
-    links = judgeable.copy()
-    for view in judged:
-        hosts &= judged_hosts(view, settings)
-        links &= judged_links(view, settings)
-    result = []
-    for code, name in enumerate(places.switches):
-        if any(finding.component == "switch" and finding.name == name for finding in findings):
-            switches[code] = False
-            behind = np.unique(places.host[places.switch == code])
-            hosts[behind] = False
-            links &= ~_touching(routes, name)
-            result.append(_hidden(name, fold([places.hosts[host] for host in behind])))
-    accused = {finding.name for finding in findings if finding.state in ACCUSED} | set(designed)
-    if routes is not None:
-        for link, name in enumerate(routes.names):
-            links[link] &= not accused & {name, routes.cable(link)}
-    result += unjudged(judged, places, routes, judgeable, settings, named=named)
-    hidden, hosts, links = hidden_losses(judged, places, routes, hosts, links, settings)
-    return result + hidden + clean_parts(judged, places, routes, hosts, switches, links)
-
-
-def _hidden(switch: str, hosts: str) -> Finding:
-    return Finding(
-        state=State.NOT_JUDGED,
-        component="host",
-        name=hosts,
-        evidence=f"whatever they send or receive crosses {switch}, which is slow itself",
-        next_step=f"measure again when {switch} is mended",
-    )
-
-
-def _touching(routes: Routes | None, switch: str) -> Mask:
-    if routes is None:
-        return np.zeros(0, dtype=bool)
-    return np.asarray((routes.ends == routes.switches.index(switch)).any(axis=1))
-
-
-def _judgeable_links(judged: Sequence[Judged], routes: Routes | None) -> Mask:
-    """(links,) which links enough pairs of this run's hosts could cross, were they all measured."""
-    if routes is None or len(routes.ends) < 2 * FEWEST_PEERS:
-        return np.zeros(0 if routes is None else len(routes.ends), dtype=bool)
-    possible = np.zeros(len(routes.ends), dtype=bool)
-    for view in judged:
-        possible |= view.links_possible
-    return possible
-
-
 def _coverage(
     rows: Sequence[Usable], judged: Sequence[Judged], places: Places, routes: Routes | None, settings: Settings
 ) -> Coverage:
@@ -319,7 +261,7 @@ def _coverage(
             planned += cells // max(1, int(row.attributes.get("repeats", 1)))
         measured += min((view.pairs_measured for view in judged if view.row == usable.row.name), default=0)
     hosts = np.full(len(places.hosts), bool(judged) and len(places.hosts) > 1)
-    links = _judgeable_links(judged, routes)
+    links = judgeable_links(judged, routes)
     in_use = int(np.count_nonzero(links))
     for view in judged:
         hosts &= judged_hosts(view, settings)

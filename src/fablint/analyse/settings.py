@@ -8,8 +8,8 @@ from typing import Literal
 
 # Shares of the chance of error of a run that the detectors may spend; the shares add up to 1. Each component is judged
 # by one detector of the first kind: by the times of its pairs or, where no cable is known, by its late messages.
-DETECTORS = {"components": 0.55, "late messages": 0.25, "paths": 0.1, "wiring": 0.1}
-Detector = Literal["components", "late messages", "paths", "wiring"]
+DETECTORS = {"components": 0.55, "late messages": 0.2, "retransmissions": 0.05, "paths": 0.1, "wiring": 0.1}
+Detector = Literal["components", "late messages", "retransmissions", "paths", "wiring"]
 FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends
 
 

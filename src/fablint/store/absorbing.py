@@ -19,6 +19,7 @@ from fablint.model import Row, Run
 from fablint.store.layout import ARRAYS
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.reading import read_run
+from fablint.store.segments import added_segments
 from fablint.store.writing import write_array, write_row
 
 _RENUMBERED = "dst"  # the array that holds ranks
@@ -108,6 +109,9 @@ def _merge(folder: Path, row: Row, more: Row) -> None:
     attributes = {**row.attributes, "state": _state(row, more)}
     for clock in ("measuring_s", "wall_s"):
         attributes[clock] = float(row.attributes.get(clock, 0.0)) + float(more.attributes.get(clock, 0.0))
+    counted = [one.attributes["tcp"] for one in (row, more) if one.attributes.get("tcp")]
+    if counted:
+        attributes["tcp"] = added_segments(counted)
     replace_node(folder, group_node(attributes))
 
 

@@ -12,6 +12,7 @@ Symptom = Literal[
     "line_rx", "line_tx", "marked", "poisoned", "late", "down", "again", "loopback", "rails", "neighbours"
 ]
 
+TCP_LOST = "tcp_segments_lost"  # no counter of a NIC: what TCP sent again, by the rows of a run
 CXI_PREFIXES = ("hni_", "pct_")
 # Counters by symptom, and how much they must move: what happens now and then on healthy links does not count. Names are
 # those of the cxi driver's telemetry, of InfiniBand's counters/ and mlx5's hw_counters/, and of Linux' net statistics/
@@ -54,6 +55,7 @@ MEANS: Mapping[Symptom, Mapping[str, int]] = {
         "out_of_sequence": 10,
         "implied_nak_seq_err": 10,
         "roce_adp_retrans": 10,
+        TCP_LOST: 10,
     },
 }
 WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e-9

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.mean_ratios import Cells
 from fablint.analyse.data.places import Codes, Places
-from fablint.model import Component
+from fablint.model import Component, Direction
 from fablint.routing import Routes, codes_of
 
 Floats = npt.NDArray[np.float64]
@@ -53,6 +53,7 @@ class Candidate:
     component: Component
     name: str
     kind: str  # host cable path exits switch scope
+    direction: Direction | None = None  # of a host: pairs in which it sends or receives; None: it does not matter
 
     @property
     def is_scope(self) -> bool:
@@ -75,7 +76,7 @@ class Candidates:
         return self.pair[first:last]
 
 
-class _Builder:
+class CandidateBuilder:
     """Collects which pair crosses which candidate; candidates of a kind have codes of their own."""
 
     def __init__(self) -> None:
@@ -120,7 +121,7 @@ class _Builder:
 
 def candidates_of(pairs: Pairs, places: Places, routes: Routes | None) -> Candidates:
     """Hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
-    builder = _Builder()
+    builder = CandidateBuilder()
     every = np.arange(pairs.weight.size)
     for end in (0, 1):
         builder.entries.append((every, pairs.hosts[:, end]))
@@ -138,7 +139,7 @@ def candidates_of(pairs: Pairs, places: Places, routes: Routes | None) -> Candid
     return builder.candidates(every.size)
 
 
-def _add_paths(builder: _Builder, pairs: Pairs, places: Places) -> None:
+def _add_paths(builder: CandidateBuilder, pairs: Pairs, places: Places) -> None:
     """Paths between two switches, all paths of a switch, and all pairs that are as far apart."""
     here, there = pairs.switches.min(axis=1), pairs.switches.max(axis=1)
     far = np.flatnonzero((here >= 0) & (here != there))
@@ -155,7 +156,7 @@ def _add_paths(builder: _Builder, pairs: Pairs, places: Places) -> None:
 
 
 def _add_switches(
-    builder: _Builder, pairs: Pairs, places: Places, routes: Routes | None, links: tuple[Codes, Codes]
+    builder: CandidateBuilder, pairs: Pairs, places: Places, routes: Routes | None, links: tuple[Codes, Codes]
 ) -> None:
     """A switch with all that begins or ends on it, or crosses one of its links."""
     names = list(places.switches if routes is None else routes.switches)

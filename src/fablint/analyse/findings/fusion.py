@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from fablint.analyse.data.counter_steps import Moved, Symptom, moved_counters
+from fablint.analyse.data.counter_steps import TCP_LOST, Moved, Symptom, moved_counters
 from fablint.model import Direction, Finding, Run, State, Topology
 from fablint.names import expanded
 from fablint.snapshot.fabric_nics import fabric_nics
@@ -132,16 +132,28 @@ def fuse(
     order = np.argsort(-odds, kind="stable")
     ranked = tuple((series.names[PARTS[at]], float(odds[at])) for at in order)
     best = PARTS[order[0]]
-    step = _action(best, series) if odds[order[0]] >= SETTLED else _splitting(best, series, seen)
+    settled = odds[order[0]] >= SETTLED
+    loses = counters is not None and TCP_LOST in counters.by
+    step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, seen)
     return Ranking(ranked, _reason(seen), f"{step}, then `fablint retest {run}`")
 
 
 def fuse_run(
-    run: Run, topology: Topology | None, name: str, direction: Direction | None, others: Sequence[Finding]
+    run: Run,
+    topology: Topology | None,
+    name: str,
+    direction: Direction | None,
+    others: Sequence[Finding],
+    lost: int = 0,
 ) -> Ranking:
-    """The same for a host `h00` or NIC `h00/hsn1` of a run: its NIC, switch, port and counters are looked up."""
+    """The same for a host `h00` or NIC `h00/hsn1` of a run: its NIC, switch, port and counters are looked up.
+
+    `lost` is how many segments TCP has lost there; 0 shows nothing, since MPI may not use TCP.
+    """
     series, counted_nic = _series(run, topology, name)
     counters = moved_counters(run.attributes.get("counters") or {}, series.host, counted_nic)
+    if lost:
+        counters = Moved({**(counters.by if counters else {}), TCP_LOST: lost})
     return fuse(series, direction, counters, others, run=run.path.name if run.path else "RUN")
 
 
@@ -259,6 +271,12 @@ def _action(part: Part, series: Series) -> str:
         "cable": f"swap cable between {here} and {there}",
         "port": f"move the cable of {here} from {there} to another port",
     }[part]
+
+
+def _reading(series: Series) -> str:
+    """What a loopback test does not show: segments are lost on the way, and who receives them counts why."""
+    here, names = f"{series.host} {series.nic}".strip(), series.names
+    return f"read the error and drop counters of {here} and of the {names['port'] if series.switch else 'switch port'}"
 
 
 def _splitting(best: Part, series: Series, seen: Mapping[Symptom, bool]) -> str:

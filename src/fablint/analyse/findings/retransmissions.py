@@ -1,0 +1,304 @@
+"""Components on which TCP segments are lost: a share of those that cross it is sent again, and of others hardly any.
+
+Losses are counted by the sender, for each receiver: so a finding has a direction. Short messages that travel alone
+fill no queue: what is lost of them is not lost to congestion, and may be a FAULT. Streams lose segments on healthy
+networks as well: what only they show is at most SUSPECT, and only of hosts. No losses are no proof of anything: MPI may
+not use TCP.
+
+Which component it is, is found as for late messages (detect/explanation.py): a pair counts as lossy above a share,
+and of several shares the one whose explanation scores most is the run's. So retransmissions that all pairs have are
+nobody's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.segments import Segments, segments_of
+from fablint.analyse.detect.explanation import Explanation, LateSearch, Member
+from fablint.analyse.detect.late_pairs import Candidate, Candidates
+from fablint.analyse.detect.lossy_pairs import SIDES, directed_candidates
+from fablint.analyse.settings import Settings
+from fablint.analyse.words import NEXT_STEP
+from fablint.model import Direction, Finding, Run, State
+from fablint.names import plural
+from fablint.routing import Routes
+
+BOUNDS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # share of its segments that are lost, above which a pair is lossy
+SPEAKS = 1.5  # nats beyond the log of the number of candidates, from which a component is named
+FEWEST_LOST = 10  # segments of a component
+SMALLEST = 0.001  # share of its segments, from which a component is faulty; in streams 10 times as much
+STREAMS = 10.0
+ONE_WAY = 4.0  # times the share of the other direction: losses of which only this direction is named
+SHARE = 0.3  # of a component's pairs are lossy in a FAULT
+MOST_HOSTS = 0.25  # of all that lose segments of streams: where there are more, it is the network's congestion
+
+
+@dataclass(frozen=True)
+class Retransmissions:
+    """What retransmissions say of a run."""
+
+    findings: Sequence[Finding]
+    lost: Mapping[str, int]  # segments that were lost at the hosts and NICs of these, by name
+
+
+def retransmissions(run: Run, places: Places, routes: Routes | None, settings: Settings) -> Retransmissions:
+    """Components on which segments are lost, by what TCP sent again."""
+    found: list[Finding] = []
+    lost: dict[str, int] = {}
+    for calm in (True, False):
+        segments = segments_of(run, places, calm=calm)
+        evidence = _evidence_of(segments, places, routes, settings) if segments is not None else None
+        own = [] if evidence is None else evidence.findings(calm=calm)
+        named = {known.name for known in found}
+        found += [one for one, _ in own if one.name not in named]
+        for one, count in own:
+            lost[one.name] = lost.get(one.name, 0) + count
+    return Retransmissions(found, lost)
+
+
+def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """`known` with what retransmissions say of the same components, and what they say of others.
+
+    A FAULT that is known takes their evidence, and their direction where it has none. What is not as grave, or as
+    grave and of no direction, such as late messages, gives way to them and leaves its evidence.
+    """
+    own = {one.name: one for one in resent}
+    kept: list[Finding] = []
+    for one in known:
+        other = own.get(one.name)
+        if other is None or one.state not in (State.FAULT, State.SUSPECT):
+            kept.append(one)
+        elif one.state is State.FAULT and (one.direction or other.state is not State.FAULT):
+            kept.append(_with_evidence(one, other))
+            own.pop(one.name, None)
+        elif one.direction is None and one.component == other.component:
+            own[one.name] = _with_evidence(other, one)
+        else:
+            kept.append(one)
+    return [*kept, *own.values()]
+
+
+def _with_evidence(one: Finding, other: Finding) -> Finding:
+    update = {"evidence": f"{one.evidence}; {other.evidence}", "direction": one.direction or other.direction}
+    return one.model_copy(update=update)
+
+
+# ------------------------------------------------------------------------------------------------ which component
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """What a component loses."""
+
+    member: Member
+    candidate: Candidate
+    pairs: Codes  # that cross it
+    lossy: Codes  # of these, that lose segments
+    sent: int  # segments of the lossy pairs
+    lost: int
+    spurious: int
+
+    @property
+    def share(self) -> float:
+        return self.lost / max(self.sent, 1)
+
+    def with_other(self, other: _Loss) -> _Loss:
+        """With what the host loses in the other direction."""
+        return _Loss(
+            self.member,
+            replace(self.candidate, direction="both"),
+            np.union1d(self.pairs, other.pairs),
+            np.union1d(self.lossy, other.lossy),
+            self.sent + other.sent,
+            self.lost + other.lost,
+            self.spurious + other.spurious,
+        )
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """The components of an explanation, and what speaks for them."""
+
+    segments: Segments
+    candidates: Candidates
+    bound: float
+    search: LateSearch
+    explanation: Explanation
+    places: Places
+    settings: Settings
+
+    def findings(self, *, calm: bool) -> list[tuple[Finding, int]]:
+        """Findings, and how many segments each component lost."""
+        members = self.search.members(self.explanation, SPEAKS)
+        if not calm:
+            members = [one for one in members if self._candidate(one).kind == "host"]
+            if len({self._candidate(one).name for one in members}) > max(1, MOST_HOSTS * len(self.places.hosts)):
+                return []
+        losses = _both_ways([self._loss(member) for member in members])
+        return [(one, loss.lost) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
+
+    def _candidate(self, member: Member) -> Candidate:
+        return self.candidates.candidate[member.number]
+
+    def _loss(self, member: Member) -> _Loss:
+        """What a component loses; of a host that loses far more in one direction, what it loses in that."""
+        whole = self._of(member, self._candidate(member), member.pairs)
+        if whole.candidate.direction != "both":
+            return whole
+        code = self.places.hosts.index(whole.candidate.name)
+        sides = [
+            self._of(
+                member,
+                replace(whole.candidate, direction=way),
+                member.pairs[self.segments.hosts[member.pairs, side] == code],
+            )
+            for side, way in SIDES
+        ]
+        clear, other = sorted(sides, key=lambda one: one.share, reverse=True)
+        return clear if clear.share >= ONE_WAY * other.share else whole
+
+    def _of(self, member: Member, candidate: Candidate, pairs: Codes) -> _Loss:
+        lossy = pairs[self.segments.lost[pairs] > 0]
+        sums = (int(one[lossy].sum()) for one in (self.segments.sent, self.segments.lost, self.segments.spurious))
+        return _Loss(member, candidate, pairs, lossy, *sums)
+
+    def _finding(self, loss: _Loss, *, calm: bool) -> Finding | None:
+        """None where too little is lost to be told, or all paths lose as much."""
+        candidate = loss.candidate
+        smallest = SMALLEST if calm else STREAMS * SMALLEST
+        if candidate.is_scope or loss.lost < FEWEST_LOST or loss.share < smallest:
+            return None
+        doubts = self._doubts(loss, calm=calm)
+        interfaces = self._interfaces(candidate, loss.lossy)
+        nic = len(interfaces) == 1 and len(self._used(candidate)) > 1
+        name = f"{candidate.name}/{interfaces[0]}" if nic else candidate.name
+        return Finding(
+            state=State.SUSPECT if doubts else State.FAULT,
+            component="nic" if nic else candidate.component,
+            name=name,
+            direction=candidate.direction,
+            evidence="; ".join([self._text(loss, "" if nic else ", ".join(interfaces)), *doubts]),
+            alternatives=self._alternatives(loss),
+            next_step=_next_step(candidate, name),
+        )
+
+    def _text(self, loss: _Loss, interfaces: str) -> str:
+        others = np.ones(len(self.segments.hosts), bool)
+        others[loss.pairs] = False
+        lossy = int(np.count_nonzero(self.segments.lost[others]))
+        text = (
+            f"TCP sent {100 * loss.share:.2g} % of the segments {_toward(loss.candidate.direction)} again:"
+            f" {loss.lost} of {loss.sent} in {loss.lossy.size} of {plural(loss.pairs.size, 'direction')} of pairs"
+            f"{f' over {interfaces}' if interfaces else ''}, and {int(self.segments.lost[others].sum())} segments in"
+            f" {lossy} of {np.count_nonzero(others)} others"
+        )
+        return text + (f"; {loss.spurious} more had arrived already and are not counted" if loss.spurious else "")
+
+    def _doubts(self, loss: _Loss, *, calm: bool) -> list[str]:
+        """Why it is not sure that the component is faulty; empty where it is."""
+        settings, candidate, member = self.settings, loss.candidate, loss.member
+        bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("retransmissions"))
+        over = self.segments.share[loss.pairs] > self.bound
+        pairs = np.sort(self.segments.hosts[loss.pairs[over]], axis=1)
+        partners = len(np.unique(pairs, axis=0))
+        doubts = {
+            "it may be chance": member.gain < bar,
+            f"of fewer than {settings.min_partners} pairs of hosts": partners < settings.min_partners,
+            f"less than {SHARE:.0%} of its pairs": np.mean(over) < SHARE,
+            "streams, which congestion makes lose segments as well": not calm,
+            "kernels here do not say which of them had arrived already": not self.segments.knows_spurious,
+            "no other path of this kind to compare with": candidate.kind != "host" and not self._compared(member),
+        }
+        return [doubt for doubt, holds in doubts.items() if holds]
+
+    def _compared(self, member: Member) -> bool:
+        """Are there pairs between switches, or on one, as its own are, that do not cross it?"""
+        apart = self.segments.switches[:, 0] != self.segments.switches[:, 1]
+        others = np.isin(apart, apart[member.pairs])
+        others[self.candidates.pairs(member.number)] = False
+        return int(np.count_nonzero(others)) >= self.settings.min_partners
+
+    def _side(self, candidate: Candidate) -> list[int]:
+        """Ends of a pair at which a host is, by its direction."""
+        return {"tx": [0], "rx": [1]}.get(candidate.direction or "", [0, 1])
+
+    def _used(self, candidate: Candidate) -> frozenset[str]:
+        return self.segments.interfaces[self.places.hosts.index(candidate.name)]
+
+    def _interfaces(self, candidate: Candidate, lossy: np.ndarray) -> list[str]:
+        """Of a host: its interfaces at which segments are lost."""
+        if candidate.kind != "host":
+            return []
+        code = self.places.hosts.index(candidate.name)
+        return sorted(
+            {
+                ends[side]
+                for pair in lossy.tolist()
+                for side in self._side(candidate)
+                if self.segments.hosts[pair, side] == code
+                for ends in self.segments.lossy[pair]
+            }
+        )
+
+    def _alternatives(self, loss: _Loss) -> tuple[str, ...]:
+        candidate, member, name = loss.candidate, loss.member, loss.candidate.name
+        own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
+        rivals = [self.candidates.candidate[rival] for rival in member.rivals]
+        others = [one.name for one in rivals if not one.is_scope]
+        same = self.candidates.same[member.number]
+        return tuple(one for one in dict.fromkeys((*own, *same, *others)) if one != name)
+
+
+def _evidence_of(segments: Segments, places: Places, routes: Routes | None, settings: Settings) -> _Evidence | None:
+    """The explanation by the bound at which it scores most; None where there is nothing to explain."""
+    if not segments.lost.any():
+        return None
+    candidates = directed_candidates(segments, places, routes)
+    if not candidates.candidate:
+        return None
+    price = math.log(len(candidates.candidate)) + SPEAKS
+    best: _Evidence | None = None
+    for bound in BOUNDS:
+        lossy = (segments.share > bound).astype(np.float64)
+        if not lossy.any():
+            break
+        search = LateSearch(candidates, lossy, np.ones(lossy.size), price)
+        found = search.best()
+        if found.chosen and (best is None or found.score > best.explanation.score):
+            best = _Evidence(segments, candidates, bound, search, found, places, settings)
+    return best
+
+
+def _both_ways(losses: Sequence[_Loss]) -> list[_Loss]:
+    """The same with one loss for a host that loses what it sends and what it receives, in alike shares."""
+    found: dict[str, _Loss] = {}
+    for one in losses:
+        known = found.get(one.candidate.name)
+        if known is None:
+            found[one.candidate.name] = one
+            continue
+        clear, other = sorted((known, one), key=lambda each: each.share, reverse=True)
+        found[one.candidate.name] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
+    return list(found.values())
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def _toward(direction: Direction | None) -> str:
+    return {"tx": "that it sends", "rx": "that are sent to it", "both": "that it sends and receives"}.get(
+        direction or "", "that cross it"
+    )
+
+
+def _next_step(candidate: Candidate, name: str) -> str:
+    if candidate.kind != "host":
+        return NEXT_STEP[candidate.component].format(name=name)
+    ends = {"tx": "at the switch port of", "rx": "of the NIC of"}.get(candidate.direction or "", "at both ends of")
+    return f"read the error and drop counters {ends} {name}; then reseat or swap its cable"

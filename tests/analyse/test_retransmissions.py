@@ -1,0 +1,200 @@
+"""Which component loses TCP segments, and in which direction, on fabrics drawn segment by segment; 20 seeds a case."""
+
+from __future__ import annotations
+
+import pytest
+from analyse_cases import row_attributed
+from lateness_cases import Layout, LossyFabric
+from segment_cases import Resending, accused
+
+from fablint.analyse import diagnose
+from fablint.analyse.findings.fusion import fuse_run
+from fablint.analyse.findings.retransmissions import joined
+from fablint.model import Finding, State
+from fablint.simulate import Noise, full_mesh, simulate
+
+SEEDS = range(20)
+SMALL = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
+
+
+def exact(
+    case: Resending, *truth: tuple[str, str, str | None], layout: Layout = "list", rounds: int | None = None
+) -> int:
+    """In how many of the runs just these are at fault; that no run accuses another one is asserted."""
+    found = [case.findings(seed, layout, rounds) for seed in SEEDS]
+    assert {fault for one in found for fault in accused(one)} <= set(truth)
+    return sum(accused(one) == sorted(truth) for one in found)
+
+
+# ------------------------------------------------------------------------------------------------ faults
+
+
+@pytest.mark.parametrize("direction", ["tx", "rx"])
+@pytest.mark.parametrize(("share", "segments"), [(0.005, 2000), (0.02, 400), (0.05, 100), (0.3, 60)])
+def test_a_lossy_host_is_named_with_its_direction(share: float, segments: int, direction: str) -> None:
+    case = Resending(SMALL, {f"h02 {direction}": share}, segments=segments)
+    assert exact(case, ("host", "h02", direction)) >= 19
+
+
+def test_a_host_that_loses_both_ways_is_one_finding() -> None:
+    case = Resending(SMALL, {"h02 tx": 0.05, "h02 rx": 0.05})
+    assert exact(case, ("host", "h02", "both")) == 20
+
+
+def test_two_lossy_hosts_are_both_named() -> None:
+    case = Resending(LossyFabric(), {"h02 tx": 0.02, "h09 rx": 0.05})
+    assert exact(case, ("host", "h02", "tx"), ("host", "h09", "rx")) == 20
+
+
+@pytest.mark.parametrize("layout", ["list", "matrix"])
+def test_a_lossy_link_is_named_with_its_direction(layout: Layout) -> None:
+    case = Resending(LossyFabric(), {"l1>p0": 0.05})
+    assert exact(case, ("link", "l1>p0", None), layout=layout) == 20
+
+
+def test_a_cable_that_loses_both_ways_is_named() -> None:
+    assert exact(Resending(LossyFabric(), {"l1=p0": 0.05}), ("cable", "l1=p0", None)) == 20
+
+
+def test_a_lossy_switch_is_one_fault() -> None:
+    assert exact(Resending(LossyFabric(), {"l2": 0.05}), ("switch", "l2", None)) == 20
+
+
+def test_few_matchings_of_a_larger_fabric_suffice() -> None:
+    case = Resending(LossyFabric(leaves=8), {"h05 rx": 0.02})
+    assert exact(case, ("host", "h05", "rx"), rounds=10) == 20
+
+
+def test_of_several_interfaces_the_one_that_loses_is_named() -> None:
+    fabric = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
+    case = Resending(fabric, {"h02 rx": 0.05}, interfaces=("hsn0", "hsn1"))
+    run = case.measured(1)
+    tcp = run.rows[0].attributes["tcp"]
+    tcp["pairs"] = [one for one in tcp["pairs"] if tcp["ends"][one[1]].endswith("hsn1")]
+    found = [one for one in diagnose(run).verdict.findings if one.state in (State.FAULT, State.SUSPECT)]
+    assert [(one.component, one.name, one.direction) for one in found] == [("nic", "h02/hsn1", "rx")]
+
+
+def test_an_interface_with_a_connection_of_the_launcher_is_not_one_of_several() -> None:
+    run = Resending(SMALL, {"h02 rx": 0.05}).measured(1)
+    tcp = run.rows[0].attributes["tcp"]
+    tcp["ends"].append("h02/mgmt0")
+    tcp["sent"].append(12)
+    tcp["received"].append(12)
+    assert accused(list(diagnose(run).verdict.findings)) == [("host", "h02", "rx")]
+
+
+# ------------------------------------------------------------------------------------------------ healthy fabrics
+
+
+@pytest.mark.parametrize(("usual", "uneven"), [(1e-4, 0.0), (1e-3, 1.0), (0.01, 0.0), (0.01, 2.0), (0.05, 1.0)])
+@pytest.mark.parametrize("calm", [True, False])
+def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: float, calm: bool) -> None:
+    """Congestion at full rate, evenly or in bursts of some pairs."""
+    for fabric in (SMALL, LossyFabric()):
+        case = Resending(fabric, usual=usual, uneven=uneven)
+        assert [accused(case.findings(seed, calm=calm)) for seed in SEEDS] == [[]] * 20
+
+
+def test_a_lossy_host_is_named_among_others_that_lose_a_little() -> None:
+    case = Resending(SMALL, {"h02 rx": 0.05}, usual=0.002, uneven=1.0)
+    assert exact(case, ("host", "h02", "rx")) >= 18
+
+
+def test_what_had_arrived_already_was_not_lost() -> None:
+    """All segments arrive; acknowledgements from h02 do not, so that the others send to it again."""
+    case = Resending(SMALL, {"h02 tx": 0.1})
+    run = case.measured(3)
+    tcp = run.rows[0].attributes["tcp"]
+    to_h02 = tcp["ends"].index("h02/hsn0")
+    spurious = [one for one in tcp["pairs"] if one[1] == to_h02]
+    assert spurious, "some reports were lost with the share of the other direction"
+    found = [one for one in diagnose(run).verdict.findings if one.state is State.FAULT]
+    assert accused(found) == [("host", "h02", "tx")]
+
+
+# ------------------------------------------------------------------------------------------------ less than a fault
+
+
+def test_streams_alone_make_a_suspect_at_most() -> None:
+    case = Resending(SMALL, {"h02 rx": 0.05})
+    for seed in SEEDS:
+        found = [one for one in case.findings(seed, calm=False) if "TCP" in one.evidence]
+        assert accused(found) == []
+        assert accused(found, State.SUSPECT) == [("host", "h02", "rx")]
+        assert "congestion" in found[0].evidence
+
+
+def test_streams_of_a_link_that_all_share_accuse_nothing() -> None:
+    case = Resending(LossyFabric(), {"l1>p0": 0.03})
+    found = [one for seed in SEEDS for one in case.findings(seed, calm=False)]
+    assert [one for one in found if "TCP" in one.evidence] == []
+
+
+def test_kernels_that_report_nothing_make_a_suspect_at_most() -> None:
+    case = Resending(SMALL, {"h02 rx": 0.05}, reports=False)
+    for seed in SEEDS:
+        found = case.findings(seed)
+        assert accused(found) == []
+        assert "h02" in {one.name for one in found}
+
+
+def test_one_pair_is_no_host() -> None:
+    run = Resending(SMALL).measured(1)
+    run.rows[0].attributes["tcp"]["pairs"] = [[2, 3, 400, 40, 0]]
+    assert [one for one in diagnose(run).verdict.findings if one.state is State.FAULT] == []
+
+
+def test_of_three_hosts_two_partners_are_too_few_for_a_fault() -> None:
+    case = Resending(LossyFabric(leaves=1, hosts=3, spines=0, knows="nothing"), {"h01 rx": 0.1})
+    assert all(accused(case.findings(seed)) == [] for seed in SEEDS)
+
+
+@pytest.mark.parametrize("tcp", [None, {"ends": ["h00/eth0"], "sent": [9], "received": [9], "pairs": []}])
+def test_no_retransmissions_show_nothing(tcp: object) -> None:
+    mesh = full_mesh(4, 4)
+    run = simulate(mesh, noise=Noise(scale=0.01, spike_share=0))
+    more = {} if tcp is None else {"tcp": tcp}
+    assert diagnose(row_attributed(run, "latency", **more)).verdict == diagnose(run).verdict
+
+
+# ------------------------------------------------------------------------------------------------ beside other findings
+
+RESENT = Finding(state=State.FAULT, component="host", name="h1", direction="rx", evidence="TCP sent again")
+
+
+def beside(state: State, direction: str | None, quantity: str = "latency") -> Finding:
+    return Finding.model_validate(
+        {"state": state, "component": "host", "name": "h1", "direction": direction, "quantity": quantity}
+        | {"evidence": "late"}
+    )
+
+
+def test_late_messages_of_the_same_host_give_way_and_leave_their_evidence() -> None:
+    for state in (State.FAULT, State.SUSPECT):
+        (one,) = joined([RESENT], [beside(state, None)])
+        assert (one.state, one.direction, one.evidence) == (State.FAULT, "rx", "TCP sent again; late")
+
+
+def test_a_slow_host_keeps_its_finding_and_takes_the_evidence() -> None:
+    (one,) = joined([RESENT], [beside(State.FAULT, "tx", "bandwidth")])
+    assert (one.direction, one.quantity, one.evidence) == ("tx", "bandwidth", "late; TCP sent again")
+
+
+def test_a_suspicion_of_streams_joins_a_fault() -> None:
+    (one,) = joined([RESENT.model_copy(update={"state": State.SUSPECT})], [beside(State.FAULT, None)])
+    assert (one.state, one.direction, one.evidence) == (State.FAULT, "rx", "late; TCP sent again")
+
+
+def test_other_components_stay_beside() -> None:
+    other = beside(State.FAULT, None).model_copy(update={"name": "h2"})
+    assert joined([RESENT], [other]) == [other, RESENT]
+
+
+def test_lost_segments_speak_for_the_line_and_against_a_loopback_test() -> None:
+    run = Resending(SMALL).measured(1)
+    without = fuse_run(run, None, "h02", "rx", ())
+    ranking = fuse_run(run, None, "h02", "rx", (), 20)
+    assert "loopback" in without.next_step
+    assert (ranking.reason, "loopback" in ranking.next_step) == ("messages were sent again", False)
+    assert dict(ranking.parts)["h02"] < dict(without.parts)["h02"]

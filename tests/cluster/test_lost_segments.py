@@ -1,0 +1,52 @@
+"""`fablint check` of a virtual cluster that drops frames of one host: which host, and in which direction.
+
+Frames are dropped by nftables, and Open MPI sends over TCP: its sockets know what was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checked_cluster import Outcome, checked
+from vcluster import Cluster, StartCluster
+
+pytestmark = pytest.mark.alone
+
+
+@pytest.fixture(scope="module")
+def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
+    with virtual_cluster("segments", groups=2, switches=2, hosts=2, slurm=False) as made:
+        yield made
+
+
+def check(bed: Cluster, folder: Path) -> Outcome:
+    hosts = ",".join(sorted(bed.topology()["hosts"]))
+    return checked(bed, folder, "-w", hosts, "--force", "--budget", "40s")
+
+
+def faults(outcome: Outcome) -> list[tuple[str, str, str | None]]:
+    return [(one["component"], one["name"], one["direction"]) for one in outcome.findings if one["state"] == "FAULT"]
+
+
+@pytest.mark.parametrize(("percent", "direction"), [("5", "rx"), ("2", "tx")])
+def test_a_host_that_loses_frames_is_named_with_its_direction(
+    bed: Cluster, tmp_path: Path, percent: str, direction: str
+) -> None:
+    bed.fault("loss", "nid001003", "--percent", percent, "--dir", direction)
+    try:
+        outcome = check(bed, tmp_path)
+    finally:
+        bed.heal()
+    assert faults(outcome) == [("host", "nid001003", direction)], outcome.summary()
+    (found,) = (one for one in outcome.findings if one["state"] == "FAULT")
+    assert "TCP sent" in found["evidence"]
+
+
+def test_nobody_loses_segments_on_a_healthy_cluster(bed: Cluster, tmp_path: Path) -> None:
+    outcome = check(bed, tmp_path)
+    assert not outcome.error, outcome.error
+    assert faults(outcome) == []
+    assert not any("TCP sent" in one["evidence"] for one in outcome.findings)

@@ -26,7 +26,7 @@ AT_ONCE = 8  # launches at the same time
 WITNESSES = 3  # with none of which a faulty host starts
 _FIRST_PAIRS = 4
 _FIRST_TRIES = 5  # rounds of pairs until one starts
-_MOST_PARTNERS = 3  # of a host on faulty paths that are named
+_MOST_PARTNERS = 2  # of a host on faulty paths that are named: two show that it shares several
 
 
 class SearchEndedError(Exception):
@@ -217,11 +217,10 @@ class StartSearch:
         partners: list[str] = []
         others = list(self._good)
         while others and len(partners) < _MOST_PARTNERS and (not partners or not self._is_starting([*others, host])):
-            partner = others[self._fewest(others, [host]) - 1]
+            partner = self._partner_of(host, others, is_first=not partners)
+            if partner is None:
+                break
             others.remove(partner)
-            if self._is_starting([partner, host]) or self._is_starting([partner, host]):
-                self._starts.setdefault(host, []).append(partner)
-                break  # the two alone do start
             partners.append(partner)
         if partners and not self._starts.get(host):
             self._with_witnesses([host])
@@ -232,6 +231,19 @@ class StartSearch:
             self._good = self._sorted([*self._good, host])
         else:
             self._result.faulty.append(Cause(host, tuple(partners), starts_with, in_company=not partners))
+
+    def _partner_of(self, host: str, others: Sequence[str], *, is_first: bool) -> str | None:
+        """A host with which this one does not start, the two alone; None where only more of `others` do not."""
+        silent = [one for one in others if frozenset((one, host)) in self.unanswered]
+        for one in silent[:_MOST_PARTNERS]:
+            if not self._is_starting([one, host]):
+                return one
+        one = others[self._fewest(others, [host]) - 1]
+        for _ in range(2 if is_first else 1):
+            if self._is_starting([one, host]):
+                self._starts.setdefault(host, []).append(one)
+                return None
+        return one
 
     def _exchange(self) -> None:
         """Leave out the host that several faulty paths share, instead of their other ends."""

@@ -51,7 +51,7 @@ def launch_findings(verdict: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(
     faulty: Cluster, tmp_path: Path, mpi: str
 ) -> None:
-    faulty.fault("loss", BAD, "--percent", "100", "--dir", "rx")
+    faulty.fault("loss", BAD, "--percent", "99.9999", "--dir", "rx")
     output = tmp_path / "a.run"
     done, verdict = checked(faulty, output, mpi)
     said = done.stdout + done.stderr

@@ -86,7 +86,7 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     nics = wanted.fabric.nics
     crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics), lost=dict(unfit))
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
-    trials = _trials(around, looked)
+    trials = trials_of(around, looked)
     launches = Launches(around, asked, output, crew, trials, _options(wanted.ranks_per_nic))
     notes = warnings(looked.fitness)
     return Elimination(
@@ -153,7 +153,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     now = _also_found(looked.fitness, (), lost.values())
     named = {(one.component, one.name) for one in (*now, *lost.values())}
     return Elimination(
-        Launches(around, asked, path, crew, _trials(around, looked), _options(kept.ranks_per_nic)),
+        Launches(around, asked, path, crew, trials_of(around, looked), _options(kept.ranks_per_nic)),
         find_suite(kept.suite, unequal=kept.unequal),
         [*now, *(one for one in kept.findings if (one.component, one.name) not in named)],
         flow.thresholds_of(kept.thresholds, path),
@@ -186,7 +186,7 @@ def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapp
     return dict.fromkeys(hosts, wanted.ranks_per_nic * counts[few])
 
 
-def _trials(around: flow.Surroundings, looked: readiness.Looked) -> StartTrials:
+def trials_of(around: flow.Surroundings, looked: readiness.Looked) -> StartTrials:
     """What searches for hosts that keep launches from starting, with what preflight knows of addresses and routes."""
     from fablint.preflight import Host, unanswered
 

@@ -8,7 +8,8 @@ launch does not start although all hosts answer, launches of fewer hosts show wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,9 +88,9 @@ class Launches:
         ended = _Ended(run)
         if not self._short:
             known = len(run.attributes.get("lost", ()))
-            self.launches += 1
             try:
-                measured = flow.resume(self.around, self.output, self._engine_options)
+                with self._launch():
+                    measured = flow.resume(self.around, self.output, self._engine_options)
                 if measured is not None:
                     ended = _Ended(measured.run, measured.run.attributes.get("lost", ())[known:], _why(measured))
             except IncompleteError as error:
@@ -145,10 +146,16 @@ class Launches:
         return _Ended(read_run(self.output), lost, _why(measured))
 
     def _measured(self, stage: Stage, output: Path, run: Run | None) -> flow.Measured:
+        with self._launch():
+            return checks.measure_stage(self.around, stage, output, run, self._engine_options)
+
+    @contextmanager
+    def _launch(self) -> Iterator[None]:
+        """Count a launch, and keep how it ended where its ranks did not start."""
         self.launches += 1
         self._not_started = None
         try:
-            return checks.measure_stage(self.around, stage, output, run, self._engine_options)
+            yield
         except NotStartedError as error:
             self._not_started = error
             raise

@@ -320,6 +320,21 @@ def test_a_launch_of_which_nothing_starts_any_more_keeps_the_run(
     assert [row.name for row in run.rows] == ["edge-latency"]
 
 
+def test_a_resumed_run_that_does_not_start_costs_the_host_that_prevents_it(
+    cluster: FakeCluster, started: tuple[Launches, Notes]
+) -> None:
+    launches, _ = started
+    cluster.stop_after = 4
+    run = launches.begin(stage)
+    assert run.state != "complete"
+    cluster.stop_after, cluster.unreached = None, {"h3"}
+    again, _ = launches_of(cluster, ASKED, launches.output)
+    run, going = again.finish(stage(ASKED), run)
+    assert (going, again.error, run.state) == (True, "", "complete")
+    assert list(again.crew.lost) == ["h3"]
+    assert pairs_of(but("h3")) <= met(run)
+
+
 def test_a_later_launch_that_starts_when_it_is_repeated_is_measured(
     cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

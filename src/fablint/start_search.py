@@ -22,7 +22,7 @@ Hosts = tuple[str, ...]
 # Launches sets of hosts that share none, at the same time: which of them started. A set of one is two ranks on it.
 Launch = Callable[[Sequence[Hosts]], Sequence[bool]]
 
-AT_ONCE = 8  # launches at the same time
+AT_ONCE = 16  # launches at the same time
 WITNESSES = 3  # with none of which a faulty host starts
 _FIRST_PAIRS = 4
 _FIRST_TRIES = 5  # rounds of pairs until one starts
@@ -48,7 +48,7 @@ class Cause:
 class StartResult:
     """What a search came to. Hosts are in the order in which they were given."""
 
-    starting: Hosts = ()  # were launched together and started; empty: no two hosts start
+    starting: Hosts = ()  # start together, or in groups where the search ended before; empty: no two hosts start
     faulty: list[Cause] = field(default_factory=list)
     paths: list[tuple[str, str]] = field(default_factory=list)  # start with others: (left out, kept)
     unknown: Hosts = ()  # not decided when the search ended
@@ -290,7 +290,7 @@ class StartSearch:
     def _ended(self) -> StartResult:
         """The result, with the hosts that were not decided."""
         if not self._good and self._groups:
-            self._good = max(self._groups, key=len)
+            self._good = self._sorted(host for group in self._groups for host in group)  # not launched together
         self._result.starting = self._good
         decided = {*self._good, *self._result.left_out}
         self._result.unknown = tuple(host for host in self.hosts if host not in decided) if self._good else ()

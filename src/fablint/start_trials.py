@@ -15,7 +15,8 @@ from fablint.model import Finding, Slots, State
 from fablint.names import fold, plural
 from fablint.start_search import AT_ONCE, Cause, Hosts, SearchEndedError, StartResult, StartSearch
 
-MOST_S = 900.0  # of one search
+MOST_S, MOST_STARTS = 600.0, 5  # of one search, and starts of all hosts that it may take besides
+MOST_SEARCHES = 3  # of one check
 LEAST_LIMIT_S = 20.0  # for a start, however short the known starts are
 LIMIT_FACTOR = 4.0  # of what a start of so many hosts took
 _MOST_SUSPECTS = 0.25  # of the hosts: a launcher that names more of them lists its hosts
@@ -32,6 +33,7 @@ class StartTrials:
     addresses: Mapping[str, str] = field(default_factory=dict)  # host by address of a NIC
     unanswered: Collection[frozenset[str]] = ()  # pairs of hosts of which preflight had no answer to pings
     launches: int = 0
+    searches: int = 0
     known_s: dict[int, float] = field(default_factory=dict)  # by number of hosts: the longest start
     repeated: bool = False  # a search found that all hosts start
     _deadline: float = 0.0
@@ -43,14 +45,17 @@ class StartTrials:
         Raises:
             IncompleteError: no two hosts start, so that no host can be named.
         """
-        clock, progress = self.around.system.monotonic, self.around.progress
+        from fablint.measure import start_limit_s
+
+        self.searches += 1
+        most_s = MOST_S + MOST_STARTS * start_limit_s(len(hosts))
         suspects = self.suspects(hosts, error.said)
         tried = f", {fold(suspects)} first" if suspects else ""
-        progress.note(
+        self.around.progress.note(
             f"fablint: searching for hosts that keep the launch from starting: launches of fewer hosts{tried}, at"
-            f" most {MOST_S / 60:.0f} min"
+            f" most {most_s / 60:.0f} min"
         )
-        self._deadline, self._said = clock() + MOST_S, ""
+        self._deadline, self._said = self.around.system.monotonic() + most_s, ""
         search = StartSearch(hosts, self._launch, suspects, self.unanswered, self._show(len(hosts)))
         result = search.run()
         if not result.starting:

@@ -14,6 +14,7 @@ from fablint import flow
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Plan, State
 from fablint.relaunch import MOST_LAUNCHES, Launches, without
+from fablint.start_trials import MOST_SEARCHES
 
 
 @pytest.fixture
@@ -115,6 +116,24 @@ def test_a_launch_that_fails_again_and_again_while_all_hosts_start_ends_it(
         launches.begin(stage)
     assert launches.crew.findings == []
     assert launches.launches == 2
+
+
+def test_a_check_makes_so_many_searches_and_no_more(
+    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host more keeps the launch from starting each time."""
+    launches, _ = started
+
+    def measure(around: flow.Surroundings, plan: Plan, output: Path, options: Sequence[str] = ()) -> flow.Measured:
+        if output == launches.output:
+            cluster.unreached = {HOSTS[launches.launches - 1]}
+        return cluster.measure(around, plan, output, options)
+
+    monkeypatch.setattr(flow, "measure", measure)
+    with pytest.raises(IncompleteError, match="did not start"):
+        launches.begin(stage)
+    assert launches.trials.searches == MOST_SEARCHES
+    assert list(launches.crew.lost) == HOSTS[:MOST_SEARCHES]
 
 
 def test_two_hosts_whose_path_keeps_the_launch_from_starting_are_named_as_a_path(

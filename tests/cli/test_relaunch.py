@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from fake_launches import (
 )
 
 from fablint import flow
-from fablint.errors import NotStartedError
 from fablint.model import Run, State
 from fablint.plan.stages import Asked, Stage, all_rounds
 from fablint.relaunch import Launches
@@ -292,65 +290,6 @@ def test_a_stage_after_which_nobody_is_found_is_the_last(cluster: FakeCluster, s
     run, going = launches.add(stage(ASKED, "local"), run)
     assert (going, launches.error, run.state) == (False, "it hangs", "interrupted")
     assert rounds_of(run) == planned(HOSTS)
-
-
-def test_a_launch_that_does_not_start_any_more_costs_the_host_that_prevents_it(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
-    launches, _ = started
-    run = launches.begin(stage)
-    cluster.unreached, cluster.refused = {"h2"}, "ssh: connect to host h2: No route to host"
-    run, going = launches.add(stage(ASKED, "local"), run)
-    assert (going, launches.error) == (True, "")
-    assert list(launches.crew.lost) == ["h2"]
-    assert run.state == "complete"
-    assert (met(run), met(run, "local-latency")) == (pairs_of(HOSTS), pairs_of(but("h2")))
-
-
-def test_a_launch_of_which_nothing_starts_any_more_keeps_the_run(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
-    launches, _ = started
-    run = launches.begin(stage)
-    cluster.unreached, cluster.refused = set(HOSTS), "the job has ended"
-    run, going = launches.add(stage(ASKED, "local"), run)
-    assert not going
-    assert launches.error.startswith("no launch starts, of two hosts either")
-    assert launches.crew.findings == []
-    assert [row.name for row in run.rows] == ["edge-latency"]
-
-
-def test_a_resumed_run_that_does_not_start_costs_the_host_that_prevents_it(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
-    launches, _ = started
-    cluster.stop_after = 4
-    run = launches.begin(stage)
-    assert run.state != "complete"
-    cluster.stop_after, cluster.unreached = None, {"h3"}
-    again, _ = launches_of(cluster, ASKED, launches.output)
-    run, going = again.finish(stage(ASKED), run)
-    assert (going, again.error, run.state) == (True, "", "complete")
-    assert list(again.crew.lost) == ["h3"]
-    assert pairs_of(but("h3")) <= met(run)
-
-
-def test_a_later_launch_that_starts_when_it_is_repeated_is_measured(
-    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    launches, _ = started
-    run = launches.begin(stage)
-    fails = iter([True])
-
-    def measure(*words: Any, **more: Any) -> flow.Measured:
-        if next(fails, False):
-            raise NotStartedError("it crashed")
-        return cluster.measure(*words, **more)
-
-    monkeypatch.setattr(flow, "measure", measure)
-    run, going = launches.add(stage(ASKED, "local"), run)
-    assert (going, launches.error, launches.crew.findings) == (True, "", [])
-    assert met(run, "local-latency") == pairs_of(HOSTS)
 
 
 def test_a_launch_that_leaves_nothing_since_a_host_is_gone(

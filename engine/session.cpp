@@ -133,8 +133,6 @@ std::unique_ptr<Watchdog> watch(Team& team, double limit_s, double round_s, Stor
 }  // namespace
 
 Exit measure(Team& team, const Options& options, const std::vector<std::string>& command) {
-    // The front end waits for this word: a launcher that does not reach a host may hang for ever.
-    if (!options.quiet && team.rank() == 0) std::fprintf(stderr, "fablint-engine: started: %d ranks\n", team.size());
     const std::vector<RowOptions> rows = collect_rows(team, options);
     check_threads(rows);
     if (!std::filesystem::is_directory(options.sysfs))
@@ -159,6 +157,8 @@ Exit measure(Team& team, const Options& options, const std::vector<std::string>&
         root.write(*store, "measuring");
         context.store = store.get();
     }
+    // The front end limits the time until this line: before it no watchdog names a rank that another one waits for.
+    if (!options.quiet && team.rank() == 0) std::fprintf(stderr, "fablint-engine: started: %d ranks\n", team.size());
     auto watchdog = watch(team, options.watchdog_s, longest_round(rows), store.get());
     const Exit status = run_rows(context, root, rows, rounds_texts, options.resume);
     watchdog.reset();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from fablint.host_counters import HostCounters
 from fablint.kept_check import KeptCheck, Unfit
 from fablint.model import Allocation, Finding, Run, Slots, Topology
 from fablint.relaunch import Launches, without
+from fablint.start_trials import StartTrials
 
 if TYPE_CHECKING:
     from fablint.discover import Discovered
@@ -87,7 +89,8 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics, declared), lost=dict(unfit)
     )
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
-    launches = Launches(around, asked, output, crew, _options(wanted.ranks_per_nic))
+    trials = trials_of(around, looked)
+    launches = Launches(around, asked, output, crew, trials, _options(wanted.ranks_per_nic))
     notes = [*site_notes(looked.fitness), *warnings(looked.fitness)]
     return Elimination(
         launches,
@@ -155,7 +158,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     now = _also_found(looked.fitness, (), lost.values())
     named = {(one.component, one.name) for one in (*now, *lost.values())}
     return Elimination(
-        Launches(around, asked, path, crew, _options(kept.ranks_per_nic)),
+        Launches(around, asked, path, crew, trials_of(around, looked), _options(kept.ranks_per_nic)),
         find_suite(kept.suite, unequal=kept.unequal),
         [*now, *(one for one in kept.findings if (one.component, one.name) not in named)],
         site_path,
@@ -186,6 +189,20 @@ def ranks_each(wanted: Wanted, fabric: Discovered, hosts: Sequence[str]) -> Mapp
         told = f"{few} has {counts[few]} NICs, {many} {counts[many]}"
         raise UsageError(f"--ranks-per-nic: {told}", "leave the odd hosts out with -x, or give --ppn")
     return dict.fromkeys(hosts, wanted.ranks_per_nic * counts[few])
+
+
+def trials_of(around: flow.Surroundings, looked: readiness.Looked) -> StartTrials:
+    """What searches for hosts that keep launches from starting, with what preflight knows of addresses and routes."""
+    from fablint.preflight import Host, unanswered
+
+    hosts = [Host(one) for one in looked.heard.snapshots.values()]
+    owners: dict[str, set[str]] = defaultdict(set)
+    for host in hosts:
+        for nic in host.nics:
+            for text in nic.addresses:
+                owners[text.partition("/")[0]].add(host.name)
+    addresses = {address: next(iter(names)) for address, names in owners.items() if len(names) == 1}
+    return StartTrials(around, addresses, unanswered(hosts))
 
 
 def _options(ranks_per_nic: int | None) -> tuple[str, ...]:

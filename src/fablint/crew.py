@@ -61,9 +61,18 @@ class Crew:
         if {*self.lost, *self.apart} == before:
             self._try([(entry["host"], other) for entry, other in zip(entries, partners, strict=True)], present)
         found = [finding for key, finding in [*self.lost.items(), *self.apart.items()] if key not in before]
-        for finding in found:
-            note(f"fablint: {finding.component} {finding.name} is left out: {finding.evidence}")
+        self._say(found)
         return bool(found)
+
+    def leave_out(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
+        """Leave out hosts, and paths between two, that were found by others than this crew."""
+        self.lost |= hosts
+        self.apart |= paths
+        self._say([*hosts.values(), *paths.values()])
+
+    def _say(self, found: Sequence[Finding]) -> None:
+        for finding in found:
+            self.around.progress.note(f"fablint: {finding.component} {finding.name} is left out: {finding.evidence}")
 
     def _try(self, pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> None:
         """Measure each of those who hung with two who did not: who hangs with both is lost."""

@@ -3,7 +3,8 @@
     FablintError
     ├── UsageError            2  the command line, a plan file or a topology file is wrong
     ├── IncompleteError       3  the measurement could not be finished (a host was lost, the disk is full, ...)
-    │   └── BrokenRunError    3  a run directory cannot be read
+    │   ├── BrokenRunError    3  a run directory cannot be read
+    │   └── NotStartedError   3  the ranks of a launch did not start
     ├── PreflightError        4  a host is not fit to be measured
     ├── TooManyError          6  more hosts would be drained than --most allows
     └── InternalError         5  fablint itself is at fault
@@ -43,6 +44,14 @@ class IncompleteError(FablintError):
 
 class BrokenRunError(IncompleteError):
     """A run directory that cannot be read."""
+
+
+class NotStartedError(IncompleteError):
+    """The ranks of a launch did not start. `said` are the last lines of its launcher."""
+
+    def __init__(self, message: str, hint: str = "", said: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.said = said
 
 
 class PreflightError(FablintError):

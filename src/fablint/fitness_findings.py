@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.fitness import Fitness, Outcome, Result, findings, suppressed_findings
+from fablint.fitness import PING, Fitness, Outcome, Result, findings, suppressed_findings
 from fablint.model import Finding
 from fablint.names import fold, plural
 
@@ -42,7 +42,8 @@ def site_notes(fitness: Fitness) -> list[str]:
 
 
 def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
-    return one.check == _LOSS or fitness.rules[one.check].component == "route"
+    is_split = one.check == PING and one.value is not None  # hosts that do not reach others; else ICMP may be filtered
+    return is_split or one.check == _LOSS or fitness.rules[one.check].component == "route"
 
 
 def _told(some: Sequence[Result]) -> str:

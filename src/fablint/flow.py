@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import IncompleteError, InternalError, UsageError
+from fablint.errors import IncompleteError, InternalError, NotStartedError, UsageError
 from fablint.kept import (
     FINDINGS as FINDINGS,
     INTRA_NODE as INTRA_NODE,
@@ -59,6 +59,7 @@ class Surroundings:
     system: System
     progress: Progress
     mpicxx: Path | None = None
+    start_s: Callable[[], float] | None = None  # time limit of the start of ranks, where it is not the usual one
 
 
 @dataclass(frozen=True)
@@ -142,15 +143,16 @@ def free_output(system: System, output: Path | None) -> Path:
 def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[str] = ()) -> Measured:
     """Measure `plan` into `output`, building the engine if need be.
 
-    Returns what there is, be it complete or not. Raises UsageError, IncompleteError or InternalError when the engine
+    Returns what there is, be it complete or not. Raises UsageError, NotStartedError or InternalError when the engine
     refused to start or left no run; KeyboardInterrupt when the user stopped it, after sealing what was measured.
     """
-    from fablint.measure import build_engine, find_launchers, run_on_first
+    from fablint.measure import EngineOptions, build_engine, find_launchers, run_on_first
 
     engine = build_engine(around.system, around.progress, mpicxx=around.mpicxx)
     choice = find_launchers(around.system, engine.mpicxx, engine.libraries)
-    options = [*options, *(["--threads"] if any(row.threads for row in plan.rows) else [])]
-    outcome = run_on_first(around.system, around.progress, choice.launchers, engine, plan, output, options=options)
+    threads = ["--threads"] if any(row.threads for row in plan.rows) else []
+    words = EngineOptions([*options, *threads], around.start_s)
+    outcome = run_on_first(around.system, around.progress, choice.launchers, engine, plan, output, options=words)
     if outcome.status == UsageError.exit_code:
         raise UsageError(outcome.error)
     if outcome.status == InternalError.exit_code:
@@ -158,7 +160,8 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
     if not (output / "zarr.json").exists():
         if outcome.stopped_by == signal.SIGINT:
             raise KeyboardInterrupt
-        raise IncompleteError(outcome.error, "nothing was measured; fablint doctor looks at the set-up")
+        hint = "nothing was measured; fablint doctor looks at the set-up"
+        raise NotStartedError(outcome.error, hint, outcome.said)
     measured = _sealed(around, output, outcome)
     _refuse_misplaced(measured.run, plan.slots)
     return measured

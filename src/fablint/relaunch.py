@@ -2,20 +2,23 @@
 
 A host that dies, hangs or cannot be reached ends the launch of all. What was measured is kept; then it is found out
 which host it was, and a launch of the others measures the rounds that are missing. That launch writes a run of its
-own, `launches/N.run`, since a run belongs to its ranks; its cells become part of the run when it is over.
+own, `launches/N.run`, since a run belongs to its ranks; its cells become part of the run when it is over. Where a
+launch does not start although all hosts answer, launches of fewer hosts show which of them keep it from starting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint import checks, flow
 from fablint.crew import Crew, Entry
-from fablint.errors import IncompleteError
+from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Run
+from fablint.start_trials import MOST_SEARCHES, StartTrials, findings_of
 
 if TYPE_CHECKING:
     from fablint.plan.seats import Pairs
@@ -42,9 +45,13 @@ class Launches:
     asked: Asked
     output: Path
     crew: Crew
+    trials: StartTrials
     options: tuple[str, ...] = ()  # run options of the engine
     launches: int = 0
     error: str = ""  # why the run is not complete
+    _not_started: NotStartedError | None = field(
+        default=None, init=False
+    )  # how the last launch ended, where its ranks did not start
 
     def begin(self, make: Callable[[Asked], Stage | None]) -> Run:
         """Measure the first stage. Hosts that prevent the launch are left out of `asked`, and so of the run.
@@ -59,7 +66,7 @@ class Launches:
             try:
                 ended = self._whole(stage, None)
             except IncompleteError as error:
-                if not self._find_out((), str(error)):
+                if not self._find_out((), error.message):
                     raise
                 self.asked = without(self.asked, self.crew.lost)
                 continue
@@ -81,9 +88,9 @@ class Launches:
         ended = _Ended(run)
         if not self._short:
             known = len(run.attributes.get("lost", ()))
-            self.launches += 1
             try:
-                measured = flow.resume(self.around, self.output, self._engine_options)
+                with self._launch():
+                    measured = flow.resume(self.around, self.output, self._engine_options)
                 if measured is not None:
                     ended = _Ended(measured.run, measured.run.attributes.get("lost", ())[known:], _why(measured))
             except IncompleteError as error:
@@ -98,9 +105,13 @@ class Launches:
     def _to_the_end(self, stage: Stage, ended: _Ended) -> tuple[Run, bool]:
         """Find out whom a launch lost and measure what is missing without them, till nothing more can be had."""
         for _ in range(MOST_LAUNCHES):
-            if ended.error and not self._find_out(ended.lost, ended.error):
+            try:
+                if ended.error and not self._find_out(ended.lost, ended.error):
+                    break
+            except IncompleteError as error:
+                ended = replace(ended, error=error.message)
                 break
-            rest = self._rest(stage, ended.run) if self._short else None
+            rest = self._rest(stage, ended.run) if self._short or ended.error else None
             if rest is None:
                 return _sealed(ended.run), True
             ended = self._part(stage, rest, ended.run)
@@ -135,8 +146,19 @@ class Launches:
         return _Ended(read_run(self.output), lost, _why(measured))
 
     def _measured(self, stage: Stage, output: Path, run: Run | None) -> flow.Measured:
+        with self._launch():
+            return checks.measure_stage(self.around, stage, output, run, self._engine_options)
+
+    @contextmanager
+    def _launch(self) -> Iterator[None]:
+        """Count a launch, and keep how it ended where its ranks did not start."""
         self.launches += 1
-        return checks.measure_stage(self.around, stage, output, run, self._engine_options)
+        self._not_started = None
+        try:
+            yield
+        except NotStartedError as error:
+            self._not_started = error
+            raise
 
     @property
     def _engine_options(self) -> list[str]:
@@ -151,7 +173,27 @@ class Launches:
         ]
         present = [host for host in dict.fromkeys(hosts) if host not in self.crew.lost]
         named = [{**entry, "host": self.planned(entry["host"])} for entry in entries if entry["host"]]
-        return bool(present) and self.crew.find_out(present, named, partners, why)
+        if not present:
+            return False
+        if self.crew.find_out(present, named, partners, why):
+            return True
+        return self._not_started is not None and self._find_by_launches(present, self._not_started)
+
+    def _find_by_launches(self, present: Sequence[str], error: NotStartedError) -> bool:
+        """Leave out hosts that keep a launch from starting; False where there is no sense in another launch.
+
+        Raises IncompleteError where no two hosts start.
+        """
+        if self.trials.searches == MOST_SEARCHES:
+            return False
+        result = self.trials.search(present, error)
+        hosts, paths = findings_of(result, error.message)
+        self.crew.leave_out(hosts, paths)
+        if hosts:
+            return True
+        self.around.progress.note("fablint: all hosts start when the launch is repeated: it is repeated once")
+        again, self.trials.repeated = not self.trials.repeated, True
+        return again
 
     def planned(self, host: str) -> str:
         """A host by the name that was asked for: it may call itself by a longer or a shorter one."""

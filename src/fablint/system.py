@@ -27,6 +27,7 @@ from fablint.errors import UsageError
 
 PRIVATE_FOLDER = 0o700
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_CAUGHT: list[list[int]] = []  # signals of each block of the main thread that catches them, the innermost last
 _KILL_S = 5.0  # a process in the middle of a system call may take its time to die
 
 
@@ -235,12 +236,20 @@ class System:
 
     @contextmanager
     def caught_signals(self) -> Iterator[list[int]]:
-        """Collect SIGINT and SIGTERM in a list instead of ending, as long as the block lasts."""
+        """Collect SIGINT and SIGTERM in a list instead of ending, as long as the block lasts.
+
+        Only the main thread can do that: blocks of other threads have the list of the block that it is in.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield _CAUGHT[-1] if _CAUGHT else []
+            return
         caught: list[int] = []
+        _CAUGHT.append(caught)
         before = {number: signal.signal(number, lambda got, _: caught.append(got)) for number in STOP_SIGNALS}
         try:
             yield caught
         finally:
+            _CAUGHT.pop()
             for number, handler in before.items():
                 signal.signal(number, handler)
 

@@ -18,7 +18,7 @@ from fablint import flow
 from fablint.checks import Checked
 from fablint.crew import Crew
 from fablint.elimination import Elimination
-from fablint.errors import IncompleteError
+from fablint.errors import NotStartedError
 from fablint.model import Finding, Plan, Row as RunRow, Run, Slots, State, Switch, Topology
 from fablint.plan.grammar import parse_row
 from fablint.plan.options import RowRequest
@@ -27,6 +27,7 @@ from fablint.plan.suites import find_suite
 from fablint.relaunch import Launches
 from fablint.simulate import SimulatedRow
 from fablint.simulate.rows import row_attributes
+from fablint.start_trials import StartTrials
 from fablint.store import read_run, set_state
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.writing import write_row
@@ -98,6 +99,7 @@ class FakeCluster:
     reports: Sequence[str] = ()  # hosts named as lost by a launch that hangs; none: the first end of the pair
     refused: str = ""  # what the launcher says where a host of `unreached` is to be launched
     unreached: set[str] = field(default_factory=set)
+    keeps_apart: set[frozenset[str]] = field(default_factory=set)  # two of which a launch with both does not start
     silent: set[str] = field(default_factory=set)  # do not answer when they are asked
     wordless: bool = False  # a launch that hangs does not say who
     rate: float = 12.5e9  # bytes/s
@@ -126,8 +128,9 @@ class FakeCluster:
         lines = tuple(row.options for row in plan.rows)
         self.launches.append(Launch(tuple(dict.fromkeys(hosts)), output, tuple(options), told, lines))
         self.system.now_s += LAUNCH_S
-        if self.unreached & set(hosts):
-            raise IncompleteError(self.refused or "the ranks did not start")
+        if self.unreached & set(hosts) or any(pair <= set(hosts) for pair in self.keeps_apart):
+            said = self.refused or "the ranks did not start"
+            raise NotStartedError(said, "nothing was measured", (said,))
         if not resumed:
             self._begin(output, plan, requests, hosts)
         else:
@@ -331,7 +334,7 @@ def launches_of(cluster: FakeCluster, asked: Asked, output: Path) -> tuple[Launc
     """Launches on the cluster, and what is said meanwhile."""
     notes = Notes()
     around = flow.Surroundings(cluster.system, notes)
-    return Launches(around, asked, output, Crew(around, cluster.look)), notes
+    return Launches(around, asked, output, Crew(around, cluster.look), StartTrials(around)), notes
 
 
 @dataclass

@@ -28,7 +28,7 @@ def measured(monkeypatch, tmp_path, staged):
         told: list[str] = []
 
         def run_on_first(system, progress, launchers, engine, plan, output, *, options):
-            told.extend(options)
+            told.extend(options.words)
             output.mkdir()
             (output / "zarr.json").touch()
             return Outcome(status)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_launches import FakeCluster, FakeSystem, Notes, asked_of, launches_of, no_answer
 from test_relaunch import ASKED, HOSTS, but, met, pairs_of, stage
 
 from fablint import flow
-from fablint.errors import IncompleteError
+from fablint.errors import IncompleteError, NotStartedError
+from fablint.model import Plan, State
 from fablint.relaunch import MOST_LAUNCHES, Launches, without
+from fablint.start_trials import MOST_SEARCHES
 
 
 @pytest.fixture
@@ -39,12 +43,111 @@ def test_a_host_that_prevents_the_first_launch_is_not_of_the_run(
     assert notes.said[-1].startswith("fablint: host h2 is left out")
 
 
-def test_a_first_launch_that_nobody_can_be_blamed_for(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
-    cluster.unreached, cluster.refused = {"h2"}, "srun: error: no idea"
+@pytest.mark.parametrize("bad", HOSTS)
+def test_a_host_that_answers_and_keeps_the_launch_from_starting_is_found_by_launches(
+    cluster: FakeCluster, started: tuple[Launches, Notes], bad: str
+) -> None:
+    cluster.unreached, cluster.refused = {bad}, "connect() to 10.0.0.9 failed"
+    launches, notes = started
+    run = launches.begin(stage)
+    assert list(run.hosts) == but(bad) == launches.asked.rank_hosts
+    assert (run.state, launches.launches, launches.error) == ("complete", 2, "")
+    assert met(run) == pairs_of(but(bad))
+    (finding,) = launches.crew.findings
+    assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", bad)
+    assert finding.evidence.startswith("keeps a launch from starting: none starts of it and one of h")
+    assert "a launch of 5 other hosts starts" in finding.evidence
+    assert cluster.refused in finding.evidence
+    assert any("searching for hosts that keep the launch from starting" in one for one in notes.said)
+    assert list(cluster.system.home_folder("scratch").iterdir()) == []
+
+
+def test_a_host_that_the_launcher_names_is_launched_apart_from_the_others(
+    cluster: FakeCluster, started: tuple[Launches, Notes]
+) -> None:
+    cluster.unreached, cluster.refused = {"h4"}, "connect() to 10.0.0.4:1024 failed: No route to host (113)"
+    launches, notes = started
+    launches.trials.addresses = {f"10.0.0.{number}": host for number, host in enumerate(HOSTS)}
+    launches.begin(stage)
+    assert list(launches.crew.lost) == ["h4"]
+    assert any(", h4 first, " in one for one in notes.said)
+    assert all(len(one.hosts) <= 2 for one in cluster.launches[1:] if "h4" in one.hosts)
+
+
+def test_where_no_two_hosts_start_the_launcher_is_named_and_no_host(
+    cluster: FakeCluster, started: tuple[Launches, Notes]
+) -> None:
+    cluster.unreached, cluster.refused = set(HOSTS), "mpirun: error: no plugin"
     launches, _ = started
-    with pytest.raises(IncompleteError, match="no idea"):
+    with pytest.raises(IncompleteError, match=r"no launch starts, of two hosts either .* of 6 hosts.: .* no plugin"):
         launches.begin(stage)
+    assert launches.crew.findings == []
     assert not launches.output.exists()
+
+
+def test_a_first_launch_that_starts_when_it_is_repeated_costs_no_host(
+    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.unreached = {"h2"}
+
+    def measure(*words: Any, **more: Any) -> flow.Measured:
+        if cluster.launches:
+            cluster.unreached = set()
+        return cluster.measure(*words, **more)
+
+    monkeypatch.setattr(flow, "measure", measure)
+    launches, _ = started
+    run = launches.begin(stage)
+    assert (list(run.hosts), launches.crew.findings) == (HOSTS, [])
+
+
+def test_a_launch_that_fails_again_and_again_while_all_hosts_start_ends_it(
+    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches, _ = started
+
+    def measure(around: flow.Surroundings, plan: Plan, output: Path, options: Sequence[str] = ()) -> flow.Measured:
+        if output == launches.output:
+            raise NotStartedError("it is too large")
+        return cluster.measure(around, plan, output, options)
+
+    monkeypatch.setattr(flow, "measure", measure)
+    with pytest.raises(IncompleteError, match="it is too large"):
+        launches.begin(stage)
+    assert launches.crew.findings == []
+    assert launches.launches == 2
+
+
+def test_a_check_makes_so_many_searches_and_no_more(
+    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host more keeps the launch from starting each time."""
+    launches, _ = started
+
+    def measure(around: flow.Surroundings, plan: Plan, output: Path, options: Sequence[str] = ()) -> flow.Measured:
+        if output == launches.output:
+            cluster.unreached = {HOSTS[launches.launches - 1]}
+        return cluster.measure(around, plan, output, options)
+
+    monkeypatch.setattr(flow, "measure", measure)
+    with pytest.raises(IncompleteError, match="did not start"):
+        launches.begin(stage)
+    assert launches.trials.searches == MOST_SEARCHES
+    assert list(launches.crew.lost) == HOSTS[:MOST_SEARCHES]
+
+
+def test_two_hosts_whose_path_keeps_the_launch_from_starting_are_named_as_a_path(
+    cluster: FakeCluster, started: tuple[Launches, Notes]
+) -> None:
+    cluster.keeps_apart = {frozenset(("h1", "h4"))}
+    launches, _ = started
+    run = launches.begin(stage)
+    host, route = launches.crew.findings
+    assert (route.state, route.component) == (State.FAULT, "route")
+    assert set(route.name.split("=")) == {"h1", "h4"}
+    assert (host.state, host.component) == (State.NOT_JUDGED, "host")
+    assert host.name in ("h1", "h4")
+    assert list(run.hosts) == but(host.name)
 
 
 def test_with_fewer_than_two_hosts_there_is_nothing_to_measure(

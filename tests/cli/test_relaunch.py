@@ -292,17 +292,6 @@ def test_a_stage_after_which_nobody_is_found_is_the_last(cluster: FakeCluster, s
     assert rounds_of(run) == planned(HOSTS)
 
 
-def test_a_launch_that_says_nothing_and_leaves_nothing_keeps_the_run(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
-    launches, _ = started
-    run = launches.begin(stage)
-    cluster.unreached, cluster.refused = {"h2"}, "ssh: connect to host h2: No route to host"
-    run, going = launches.add(stage(ASKED, "local"), run)
-    assert (going, launches.error) == (False, cluster.refused)
-    assert rounds_of(run) == planned(HOSTS)
-
-
 def test_a_launch_that_leaves_nothing_since_a_host_is_gone(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:

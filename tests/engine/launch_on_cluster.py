@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from fablint.flow import read_plan
-from fablint.measure import build_engine, find_launchers, name_deaths, name_host, run_on_first
+from fablint.measure import EngineOptions, build_engine, find_launchers, name_deaths, name_host, run_on_first
 from fablint.measure.progress import Silent
 from fablint.model import Slots
 from fablint.store import read_run
@@ -38,7 +38,7 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
     slots = tuple(Slots(host, int(ranks)) for host, _, ranks in (place.partition(":") for place in places.split(",")))
     plan = replace(read_plan(row, sum(slot.ranks for slot in slots), "row"), slots=slots)
     for attempt in range(5):
-        outcome = run_on_first(system, notes, launchers, engine, plan, path, options=options)
+        outcome = run_on_first(system, notes, launchers, engine, plan, path, options=EngineOptions(options))
         hung = outcome.error.startswith("the ranks did not start")  # which takes a minute
         # Slurm's PMIx and Debian's Open MPI crash or hang at the start now and then, with any program.
         if launcher != "srun" or (path / "zarr.json").exists() or (hung and attempt):

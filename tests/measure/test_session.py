@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fablint.measure import Engine, Mpiexec, Outcome, name_deaths, name_host, run_engine, session
+from fablint.measure import Engine, EngineOptions, Mpiexec, Outcome, name_deaths, name_host, run_engine, session
 from fablint.measure.launcher import Death
 from fablint.measure.launchers.hydra import Hydra
 from fablint.model import Plan, PlanRow
@@ -54,11 +54,11 @@ def recorded() -> Recorded:
 def play(staged, tmp_path, recorded):
     """Run the fake engine through a script; returns the outcome and what progress was shown."""
 
-    def run(*script: str) -> tuple[Outcome, Recorded]:
+    def run(*script: str, **options: EngineOptions) -> tuple[Outcome, Recorded]:
         staged.variables["FAKE_ENGINE_SCRIPT"] = "\n".join(script)
         engine = Engine("key", FAKE, Path("mpicxx"), "", (), "", "")
         mpiexec = Mpiexec(Path(sys.executable), FakeLauncher(), "fake")
-        return run_engine(staged, recorded, mpiexec, engine, PLAN, tmp_path / "x.run"), recorded
+        return run_engine(staged, recorded, mpiexec, engine, PLAN, tmp_path / "x.run", **options), recorded
 
     return run
 
@@ -203,6 +203,14 @@ def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monk
     outcome, _ = play("launcher-says ssh: Could not resolve hostname n7", "leave-a-child-that-hangs", "hang")
     assert outcome == Outcome(3, "the ranks did not start within 3 s: ssh: Could not resolve hostname n7")
     assert _running(FAKE) == []
+
+
+def test_a_shorter_limit_of_the_start_is_heeded_as_soon_as_it_is_known(play):
+    limits = iter([600.0, 600.0, 600.0])
+    words = EngineOptions(start_s=lambda: next(limits, 0.5))
+    outcome, _ = play("launcher-says connect() to 10.150.0.7 failed", "hang", options=words)
+    assert outcome.error == "the ranks did not start within 0 s: connect() to 10.150.0.7 failed"
+    assert outcome.said == ("connect() to 10.150.0.7 failed",)
 
 
 def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):

@@ -17,12 +17,21 @@ if TYPE_CHECKING:
     from fablint.measure.messages import Lost
     from fablint.measure.probe import find_each_other
     from fablint.measure.progress import Progress, Shown, Silent
-    from fablint.measure.session import Outcome, name_deaths, name_host, run_engine, run_on_first
+    from fablint.measure.session import (
+        EngineOptions,
+        Outcome,
+        name_deaths,
+        name_host,
+        run_engine,
+        run_on_first,
+        start_limit_s,
+    )
 
 __all__ = [
     "Check",
     "Choice",
     "Engine",
+    "EngineOptions",
     "Lost",
     "Mpiexec",
     "Outcome",
@@ -41,6 +50,7 @@ __all__ = [
     "name_host",
     "run_engine",
     "run_on_first",
+    "start_limit_s",
 ]
 
 if not TYPE_CHECKING:
@@ -50,6 +60,7 @@ if not TYPE_CHECKING:
             "Check": "doctor",
             "Choice": "choice",
             "Engine": "engine",
+            "EngineOptions": "session",
             "Lost": "messages",
             "Mpiexec": "launcher",
             "Outcome": "session",
@@ -68,5 +79,6 @@ if not TYPE_CHECKING:
             "name_host": "session",
             "run_engine": "session",
             "run_on_first": "session",
+            "start_limit_s": "session",
         },
     )

@@ -9,8 +9,8 @@ of ours: a launcher that loses its life ends them, and a wish to stop goes throu
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,23 @@ class Outcome:
     deaths: tuple[Death, ...] = ()  # what the launcher says where the engine says nothing
     stopped_by: int | None = None  # the signal that we passed on
     apart: bool = False  # the launcher did not bring the ranks together: another one may
+    said: tuple[str, ...] = field(default=(), compare=False)  # the last lines of a launcher that started no ranks
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How the engine is run, in addition to the plan."""
+
+    words: Sequence[str] = ()  # run options of its command line
+    start_s: Callable[[], float] | None = None  # time limit of the start; asked again and again: it may get shorter
+
+
+def start_limit_s(ranks: int) -> float:
+    """Seconds within which so many ranks start, where no launch has shown how long that takes here."""
+    return START_S + START_S_PER_RANK * ranks
+
+
+_NO_OPTIONS = EngineOptions()
 
 
 def name_host(lost: Lost, attributes: Mapping[str, Any]) -> Lost:
@@ -82,21 +99,24 @@ def run_engine(
     plan: Plan,
     output: Path,
     *,
-    options: Sequence[str] = (),
+    options: EngineOptions = _NO_OPTIONS,
 ) -> Outcome:
-    """Measure `plan` into the run directory `output`; `options` are further run options of the engine.
+    """Measure `plan` into the run directory `output`.
 
     SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
     """
-    command = [str(engine.path), "--plan", "-", "-o", str(output), "--expect-ranks", str(plan.ranks), *options]
+    command = [str(engine.path), "--plan", "-", "-o", str(output), "--expect-ranks", str(plan.ranks), *options.words]
     argv = mpiexec.argv(system, plan, command)
     # The engine binds the ranks itself when they are to be near their NIC.
-    environ = mpiexec.kind.environ(oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options)
+    environ = mpiexec.kind.environ(
+        oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options.words
+    )
     with system.caught_signals() as caught:
         process = system.spawn(argv, text=plan.text, environ=environ)
         watch = Watch([row.rounds for row in plan.rows], plan.ranks)
         try:
-            overdue = _follow(system, progress, process, watch, caught, _Ranks(engine.path, mpiexec.kind.stop_signal))
+            ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, options.start_s)
+            overdue = _follow(system, progress, process, watch, caught, ranks)
         finally:
             process.kill()
     launched = (output / "zarr.json").exists()
@@ -113,7 +133,7 @@ def run_on_first(
     plan: Plan,
     output: Path,
     *,
-    options: Sequence[str] = (),
+    options: EngineOptions = _NO_OPTIONS,
 ) -> Outcome:
     """`run_engine` with the first of the launchers that brings the ranks together; says why others were left."""
     for number, mpiexec in enumerate(launchers, 1):
@@ -126,10 +146,11 @@ def run_on_first(
 
 @dataclass(frozen=True)
 class _Ranks:
-    """How to ask the ranks to stop."""
+    """How to ask the ranks to stop, and how long they may take to start."""
 
     program: Path
     passed_on: int  # the signal that the launcher passes on
+    start_s: Callable[[], float] | None = None
 
     def stop(self, process: Process, count: int) -> None:
         """Ranks below us are told at once, those of other hosts by the launcher."""
@@ -141,8 +162,8 @@ class _Ranks:
 class _Limits:
     """How long a launch may still take, in seconds of the monotonic clock."""
 
-    start: float  # till the ranks have started
-    patience: float  # of which that is the end
+    begun: float  # when the launcher was started
+    start_s: Callable[[], float]  # how long the ranks may take to start
     end: float | None = None  # None: nothing has happened that limits it
     written: bool = False  # the engine has said that the run is written
 
@@ -160,9 +181,9 @@ class _Limits:
         if self.end is not None and now > self.end:
             unreached = f"the ranks did not start: {watch.said()}" if watch.unreached() else NO_END
             return "" if self.written else unreached
-        if not watch.started and now > self.start:
+        if not watch.started and now > self.begun + (limit_s := self.start_s()):
             said = watch.said() or "the launcher says nothing"
-            return f"the ranks did not start within {self.patience:.0f} s: {said}"
+            return f"the ranks did not start within {limit_s:.0f} s: {said}"
         return None
 
 
@@ -171,8 +192,7 @@ def _follow(
 ) -> str:
     """Read until the end. What a deadline ended it for, empty where it ended by itself or its run was written."""
     passed_on = 0
-    patience = START_S + START_S_PER_RANK * watch.ranks
-    limits = _Limits(system.monotonic() + patience, patience)
+    limits = _Limits(system.monotonic(), ranks.start_s or (lambda: start_limit_s(watch.ranks)))
     while True:
         try:
             line = process.read_line(_GLANCE_S)
@@ -213,8 +233,9 @@ def _outcome(
         return Outcome(known, watch.errors[0], apart=apart)
     if stopped_by is not None:
         return Outcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
+    words = () if watch.started else tuple(watch.others)
     if overdue:
-        return Outcome(INCOMPLETE, overdue)
+        return Outcome(INCOMPLETE, overdue, said=words)
     if watch.ended is not None and launched:
         return Outcome(watch.ended)  # the launcher's own status may be that of ranks that had to be ended
     if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
@@ -223,4 +244,4 @@ def _outcome(
     if deaths and watch.started:
         return Outcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
     said = f"{mpiexec.path} failed: {watch.said() or f'exit status {status}'}"
-    return Outcome(INCOMPLETE, said, deaths=deaths, apart=watch.apart())
+    return Outcome(INCOMPLETE, said, deaths=deaths, apart=watch.apart(), said=words)

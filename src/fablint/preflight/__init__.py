@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.preflight.host import Fleet, Host, counters_of
 from fablint.preflight.judging import judge
-from fablint.preflight.reach import offsets, repeats, table
+from fablint.preflight.reach import offsets, repeats, table, unanswered
 from fablint.preflight.table import CHECKS
 
-__all__ = ["CHECKS", "Fleet", "Host", "counters_of", "judge", "offsets", "repeats", "table"]
+__all__ = ["CHECKS", "Fleet", "Host", "counters_of", "judge", "offsets", "repeats", "table", "unanswered"]

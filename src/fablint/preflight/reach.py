@@ -190,6 +190,14 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
     return Reach(seats, labels, left_out, pings, lookups, silent)
 
 
+def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:
+    """Pairs of hosts between which no ping of a pair of NICs was answered, of whatever size."""
+    reach = reach_of(hosts)
+    pings = reach.pings if reach is not None else ()
+    lost = (frozenset((one.source.host, one.target.host)) for one in pings if one.kind in LOST)
+    return frozenset(pair for pair in lost if len(pair) == 2)
+
+
 def _lookup(name: str, row: Sequence[Any]) -> Lookup:
     found = row[3] if isinstance(row[3], list) else []
     return Lookup(name, _text(row[1]), _text(row[2]), tuple(map(_text, found)))

@@ -86,10 +86,9 @@ class Answers(ReachCheck):
             which = "which reach each other" if count.failed == count.all else "most of which reach each other"
             yield self.wrong(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
         for part, say in [(one, self.wrong) for one in found.islands] + [(one, self.warned) for one in found.halves]:
-            message = (
-                f"{fold(end.host for end in part)} reach each other, but none of the other {len(ends) - len(part)}"
-            )
-            yield from (say(*end, message) for end in part)
+            others = len(ends) - len(part)
+            message = f"{fold(end.host for end in part)} reach each other, but none of the other {others}"
+            yield from (say(*end, message, others, 0) for end in part)
         for end, count in found.deaf.items():
             yield self.warned(*end, f"does not answer {count}, though its own pings are answered: is ICMP filtered?")
         for end, count in found.mute.items():

@@ -156,3 +156,14 @@ def test_a_port_without_an_address_lacks_no_type_of_it(tmp_path: Path) -> None:
         host.links[f"{PCI}/0000:b1:00.0/driver"] = "../../../bus/pci/drivers/mlx5_core"
 
     assert told(collected(tmp_path, {"roce": 3}, {"*": change})) == {}
+
+
+def test_a_host_with_another_cpu_is_told_and_a_group_of_such_hosts_is_a_class(tmp_path: Path) -> None:
+    def change(host: Machine) -> None:
+        host.files["/proc/cpuinfo"] = host.files["/proc/cpuinfo"].replace("8360Y", "8358Y")
+
+    found = told(collected(tmp_path / "one", {"roce": 5}, {"roce-02": change}))
+    message = "Intel Xeon Platinum 8358Y, 4 others of this machine and cards Intel Xeon Platinum 8360Y"
+    assert found == {("host.cpu.model", message): {"roce-02"}}
+    half = {f"roce-{number:02d}": change for number in range(1, 5)}
+    assert told(collected(tmp_path / "half", {"roce": 8}, half)) == {}

@@ -137,13 +137,14 @@ class UniformCheck(Check):
     """A property that like hosts have alike: who differs from most of them is named with what they have.
 
     Like are hosts of one class (`Host.kind`), and of parts those with the same part number. Where the majority is not
-    clear, nobody in particular is wrong: all hosts of the class share one warning that counts the kinds.
+    clear, nobody in particular is wrong: all hosts of the class share one warning that counts the kinds. A value that
+    is poor by itself is a warning of all hosts that have it, however many; who differs from it is not wrong.
     """
 
     words: ClassVar[str]  # with {} for the value: `MTU {}`
     absent: ClassVar[str] = "cannot be seen"
     below: ClassVar[bool] = False  # only what is less than the others' is wrong
-    by_machine: ClassVar[bool] = False  # compares what makes a class as well: all hosts of the same machine
+    by_class: ClassVar[bool] = False  # compares part numbers as well: all parts of this name of a class
     expects = True
 
     @abstractmethod
@@ -159,8 +160,8 @@ class UniformCheck(Check):
             for target, value in values.items():
                 if value is None:
                     yield self.skipped(host.name, target, self.absent)
-                elif self.by_machine:
-                    like[target, host.machine].append((host.name, value))
+                elif self.by_class:
+                    like[target, host.kind].append((host.name, value))
                 else:
                     like[target, *host.like(target)].append((host.name, value))
         for (target, *_), known in like.items():
@@ -175,9 +176,11 @@ class UniformCheck(Check):
         for host, value in known:
             if divided:
                 yield self.warned(host, target, agreed.kinds(self.words), value)
+            elif self.is_poor(value) and (usual is None or value == usual):
+                yield self.warned(host, target, f"{self.words.format(value)}{among(agreed, value)}", value)
             elif usual is None:
                 yield self.skipped(host, target, f"{self.words.format(value)}; no majority to compare with")
-            elif not self._is_wrong(value, usual):
+            elif not self._is_wrong(value, usual) or (self.is_poor(usual) and not self.is_poor(value)):
                 yield self.passed(host, target, value=value)
             else:
                 message = f"{self.words.format(value)}, {count} other{'s' if count > 1 else ''} {usual}"
@@ -192,8 +195,18 @@ class UniformCheck(Check):
     def worded(self, target: str, value: Value) -> str:
         return self.words.format(value)
 
+    def is_poor(self, value: Any) -> bool:
+        """Does it slow messages down even where all hosts have it so?"""
+        return False
+
     def _is_wrong(self, value: Any, usual: Any) -> bool:
         return bool(value < usual if self.below else value != usual)
+
+
+def among(agreed: Agreement, value: Any) -> str:
+    """` on 6 of 8 like hosts`; empty where there is one host."""
+    count = next((count for one, count in agreed.values if one == value), 0)
+    return f" on {count} of {agreed.total} like hosts" if agreed.total > 1 else ""
 
 
 def majority(values: Sequence[Any]) -> tuple[Any, int]:

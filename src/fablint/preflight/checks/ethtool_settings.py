@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from statistics import median
 from typing import ClassVar, NamedTuple
@@ -19,6 +19,9 @@ from fablint.preflight.wording import shortened
 from fablint.snapshot import Output
 
 _FEATURE = re.compile(r"^\s*([\w-]{1,60}): (on|off)\b", re.MULTILINE)
+_OFF = re.compile(r"^\s*([\w-]{1,60}): off (\[(?:fixed|requested on)\])", re.MULTILINE)
+_NEEDED = ("rx-checksumming", "tx-checksumming", "tcp-segmentation-offload", "generic-receive-offload")
+_SLOW_US = 100  # of waiting before an interrupt: drivers begin with 3 to 60
 _SETTING = re.compile(r"^([A-Za-z][\w -]{0,40}):\s+(\d{1,12}|on|off)\s*$", re.MULTILINE)
 _ADAPTIVE = re.compile(r"^Adaptive RX: (on|off|n/a)\s+TX: (on|off|n/a)", re.MULTILINE)
 _CURRENT = "Current hardware settings"
@@ -57,14 +60,34 @@ class Offloads(_EthtoolItems):
     id = "net.offload"
     what = "work that every NIC of the fabric does for the CPU"
     source = "ethtool -k NIC"
-    rule = "as on most like hosts"
+    rule = f"as on most like hosts; {', '.join(_NEEDED)} on, where the driver has them"
     mend = "set it alike everywhere (ethtool -K); without offloads TCP is slower by several times"
     command = "ethtool-k"
+
+    _PARTS = (  # as ethtool prints them below the feature that sets all of them
+        ("tx-checksum-", "tx-checksumming"),
+        ("tx-scatter-gather", "scatter-gather"),
+        ("tx-tcp", "tcp-segmentation-offload"),
+    )
 
     @staticmethod
     @lru_cache(maxsize=4096)
     def settings(text: str) -> Items:
         return dict(_FEATURE.findall(text))
+
+    def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
+        """A part follows from the feature above it; what is off though it is requested, from what is not."""
+        if self._why_off(host, group).get(name) == "[requested on]":
+            return self._items[id(host)][group].keys() - self._why_off(host, group).keys()
+        return [above for part, above in self._PARTS if name.startswith(part)]
+
+    def poor(self, host: Host, group: str) -> Iterable[str]:
+        """Those that somebody has switched off."""
+        features, why = self._items[id(host)][group], self._why_off(host, group)
+        return [name for name in _NEEDED if features.get(name) == "off" and name not in why]
+
+    def _why_off(self, host: Host, nic: str) -> Mapping[str, str]:
+        return dict(_OFF.findall(host.command(f"{self.command}/{nic}").text))
 
 
 class Rings(_EthtoolItems):
@@ -86,7 +109,10 @@ class Coalescing(_EthtoolItems):
     id = "net.coalesce"
     what = "how long every NIC of the fabric waits before it interrupts"
     source = "ethtool -c NIC"
-    rule = "as on most like hosts; under adaptive coalescing times and numbers are not compared"
+    rule = (
+        f"as on most like hosts, and nowhere {_SLOW_US} us or more; times and numbers of adaptive coalescing are not "
+        "compared"
+    )
     mend = "set it alike everywhere (ethtool -C); long waits are added to every latency of TCP"
     command = "ethtool-c"
 
@@ -102,6 +128,14 @@ class Coalescing(_EthtoolItems):
         fixed = {name: "adaptive" if name.startswith(moving) else value for name, value in found.items()}
         return {"adaptive-rx": adaptive[1], "adaptive-tx": adaptive[2], **fixed}
 
+    def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
+        """Where a host is adaptive and others are not, times and numbers differ because of that."""
+        return [f"adaptive-{name[:2]}"] if name.startswith(("rx-", "tx-")) else []
+
+    def poor(self, host: Host, group: str) -> Iterable[str]:
+        times = {name: self._items[id(host)][group].get(name, "") for name in ("rx-usecs", "tx-usecs")}
+        return [name for name, value in times.items() if value.isdecimal() and int(value) >= _SLOW_US]
+
 
 class _Pauses(NamedTuple):
     """Growth of counters of a NIC between two readings."""
@@ -115,12 +149,15 @@ class PauseFrames(Check):
     id = "net.pause.frames"
     what = "pauses that every NIC of the fabric asks for: flow control (802.3x) and priority flow control (PFC)"
     source = "ethtool -S NIC, twice"
-    rule = "no pause storm; not 400 pauses in some seconds, and ten times as many as NICs of like hosts"
+    rule = (
+        "no pause storm; not 400 pauses in some seconds, asked for or received, and ten times as many as NICs of like "
+        "hosts; nowhere 4,000 that it asked for"
+    )
     severity = Severity.WARN
     component = "nic"
     mend = "the host takes packets more slowly than they come: look at pcie.width, pcie.requests, host.irq and its load"
 
-    _MANY, _TIMES_OTHERS = 400, 10
+    _MANY, _TIMES_OTHERS, _ALL = 400, 10, 4000
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[tuple[str, str], list[tuple[Host, _Pauses]]] = defaultdict(list)
@@ -135,7 +172,7 @@ class PauseFrames(Check):
                 else:
                     yield self._without(host.name, nic.name, last if first.status == 0 else first)
         for (_, target), found in like.items():
-            usual = median(one.sent for _, one in found)
+            usual = _Pauses(*(round(median(counts)) for counts in zip(*(one for _, one in found), strict=True)))
             for host, grown in found:
                 yield self._judged(host.name, target, grown, usual, len(found))
 
@@ -144,14 +181,26 @@ class PauseFrames(Check):
             return self.unclear(host, nic, f"ethtool: {HUNG}")
         return self.skipped(host, nic, f"ethtool: {shortened(said.error) or 'its driver does not count pauses'}")
 
-    def _judged(self, host: str, nic: str, grown: _Pauses, usual: float, count: int) -> Result:
+    def _judged(self, host: str, nic: str, grown: _Pauses, usual: _Pauses, count: int) -> Result:
         if grown.storms:
             return self.wrong(host, nic, f"{grown.storms} pause storms in some seconds", grown.storms, 0)
-        if grown.sent >= self._MANY and count > 2 and grown.sent > self._TIMES_OTHERS * usual:
-            message = f"it asked for {grown.sent:,} pauses in some seconds, median of {count} hosts {usual:,.0f}"
-            return self.wrong(host, nic, message, grown.sent, usual)
+        if self._is_more(grown.sent, usual.sent, count):
+            message = f"it asked for {grown.sent:,} pauses in some seconds, median of {count} hosts {usual.sent:,}"
+            return self.wrong(host, nic, message, grown.sent, usual.sent)
+        if grown.sent >= self._ALL:
+            message = f"it asked for more than {self._ALL:,} pauses in some seconds"
+            return self.wrong(host, nic, message + (", as NICs of like hosts did" if count > 1 else ""), grown.sent)
+        if self._is_more(grown.received, usual.received, count):
+            message = (
+                f"its switch paused it {grown.received:,} times in some seconds, median of {count} hosts "
+                f"{usual.received:,}: a receiver of what it sends is too slow, or a path is congested"
+            )
+            return self.wrong(host, nic, message, grown.received, usual.received)
         told = f"it was paused {grown.received:,} times in some seconds" if grown.received else ""
         return self.passed(host, nic, told, grown.sent)
+
+    def _is_more(self, own: int, usual: int, count: int) -> bool:
+        return own >= self._MANY and count > 2 and own > self._TIMES_OTHERS * usual
 
 
 def _pauses(first: str, last: str) -> _Pauses | None:

@@ -23,7 +23,7 @@ class Turbo(UniformCheck):
     id = "host.turbo"
     what = "whether CPUs may run above their nominal frequency"
     source = f"{CPUS}/intel_pstate/no_turbo, {CPUS}/cpufreq/boost"
-    rule = "as most like hosts have it"
+    rule = "on; where most like hosts have it off, one warning of all of these"
     severity = Severity.WARN
     component = "config"
     mend = "set turbo or boost alike in the BIOS and in the boot options"
@@ -37,17 +37,21 @@ class Turbo(UniformCheck):
             return {"": "off" if no_turbo else "on"}
         return {"": "on" if boost else "off"} if boost in (0, 1) else {}
 
+    def is_poor(self, value: Any) -> bool:
+        return bool(value == "off")
+
 
 class FrequencyCap(UniformCheck):
     id = "host.cpu.cap"
     what = "how far the frequency of the CPUs is capped"
     source = f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct"
-    rule = "not more than on most like hosts"
+    rule = "not more than on most like hosts, and nowhere below 95 %"
     severity = Severity.WARN
     component = "config"
     mend = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
     words = "CPUs capped at {} % of their highest frequency"
     numeric = True
+    _LEAST = 95  # percent, even where all hosts have it so
     absent = "no choice of frequencies (cpufreq)"
     below = True
 
@@ -60,6 +64,9 @@ class FrequencyCap(UniformCheck):
             return {}
         limit = host.number(f"{CPUS}/intel_pstate/max_perf_pct")
         return {"": min(round(100 * own / most), 100, limit if limit is not None and limit > 0 else 100)}
+
+    def is_poor(self, value: Any) -> bool:
+        return bool(value < self._LEAST)
 
 
 class _Throttled(NamedTuple):
@@ -74,12 +81,16 @@ class Throttling(Check):
     id = "host.throttle"
     what = "how often Intel's CPUs slowed down because they were hot"
     source = f"{CPUS}/cpu*/thermal_throttle/core_throttle_count, package_throttle_count"
-    rule = "not while it is looked at; since boot not 10 times as often as on like hosts and 100 times a day"
+    rule = (
+        "not while it is looked at; since boot not 10 times as often as on like hosts and 100 times a day; nowhere "
+        "10,000 times a day"
+    )
     severity = Severity.WARN
     component = "host"
     mend = "look at fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
 
     _MOST_A_DAY, _TIMES_OTHERS = 100, 10
+    _ALL = 10_000  # times a day: every ninth second, and so no matter of a few hot hours
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[str, list[float]] = defaultdict(list)
@@ -106,6 +117,10 @@ class Throttling(Check):
         if usual is not None and rate > max(self._MOST_A_DAY, self._TIMES_OTHERS * usual):
             message = f"throttled {rate:,.0f} times a day since boot, median of like hosts {usual:,.0f}"
             return self.wrong(host.name, "", message, rate, usual)
+        if rate > self._ALL:
+            message = f"throttled more than {self._ALL:,} times a day since boot, as like hosts are"
+            alone = f"throttled {rate:,.0f} times a day since boot"
+            return self.wrong(host.name, "", alone if usual is None else message, rate, self._ALL)
         return self.passed(host.name, value=sum(one.total for one in found))
 
 

@@ -183,4 +183,4 @@ class IbBoard(_DeviceCheck):
     rule = "as most like hosts have it"
     mend = "look whether a spare part of another make was built in: its firmware and speed can differ"
     file, words = "board_id", "board {}"
-    by_machine = True
+    by_class = True

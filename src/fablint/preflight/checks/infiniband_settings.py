@@ -7,10 +7,11 @@ from typing import Any
 
 from fablint.fitness import Severity
 from fablint.preflight.check import UniformCheck
-from fablint.preflight.checks.infiniband import NO_PORT, is_active, said
+from fablint.preflight.checks.infiniband import is_active, said
 from fablint.preflight.checks.tallies import tallied
 from fablint.preflight.host import INFINIBAND, NET, Host
 
+_ONLY_V1 = "nowhere, only RoCE v1"  # which is not routed and knows no ECN
 _IPV4 = ":0000:ffff:"  # in the text of an address that stands for one of IPv4
 
 
@@ -35,7 +36,10 @@ class GidTypes(UniformCheck):
     id = "ib.gid"
     what = "at which indices an active RoCE port has addresses of RoCE v2 over IPv4"
     source = f"{INFINIBAND}/DEVICE/ports/PORT/gids/*, gid_attrs/types/*"
-    rule = "as on most like hosts: programs are told an index (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX)"
+    rule = (
+        "as on most like hosts: programs are told an index (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX); somewhere, where the "
+        "port has an IPv4 address"
+    )
     severity = Severity.WARN
     component = "config"
     mend = "look at the addresses, VLANs and the default RoCE mode of this NIC (cma_roce_mode)"
@@ -49,17 +53,23 @@ class GidTypes(UniformCheck):
                 found[f"{device}/{port}"] = _indices(host, f"{INFINIBAND}/{device}/ports/{port}")
         return found
 
+    def is_poor(self, value: Any) -> bool:
+        return bool(value == _ONLY_V1)
+
 
 def _indices(host: Host, port: str) -> str | None:
     gids, types = host.snapshot.folder(f"{port}/gids"), host.snapshot.folder(f"{port}/gid_attrs/types")
     if not gids or not types:
         return None
-    found = [
-        int(index)
+    known = {
+        int(index): types.get(index)
         for index, address in gids.items()
-        if index.isdecimal() and isinstance(address, str) and _IPV4 in address and types.get(index) == "RoCE v2"
-    ]
-    return f"at index {', '.join(map(str, sorted(found)))}" if found else "nowhere"
+        if index.isdecimal() and isinstance(address, str) and _IPV4 in address
+    }
+    found = [index for index, kind in known.items() if kind == "RoCE v2"]
+    if not found:
+        return _ONLY_V1 if known else "nowhere"
+    return f"at index {', '.join(map(str, sorted(found)))}"
 
 
 def _is_active_on(host: Host, device: str, port: str, link_layer: str) -> bool:
@@ -75,7 +85,7 @@ class IpoibMode(UniformCheck):
     component = "config"
     mend = "set datagram or connected alike everywhere; newer cards and drivers have datagram only"
     words = "{}"
-    absent = NO_PORT
+    absent = "no network interface of InfiniBand"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         nics = [nic.name for nic in host.interfaces if nic.kind == "infiniband"]

@@ -12,6 +12,7 @@ from fablint.preflight.checks.pcie import NO_DEVICE, fabric_devices
 from fablint.preflight.checks.tallies import cpu_set, tallied
 from fablint.preflight.host import Host
 
+_SPREAD = "on several CPUs"
 _LEAST = 4  # interrupts of a NIC, for their places to mean something
 
 
@@ -19,7 +20,7 @@ class NicInterrupts(UniformCheck):
     id = "host.irq"
     what = "the CPUs that serve interrupts of every fabric device"
     source = "DEVICE/msi_irqs, /proc/irq/*/effective_affinity_list, DEVICE/local_cpulist"
-    rule = "as on most like hosts: on several CPUs, and not all on another NUMA node"
+    rule = "on several CPUs, and not all on another NUMA node: one warning of all hosts where most have it so"
     severity = Severity.WARN
     component = "config"
     mend = "start irqbalance, or run the driver's script that sets the affinity, such as set_irq_affinity.sh"
@@ -31,6 +32,9 @@ class NicInterrupts(UniformCheck):
             name: _place(host.read(f"{folder}/msi_irqs/*"), host.read(f"{folder}/local_cpulist"))
             for name, folder in fabric_devices(host).items()
         }
+
+    def is_poor(self, value: Any) -> bool:
+        return bool(value != _SPREAD)
 
 
 @lru_cache(maxsize=4096)
@@ -45,4 +49,4 @@ def _place(text: str | None, near: str | None) -> str | None:
     local = cpu_set(near or "")
     if local and not any(local & one for one in cpus):
         return "all on another NUMA node"
-    return "on several CPUs"
+    return _SPREAD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from fablint.fitness import Outcome, Result
@@ -21,7 +21,8 @@ class ItemsCheck(UniformCheck):
     """Settings in groups, such as those of a NIC or of hosts with one CPU; the target of a result is `GROUP NAME`.
 
     A setting of which most hosts have a value of their own (an address, a serial number) is not compared. A setting
-    that a host lacks is `no NAME`.
+    that a host lacks is `no NAME`. A setting that follows from another one that differs as well is no result of its
+    own, and one that is poor by itself is a warning of the group where all hosts have it so.
     """
 
     words = "{}"
@@ -31,6 +32,14 @@ class ItemsCheck(UniformCheck):
     @abstractmethod
     def items(self, host: Host) -> Mapping[str, Items]:
         """The settings of each group."""
+
+    def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
+        """Names of settings from which one follows: where one of them differs as well, it alone is told."""
+        return ()
+
+    def poor(self, host: Host, group: str) -> Iterable[str]:
+        """Names of settings that slow messages down even where all hosts have them so."""
+        return ()
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         self._items = {id(host): self.items(host) for host in fleet.hosts}
@@ -44,12 +53,28 @@ class ItemsCheck(UniformCheck):
         for host in fleet.hosts:
             for group, items in self._items[id(host)].items():
                 known.add(host.name)
-                if texts[host.kind, group].total() > 1:
+                poor = [name for name in self.poor(host, group) if name not in self._differing[host.kind, group]]
+                if poor:
+                    told = ", ".join(self._written(name, items[name]) for name in poor)
+                    total = texts[host.kind, group].total()
+                    where = f" on all {total} like hosts" if total > 1 else ""
+                    yield self.warned(host.name, group, told + where, told)
+                elif texts[host.kind, group].total() > 1:
                     yield self.passed(host.name, group, value=len(items))
                 else:
                     yield self.skipped(host.name, group, "no other host has such settings to compare with")
-        for one in super().judge(fleet):
-            if one.host not in known or one.target or one.outcome is not Outcome.SKIP:
+        compared = list(super().judge(fleet))
+        wrong = {(one.host, one.target) for one in compared if one.outcome in (Outcome.WARN, Outcome.FAIL)}
+        follows = {
+            (host.name, f"{group} {name}")
+            for host in fleet.hosts
+            for group in self._items[id(host)]
+            for name in self._differing[host.kind, group]
+            if any((host.name, f"{group} {cause}") in wrong for cause in self.causes(host, group, name))
+        }
+        for one in compared:
+            of_no_part = one.host in known and not one.target and one.outcome is Outcome.SKIP
+            if not of_no_part and (one.host, one.target) not in wrong & follows:
                 yield one
 
     def site_values(self, host: Host) -> Mapping[str, Value]:

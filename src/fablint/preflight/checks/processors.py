@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fablint.fitness import Severity
-from fablint.preflight.check import UniformCheck
+from fablint.fitness import Result, Severity
+from fablint.preflight.agreement import Agreement
+from fablint.preflight.check import Check, UniformCheck
 from fablint.preflight.checks.items import Items, ItemsCheck
 from fablint.preflight.checks.settings import CPUS
-from fablint.preflight.host import Host
+from fablint.preflight.classes import OWN_CLASS
+from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
 
 _FIELD = re.compile(r"^(model name|microcode|CPU part)\s*:\s*(\S.*)$", re.MULTILINE)
@@ -30,20 +33,35 @@ def cpu_model(host: Host) -> str | None:
     return shortened(_NOISE.sub(" ", name), 40) or None
 
 
-class CpuModel(UniformCheck):
+class CpuModel(Check):
     id = "host.cpu.model"
     what = "the CPU of the host"
     source = "/proc/cpuinfo, model name"
-    rule = "told, not judged: a fleet may have several kinds"
-    severity = Severity.INFO
+    rule = (
+        f"that of most hosts of the same machine and cards; {OWN_CLASS} hosts with another CPU are a class of their own"
+    )
+    severity = Severity.WARN
     component = "host"
-    mend = "compare hosts of the same CPU only"
-    words = "{}"
-    absent = "/proc/cpuinfo does not tell it"
-    expects = False  # the class of the host names it
+    mend = "look whether the host was meant to be built so; it is compared with no other host"
 
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": cpu_model(host)}
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[Hashable, list[tuple[str, str]]] = defaultdict(list)
+        for host in fleet.hosts:
+            model = cpu_model(host)
+            if model is None:
+                yield self.skipped(host.name, "", "/proc/cpuinfo does not tell it")
+            else:
+                maker = model.partition(" ")[0]  # a CPU of another maker needs another board: a machine of its own
+                like[host.machine, maker, host.built.cards].append((host.name, model))
+        for known in like.values():
+            agreed = Agreement.of([model for _, model in known])
+            counts = dict(agreed.values)
+            for name, model in known:
+                if agreed.is_clear and model != agreed.usual and counts[model] < OWN_CLASS:
+                    message = f"{model}, {agreed.count} others of this machine and cards {agreed.usual}"
+                    yield self.wrong(name, "", message, model, agreed.usual)
+                else:
+                    yield self.passed(name, value=model)
 
 
 class Microcode(UniformCheck):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fablint import flow
 from fablint.errors import FablintError, IncompleteError, UsageError
+from fablint.job_hosts import slots_of_job
 from fablint.model import Diagnosis, Question, Run, Slots, Topology
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def retest(
     The cable may have been exchanged since, so that old and new times do not belong together.
 
     Raises:
-        UsageError: the run was simulated or imported, or no pair of ranks would tell.
+        UsageError: the run was simulated or imported, no pair of ranks would tell, or the job that we are in lacks a
+            host that has to be measured.
         IncompleteError: the ranks were not on the run's hosts.
     """
     from fablint.plan.retest import accused, fates, plan_retest
@@ -164,7 +166,9 @@ def retest(
     if planned is None:
         names = ", ".join(finding.name for finding in accused(before)[:_SHOWN])
         raise UsageError(f"{path}: no pair of ranks would tell about {names}", "see its findings: fablint analyse")
-    measured = measure_stage(around, planned.stage, output)
+    stage = planned.stage
+    stage = replace(stage, plan=replace(stage.plan, slots=slots_of_job(around.system, stage.plan.slots)))
+    measured = measure_stage(around, stage, output)
     flow.keep_topology(topology, output)
     after = flow.diagnose(measured.run, topology)
     page = flow.page_of(output)

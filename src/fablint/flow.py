@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, InternalError, UsageError
+from fablint.job_hosts import slots_of_job
 from fablint.kept import (
     FINDINGS as FINDINGS,
     INTRA_NODE as INTRA_NODE,
@@ -207,7 +208,7 @@ def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Mea
         return _read_text(str(path / name) if (path / name).exists() else name)
 
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
-    plan = replace(plan, slots=_as_launchers_know_them(around.system, plan.slots))
+    plan = replace(plan, slots=_slots_now(around.system, plan.slots))
     return measure(around, plan, path, [*going_on(run), *options]) if plan.rows else None
 
 
@@ -218,11 +219,14 @@ def lacks_rounds(run: Run) -> bool:
     return {row.name for row in run.rows} != set(run.attributes["rows"]) or any(map(missing_rounds, run.rows))
 
 
-def _as_launchers_know_them(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
-    """Hosts by the names that they gave themselves: Slurm wants them without the domain. A single host is this one."""
-    if "SLURM_JOB_ID" in system.environ:
-        return tuple(Slots(slot.host.partition(".")[0], slot.ranks) for slot in slots)
-    return tuple(slots) if len({slot.host for slot in slots}) > 1 else ()
+def _slots_now(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
+    """The hosts of a run as the job that we are in calls them. A single host is this one, outside of a job.
+
+    Raises UsageError where the job lacks some of them.
+    """
+    if "SLURM_JOB_ID" not in system.environ and len({slot.host for slot in slots}) == 1:
+        return ()
+    return slots_of_job(system, slots)
 
 
 def take_in_launches(path: Path) -> None:
@@ -365,6 +369,7 @@ def bench(
     if output is None:
         with around.system.temporary_folder(around.system.home_folder("scratch")) as folder:
             return bench(around, plan, name, wanted, folder / "bench.run", options)
+    plan = replace(plan, slots=slots_of_job(around.system, plan.slots)) if plan.slots else plan
     import_meanwhile("fablint.report.tables.bench")  # numpy, for a tenth of a second, beside MPI_Init
     measured = measure(around, plan, output, options)
     if measured.error:

@@ -13,6 +13,7 @@ from fablint import flow
 from fablint.errors import FablintError, IncompleteError, UsageError
 from fablint.job_hosts import slots_of_job
 from fablint.model import Diagnosis, Question, Run, Slots, Topology
+from fablint.shared_folder import refuse_unshared
 
 if TYPE_CHECKING:
     from fablint.plan.retest import Fate
@@ -152,7 +153,7 @@ def retest(
 
     Raises:
         UsageError: the run was simulated or imported, no pair of ranks would tell, or the job that we are in lacks a
-            host that has to be measured.
+            host that has to be measured, or the host of rank 0 does not see the folder of the run.
         IncompleteError: the ranks were not on the run's hosts.
     """
     from fablint.plan.retest import accused, fates, plan_retest
@@ -168,6 +169,7 @@ def retest(
         raise UsageError(f"{path}: no pair of ranks would tell about {names}", "see its findings: fablint analyse")
     stage = planned.stage
     stage = replace(stage, plan=replace(stage.plan, slots=slots_of_job(around.system, stage.plan.slots)))
+    refuse_unshared(around.system, output.parent, stage.plan.slots)
     measured = measure_stage(around, stage, output)
     flow.keep_topology(topology, output)
     after = flow.diagnose(measured.run, topology)

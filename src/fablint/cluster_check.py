@@ -18,6 +18,7 @@ from fablint.host_counters import HostCounters
 from fablint.kept_check import KeptCheck, Unfit
 from fablint.model import Allocation, Finding, Run, Slots, Topology
 from fablint.relaunch import Launches, without
+from fablint.shared_folder import refuse_unshared
 
 if TYPE_CHECKING:
     from fablint.discover import Discovered
@@ -53,7 +54,8 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     Hosts that do not answer are left out and named, and so are unfit ones where that is wanted.
 
     Raises:
-        UsageError: there are no hosts to measure, or what is wanted contradicts itself.
+        UsageError: there are no hosts to measure, what is wanted contradicts itself, or the host of rank 0 does not
+            see the folder of the run.
         UnfitError: hosts are unfit, and shall neither be left out nor measured all the same.
         IncompleteError: fewer than two hosts can be measured.
     """
@@ -80,6 +82,7 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         note("fablint: no source tells which cables join the switches: one way between two is presumed")
     each = ranks_each(wanted, fabric, [host for host in allocation.hosts if host not in unfit])
     asked = _asked(wanted, topology, each)
+    refuse_unshared(system, output.parent, asked.slots)
     _say_plan(around, wanted, asked, len(each))
     nics = wanted.fabric.nics
     crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, nics), lost=dict(unfit))
@@ -145,6 +148,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     topology = flow.topology_of(kept.topology, path)
     asked = Asked(sum(slot.ranks for slot in kept.slots), tuple(kept.slots), topology, budget_s=kept.budget_s)
     left = without(asked, lost)
+    refuse_unshared(system, path, left.slots)
     asked = asked if run is not None else left  # a run belongs to its ranks
     crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, kept.nics), lost=lost)
     now = _also_found(looked.fitness, (), lost.values())

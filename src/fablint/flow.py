@@ -41,6 +41,7 @@ from fablint.kept import (
 )
 from fablint.lazy import import_meanwhile
 from fablint.model import Plan, Run, Scope, Slots, Topology
+from fablint.shared_folder import explain_unshared, refuse_unshared
 from fablint.system import System
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
     choice = find_launchers(around.system, engine.mpicxx, engine.libraries)
     options = [*options, *(["--threads"] if any(row.threads for row in plan.rows) else [])]
     outcome = run_on_first(around.system, around.progress, choice.launchers, engine, plan, output, options=options)
+    if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():
+        explain_unshared(around.system, output.parent, plan.slots)
     if outcome.status == UsageError.exit_code:
         raise UsageError(outcome.error)
     if outcome.status == InternalError.exit_code:
@@ -209,6 +212,7 @@ def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Mea
 
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
     plan = replace(plan, slots=_slots_now(around.system, plan.slots))
+    refuse_unshared(around.system, path, plan.slots)
     return measure(around, plan, path, [*going_on(run), *options]) if plan.rows else None
 
 
@@ -370,6 +374,7 @@ def bench(
         with around.system.temporary_folder(around.system.home_folder("scratch")) as folder:
             return bench(around, plan, name, wanted, folder / "bench.run", options)
     plan = replace(plan, slots=slots_of_job(around.system, plan.slots)) if plan.slots else plan
+    refuse_unshared(around.system, output.parent, plan.slots)
     import_meanwhile("fablint.report.tables.bench")  # numpy, for a tenth of a second, beside MPI_Init
     measured = measure(around, plan, output, options)
     if measured.error:

@@ -64,7 +64,7 @@ def test_a_pbs_job_is_asked_for_by_the_names_of_its_hosts(staged, tmp_path: Path
     for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST"):
         staged.variables.pop(name, None)
     staged.variables |= {"PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_JOBID": "7.head"}
-    with pytest.raises(UsageError, match="n3 is not in PBS job 7.head") as caught:
+    with pytest.raises(UsageError, match=r"n3 is not in PBS job 7\.head") as caught:
         slots_of_job(staged, slots("n1", "n3"))
     assert str(caught.value).endswith("such as qsub -I -l select=1:host=n1+1:host=n3")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -102,7 +101,6 @@ def measure_stage(
     `options` are run options of the engine.
     """
     from fablint.plan.resume import grown_plan
-    from fablint.plan.stages import FOLDER
 
     write_rounds(stage, output)
     if run is not None:
@@ -110,24 +108,28 @@ def measure_stage(
     try:
         return flow.measure(around, stage.plan, output, options)
     except (FablintError, KeyboardInterrupt):
-        if stage.rounds and not (output / "zarr.json").exists():
-            shutil.rmtree(output / FOLDER)  # nothing was started: nothing but our rounds is in it
-            with suppress(OSError):  # launches of other ranks are
-                output.rmdir()
+        if not (output / "zarr.json").exists():
+            _remove_rounds(stage, output)
         raise
+
+
+def _remove_rounds(stage: Stage, output: Path) -> None:
+    """Take back what a launch that measured nothing was to read. What a check can go on with stays."""
+    with suppress(OSError):
+        for name in stage.rounds:
+            (output / name).unlink(missing_ok=True)
+        (output / flow.ROUNDS).rmdir()
+        output.rmdir()
 
 
 def write_rounds(stage: Stage, output: Path) -> None:
     """The rounds files of a stage, into the run that they are for."""
     try:
         for name, text in stage.texts().items():
-            file = output / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-    except OSError as error:
-        raise IncompleteError(
-            f"cannot write {error.filename}: {error.strerror}", "give another place with -o"
-        ) from None
+            flow.keep_text(output / name, text)
+    except IncompleteError:
+        _remove_rounds(stage, output)
+        raise
 
 
 def with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:

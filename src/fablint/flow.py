@@ -8,23 +8,24 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import IncompleteError, InternalError, UsageError
-from fablint.job_hosts import slots_of_job
+from fablint.errors import IncompleteError, InternalError, StoppedError, UsageError
+from fablint.job_hosts import refuse_misplaced, slots_of_job
 from fablint.kept import (
     FINDINGS as FINDINGS,
     INTRA_NODE as INTRA_NODE,
     LAUNCHES as LAUNCHES,
-    LEVELS as LEVELS,
+    ROUNDS as ROUNDS,
     THRESHOLDS as THRESHOLDS,
-    TOPOLOGY as TOPOLOGY,
     keep_counters as keep_counters,
     keep_findings as keep_findings,
     keep_host_facts as keep_host_facts,
     keep_levels as keep_levels,
+    keep_text as keep_text,
     keep_thresholds as keep_thresholds,
     keep_topology as keep_topology,
     load_findings as load_findings,
@@ -35,8 +36,10 @@ from fablint.kept import (
     load_verdict as load_verdict,
     missing_levels as missing_levels,
     own_file,
+    refuse_unbegun,
     thresholds_of as thresholds_of,
     topology_of as topology_of,
+    whole_run as whole_run,
     with_own_counters,
 )
 from fablint.lazy import import_meanwhile
@@ -159,23 +162,15 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
     if outcome.status == InternalError.exit_code:
         raise InternalError(f"engine: {outcome.error}")
     if not (output / "zarr.json").exists():
+        with suppress(OSError):  # the engine made it and could write nothing into it
+            output.rmdir()
         if outcome.stopped_by == signal.SIGINT:
             raise KeyboardInterrupt
-        raise IncompleteError(outcome.error, "nothing was measured; fablint doctor looks at the set-up")
+        kind = IncompleteError if outcome.stopped_by is None else StoppedError
+        raise kind(outcome.error, "nothing was measured; fablint doctor looks at the set-up")
     measured = _sealed(around, output, outcome)
-    _refuse_misplaced(measured.run, plan.slots)
+    refuse_misplaced(measured.run, plan.slots)
     return measured
-
-
-def _refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
-    """A run is where its ranks were, whatever the launcher was told."""
-    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
-    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
-        if host.partition(".")[0] != found.partition(".")[0]:
-            raise IncompleteError(
-                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
-                "write hosts as they call themselves, and start from where all can be reached",
-            )
 
 
 def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
@@ -186,15 +181,20 @@ def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
     run = read_run(path)
     lost = tuple(name_host(one, run.attributes) for one in outcome.lost)
     lost = lost or tuple(name_deaths(outcome.deaths, run.attributes))
+    unsealed = ""  # why it stays `measuring` on a full disk; it can be resumed all the same
     if lost or run.state == "measuring":
-        set_state(path, "interrupted", [one.entry() for one in lost])
+        try:
+            set_state(path, "interrupted", [one.entry() for one in lost])
+        except IncompleteError as error:
+            unsealed = str(error)
         run = read_run(path)
     if outcome.stopped_by is not None:
+        hint = f"what was measured is kept: fablint resume {whole_run(path)}"
         if outcome.stopped_by != signal.SIGINT:
-            raise IncompleteError(outcome.error, f"what was measured is kept: fablint resume {path}")
-        around.progress.note(f"fablint: interrupted; what was measured is kept: fablint resume {path}")
+            raise StoppedError(outcome.error, hint)
+        around.progress.note(f"fablint: interrupted; {hint}")
         raise KeyboardInterrupt
-    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error)
+    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error or unsealed)
 
 
 def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Measured | None:
@@ -271,6 +271,7 @@ def read(*paths: Path) -> Run:
         return import_run(paths)
     if len(paths) > 1:
         raise UsageError(f"{paths[1]}: a second run", "give one run, or files of another tool")
+    refuse_unbegun(paths[0])
     return read_run(paths[0])
 
 
@@ -338,7 +339,7 @@ def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
     from fablint.report import verdict_json, write_html
 
     write_html(run, diagnosis, page)
-    page.with_name("verdict.json").write_text(verdict_json(diagnosis))
+    keep_text(page.with_name("verdict.json"), verdict_json(diagnosis))
 
 
 def page_of(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Hosts that a launch needs, compared with those of the job that we are in, before anything is launched."""
+"""Hosts that a launch needs, compared with those of the job that we are in, and with those where its ranks were."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.errors import UsageError
-from fablint.model import Allocation, Slots
+from fablint.errors import IncompleteError, UsageError
+from fablint.model import Allocation, Run, Slots
 from fablint.names import fold
 from fablint.system import System
 
@@ -33,6 +33,17 @@ def slots_of_job(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
     if absent and not all(_is_here(slot.host) for slot in slots):
         raise _absent(job, absent, [slot.host for slot in slots])
     return tuple(replace(slot, host=roster.find(slot.host) or _short(slot.host)) for slot in slots)
+
+
+def refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
+    """A run is where its ranks were, whatever the launcher was told."""
+    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
+    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
+        if host.partition(".")[0] != found.partition(".")[0]:
+            raise IncompleteError(
+                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
+                "write hosts as they call themselves, and start from where all can be reached",
+            )
 
 
 def _absent(job: Allocation, absent: Sequence[str], needed: Sequence[str]) -> UsageError:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from fablint.errors import BrokenRunError, IncompleteError
+from fablint.errors import BrokenRunError
+from fablint.kept import CHECK as CHECK, keep_text
 from fablint.model import Slots
 
 if TYPE_CHECKING:
     from fablint.model import Finding
 
-CHECK = "rounds/check.json"  # of a run directory: beside the rounds, since only these may be there before the run is
 Unfit = Literal["refuse", "exclude", "measure"]
 
 
@@ -50,14 +50,7 @@ def keep_check(check: KeptCheck, run: Path) -> None:
         "nics": list(check.nics),
         "notes": list(check.notes),
     }
-    path = run / CHECK
-    written = path.with_name(f".{path.name}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        written.replace(path)
-    except OSError as error:
-        raise IncompleteError(f"cannot write {path}: {error.strerror}", "give another place with -o") from None
+    keep_text(run / CHECK, json.dumps(document, indent=1))
 
 
 def load_check(run: Path) -> KeptCheck | None:

@@ -70,8 +70,9 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     allocation, left_out = discovery.usable_hosts(system, wanted.fabric, idle_only=True)
     note("fablint: asking the hosts whether they are fit, and where they hang")
     looked = readiness.look_at(system, allocation, nics=wanted.fabric.nics)
-    for host, why in looked.fitness.not_examined.items():
-        note(f"fablint: network: not examined: {host}: {why}")
+    network = looked.fitness.unseen_network()
+    for words in network:
+        note(f"fablint: network: {words}")
     fabric = discover(system, looked.heard, texts, allocation.hosts, wanted.fabric.blocks)
     unfit = _without_unfit(looked.fitness, wanted.unfit)
     for name, finding in unfit.items():
@@ -97,12 +98,13 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
         asking_s=system.monotonic() - begun,
         notes=notes,
+        network=network,
         recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results).recount,
-        kept=_kept(wanted, topology, notes),
+        kept=_kept(wanted, topology, notes, network),
     ).check()
 
 
-def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> KeptCheck:
+def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str], network: Sequence[str]) -> KeptCheck:
     """What the run keeps of it."""
     from fablint.discover import write_topology
 
@@ -116,6 +118,7 @@ def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> Ke
         topology=write_topology(topology) if topology is not None else "",
         thresholds=wanted.thresholds.read_text(encoding="utf-8") if wanted.thresholds is not None else "",
         notes=notes,
+        network=network,
     )
 
 
@@ -164,6 +167,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
         planned=list(flow.load_levels(run or Run(path, {}, ()))),
         asking_s=system.monotonic() - begun,
         notes=kept.notes,
+        network=kept.network,
         recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results).recount,
         kept=kept,
     ).check(run)

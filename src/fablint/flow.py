@@ -306,9 +306,10 @@ def diagnose(
             "give the topology of this fabric, with the names that fablint show prints",
         )
     known = load_verdict(own_file(run, FINDINGS))
-    besides, notes = (known.findings, known.notes) if known is not None else ((), ())
+    besides = known.findings if known is not None else ()
     judged = judge(with_own_counters(run), topology, others=(*others, *besides), host_facts=load_host_facts(run))
-    judged = with_missing_levels(with_besides(judged, besides, notes), missing_levels(run))
+    judged = with_besides(judged, besides, known) if known is not None else judged
+    judged = with_missing_levels(judged, missing_levels(run))
     site = thresholds or own_file(run, THRESHOLDS)
     return judged if site is None else _compared(judged, run, load_thresholds(site))
 

@@ -94,14 +94,26 @@ def thresholds_of(text: str, run: Path) -> Path | None:
     return path
 
 
-def keep_findings(findings: Sequence[Finding], run: Path, notes: Sequence[str] = ()) -> None:
-    """Write what is known besides the measurement into a run directory, so that every diagnosis counts it."""
-    if not findings and not notes:
+def keep_findings(
+    findings: Sequence[Finding], run: Path, notes: Sequence[str] = (), network: Sequence[str] = ()
+) -> None:
+    """Write what is known besides the measurement into a run directory, so that every diagnosis counts it.
+
+    `network` is what of the network preflight did not look at.
+    """
+    if not findings and not notes and not network:
         return
     from fablint.model import Coverage, Verdict
 
     nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
-    known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing, notes=tuple(notes))
+    known = Verdict(
+        verdict="incomplete",
+        exit_code=3,
+        findings=tuple(findings),
+        coverage=nothing,
+        notes=tuple(notes),
+        network=tuple(network),
+    )
     keep_text(run / FINDINGS, known.model_dump_json(indent=1))
 
 

@@ -35,6 +35,7 @@ class KeptCheck:
     inside: Sequence[Finding] = ()  # between ranks of one host
     failed: Mapping[str, str] = field(default_factory=dict)  # by host: the level that it failed
     notes: Sequence[str] = ()
+    network: Sequence[str] = ()  # what of the network preflight did not look at
     ended: bool = False  # it came to its verdict
 
 
@@ -49,6 +50,7 @@ def keep_check(check: KeptCheck, run: Path) -> None:
         "failed": dict(check.failed),
         "nics": list(check.nics),
         "notes": list(check.notes),
+        "network": list(check.network),
     }
     keep_text(run / CHECK, json.dumps(document, indent=1))
 
@@ -87,5 +89,6 @@ def _understood(document: dict[str, Any]) -> KeptCheck:
         inside=[Finding.model_validate(one) for one in document["inside"]],
         failed={str(host): str(level) for host, level in document["failed"].items()},
         notes=[str(note) for note in document["notes"]],
+        network=[str(one) for one in document["network"]],
         ended=bool(document["ended"]),
     )

@@ -18,8 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Error failure(const fs::path& file, int reason) {
-    const std::string hint =
-        reason == ENOSPC || reason == EDQUOT ? ": free space, then continue with fablint resume" : "";
+    const std::string hint = reason == ENOSPC || reason == EDQUOT ? ": free space, then go on" : "";
     return incomplete_error("cannot write " + file.string() + ": " + std::strerror(reason) + hint);
 }
 

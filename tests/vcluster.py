@@ -84,9 +84,17 @@ def why_not(slurm: bool = False, lldp: bool = False) -> str:
 
 @contextmanager
 def cluster(
-    name: str, groups: int = 2, switches: int = 2, hosts: int = 2, slurm: bool = True, lldp: bool = True
+    name: str,
+    groups: int = 2,
+    switches: int = 2,
+    hosts: int = 2,
+    slurm: bool = True,
+    lldp: bool = True,
+    private_tmp: bool = False,
 ) -> Iterator[Cluster]:
     """A cluster of `groups` x `switches` per group x `hosts` per switch for as long as the block lasts.
+
+    With `private_tmp` each host has a /tmp of its own; the login node has that of the machine.
 
     Skips the test where the machine cannot have one. The name is made unique; two at once do not disturb each other.
     """
@@ -94,6 +102,7 @@ def cluster(
         pytest.skip(reason)
     made = Cluster(f"t{os.getpid()}-{next(_NUMBERS)}-{name}"[:30])
     shape = ("--groups", groups, "--switches-per-group", switches, "--hosts-per-switch", hosts)
+    shape += ("--private-tmp",) if private_tmp else ()
     try:
         _call("up", *shape, "--name", made.name, "--ttl", "30m")
         if slurm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from fablint import flow
 from fablint.errors import FablintError, IncompleteError, UsageError
+from fablint.job_hosts import slots_of_job
 from fablint.model import Diagnosis, Question, Run, Slots, Topology
+from fablint.shared_folder import refuse_unshared
 
 if TYPE_CHECKING:
     from fablint.plan.retest import Fate
@@ -100,7 +101,6 @@ def measure_stage(
     `options` are run options of the engine.
     """
     from fablint.plan.resume import grown_plan
-    from fablint.plan.stages import FOLDER
 
     write_rounds(stage, output)
     if run is not None:
@@ -108,24 +108,28 @@ def measure_stage(
     try:
         return flow.measure(around, stage.plan, output, options)
     except (FablintError, KeyboardInterrupt):
-        if stage.rounds and not (output / "zarr.json").exists():
-            shutil.rmtree(output / FOLDER)  # nothing was started: nothing but our rounds is in it
-            with suppress(OSError):  # launches of other ranks are
-                output.rmdir()
+        if not (output / "zarr.json").exists():
+            _remove_rounds(stage, output)
         raise
+
+
+def _remove_rounds(stage: Stage, output: Path) -> None:
+    """Take back what a launch that measured nothing was to read. What a check can go on with stays."""
+    with suppress(OSError):
+        for name in stage.rounds:
+            (output / name).unlink(missing_ok=True)
+        (output / flow.ROUNDS).rmdir()
+        output.rmdir()
 
 
 def write_rounds(stage: Stage, output: Path) -> None:
     """The rounds files of a stage, into the run that they are for."""
     try:
         for name, text in stage.texts().items():
-            file = output / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-    except OSError as error:
-        raise IncompleteError(
-            f"cannot write {error.filename}: {error.strerror}", "give another place with -o"
-        ) from None
+            flow.keep_text(output / name, text)
+    except IncompleteError:
+        _remove_rounds(stage, output)
+        raise
 
 
 def with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:
@@ -150,7 +154,8 @@ def retest(
     The cable may have been exchanged since, so that old and new times do not belong together.
 
     Raises:
-        UsageError: the run was simulated or imported, or no pair of ranks would tell.
+        UsageError: the run was simulated or imported, no pair of ranks would tell, or the job that we are in lacks a
+            host that has to be measured, or the host of rank 0 does not see the folder of the run.
         IncompleteError: the ranks were not on the run's hosts.
     """
     from fablint.plan.retest import accused, fates, plan_retest
@@ -164,7 +169,10 @@ def retest(
     if planned is None:
         names = ", ".join(finding.name for finding in accused(before)[:_SHOWN])
         raise UsageError(f"{path}: no pair of ranks would tell about {names}", "see its findings: fablint analyse")
-    measured = measure_stage(around, planned.stage, output)
+    stage = planned.stage
+    stage = replace(stage, plan=replace(stage.plan, slots=slots_of_job(around.system, stage.plan.slots)))
+    refuse_unshared(around.system, output.parent, stage.plan.slots)
+    measured = measure_stage(around, stage, output)
     flow.keep_topology(topology, output)
     after = flow.diagnose(measured.run, topology)
     page = flow.page_of(output)

@@ -19,6 +19,7 @@ from fablint.host_counters import HostCounters
 from fablint.kept_check import KeptCheck, Unfit
 from fablint.model import Allocation, Finding, Run, Slots, Topology
 from fablint.relaunch import Launches, without
+from fablint.shared_folder import refuse_unshared
 from fablint.start_trials import StartTrials
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     Hosts that do not answer are left out and named, and so are unfit ones where that is wanted.
 
     Raises:
-        UsageError: there are no hosts to measure, or what is wanted contradicts itself.
+        UsageError: there are no hosts to measure, what is wanted contradicts itself, or the host of rank 0 does not
+            see the folder of the run.
         UnfitError: hosts are unfit, and shall neither be left out nor measured all the same.
         IncompleteError: fewer than two hosts can be measured.
     """
@@ -71,8 +73,9 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     allocation, left_out = discovery.usable_hosts(system, wanted.fabric, idle_only=True)
     note("fablint: asking the hosts whether they are fit, and where they hang")
     looked = readiness.look_at(system, allocation, nics=wanted.fabric.nics, declared=declared)
-    for host, why in looked.fitness.not_examined.items():
-        note(f"fablint: network: not examined: {host}: {why}")
+    network = looked.fitness.unseen_network()
+    for words in network:
+        note(f"fablint: network: {words}")
     fabric = discover(system, looked.heard, texts, allocation.hosts, wanted.fabric.blocks)
     unfit = _without_unfit(looked.fitness, wanted.unfit)
     for name, finding in unfit.items():
@@ -83,6 +86,7 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         note("fablint: no source tells which cables join the switches: one way between two is presumed")
     each = ranks_each(wanted, fabric, [host for host in allocation.hosts if host not in unfit])
     asked = _asked(wanted, topology, each)
+    refuse_unshared(system, output.parent, asked.slots)
     _say_plan(around, wanted, asked, len(each))
     nics = wanted.fabric.nics
     crew = Crew(
@@ -100,12 +104,13 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
         asking_s=system.monotonic() - begun,
         notes=notes,
+        network=network,
         recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results, declared.site).recount,
-        kept=_kept(wanted, topology, notes),
+        kept=_kept(wanted, topology, notes, network),
     ).check()
 
 
-def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> KeptCheck:
+def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str], network: Sequence[str]) -> KeptCheck:
     """What the run keeps of it."""
     from fablint.discover import write_topology
 
@@ -119,6 +124,7 @@ def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str]) -> Ke
         topology=write_topology(topology) if topology is not None else "",
         site=wanted.site.read_text(encoding="utf-8") if wanted.site is not None else "",
         notes=notes,
+        network=network,
     )
 
 
@@ -153,6 +159,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     topology = flow.topology_of(kept.topology, path)
     asked = Asked(sum(slot.ranks for slot in kept.slots), tuple(kept.slots), topology, budget_s=kept.budget_s)
     left = without(asked, lost)
+    refuse_unshared(system, path, left.slots)
     asked = asked if run is not None else left  # a run belongs to its ranks
     crew = Crew(around, lambda hosts: _look(around, allocation, looked.fitness, hosts, kept.nics, declared), lost=lost)
     now = _also_found(looked.fitness, (), lost.values())
@@ -168,6 +175,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
         planned=list(flow.load_levels(run or Run(path, {}, ()))),
         asking_s=system.monotonic() - begun,
         notes=kept.notes,
+        network=kept.network,
         recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results, declared.site).recount,
         kept=kept,
     ).check(run)

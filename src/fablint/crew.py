@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fablint import flow
-from fablint.errors import IncompleteError, UsageError
+from fablint.errors import IncompleteError, StoppedError, UsageError
 from fablint.model import Finding, Slots, State
 
 Entry = Mapping[str, Any]  # of a run's `lost`: rank, host, round, partner, reason
@@ -100,6 +100,8 @@ class Crew:
             try:
                 options = ["--watchdog", f"{TRIAL_WATCHDOG_S:g}"]
                 measured = flow.measure(self.around, plan, folder / "trial.run", options)
+            except StoppedError:
+                raise
             except (IncompleteError, UsageError):
                 return False
             return not measured.error and measured.run.state == "complete"

@@ -42,6 +42,7 @@ class Elimination:
     skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
     planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in their order
     notes: Sequence[str] = ()  # what preflight warns of
+    network: Sequence[str] = ()  # what of the network preflight did not look at
     recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks hosts again, when all is measured
     recounted: Recount = field(default_factory=Recount)  # what they said then
     kept: KeptCheck | None = None  # what was asked for: kept in the run, so that the check can go on where it ended
@@ -123,7 +124,7 @@ class Elimination:
     def judge(self, run: Run) -> Diagnosis:
         """The diagnosis of all that was measured, with what is known besides."""
         notes = [*self.notes, *filter(None, [self.recounted.note])]
-        flow.keep_findings(self._besides(), self.launches.output, notes)
+        flow.keep_findings(self._besides(), self.launches.output, notes, self.network)
         flow.keep_host_facts(self.host_facts, self.launches.output)
         return flow.diagnose(run, self.launches.asked.topology)
 

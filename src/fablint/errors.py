@@ -4,7 +4,8 @@
     ├── UsageError            2  the command line, a plan file or a topology file is wrong
     ├── IncompleteError       3  the measurement could not be finished (a host was lost, the disk is full, ...)
     │   ├── BrokenRunError    3  a run directory cannot be read
-    │   └── NotStartedError   3  the ranks of a launch did not start
+    │   ├── NotStartedError   3  the ranks of a launch did not start
+    │   └── StoppedError      3  a signal ended the measurement
     ├── PreflightError        4  a host is not fit to be measured
     ├── TooManyError          6  more hosts would be drained than --most allows
     └── InternalError         5  fablint itself is at fault
@@ -40,6 +41,10 @@ class IncompleteError(FablintError):
     """What was measured is kept, but it is not all that was asked for."""
 
     exit_code = 3
+
+
+class StoppedError(IncompleteError):
+    """The user or the scheduler ended a measurement: nothing else is begun."""
 
 
 class BrokenRunError(IncompleteError):

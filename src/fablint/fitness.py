@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -106,12 +106,26 @@ class Fitness:
         return {one.host: one.message for one in self.results if one.check == NETWORK and one.outcome is Outcome.ERROR}
 
     @property
+    def unexamined(self) -> Mapping[str, list[str]]:
+        """Hosts whose network was not looked at, by the reason."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for host, why in self.not_examined.items():
+            found[why].append(host)
+        return found
+
+    @property
     def not_pinged(self) -> str:
         """Why no host has pinged another, where there are several; empty where one has."""
         pings = [one for one in self.results if one.check == PING]
         if len({one.host for one in pings}) < 2 or any(one.outcome is not Outcome.SKIP for one in pings):
             return ""
         return Counter(one.message for one in pings).most_common(1)[0][0]
+
+    def unseen_network(self, shown: Callable[[Iterable[str]], str] = fold) -> list[str]:
+        """Sentences about what of the network was not looked at; `shown` writes names of hosts."""
+        found = [f"not examined: {shown(hosts)}: {why}" for why, hosts in self.unexamined.items()]
+        pinged = self.not_pinged if len(self.not_examined) < len(self.hosts) else ""
+        return [*found, f"not pinged: {pinged}"] if pinged else found
 
     @property
     def exit_code(self) -> int:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.fitness import PING, Fitness, Outcome, Result, findings, suppressed_findings
+from fablint.fitness import NETWORK, PING, Fitness, Outcome, Result, findings, suppressed_findings
 from fablint.model import Finding
 from fablint.names import fold, plural
 
@@ -24,12 +24,23 @@ def suspects(fitness: Fitness) -> list[Finding]:
 
 
 def warnings(fitness: Fitness) -> list[str]:
-    """A sentence for each other check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`."""
-    found: dict[str, list[Result]] = defaultdict(list)
+    """A sentence for each other check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`.
+
+    Then one for each check whose answer was not understood. Networks that were not examined are told elsewhere.
+    """
+    found: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for one in fitness.results:
         if one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness):
-            found[one.check].append(one)
-    return [f"preflight warns: {check}: {_told(some)}" for check, some in found.items()]
+            found["warns", one.check].append(one)
+        elif one.outcome is Outcome.ERROR and one.check != NETWORK:
+            found["does not understand", one.check].append(one)
+    return [
+        f"preflight {says}: {check}: {_told(found[says, check])}" for says, check in sorted(found, key=_warnings_first)
+    ]
+
+
+def _warnings_first(key: tuple[str, str]) -> bool:
+    return key[0] != "warns"
 
 
 def site_notes(fitness: Fitness) -> list[str]:

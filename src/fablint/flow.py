@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import IncompleteError, InternalError, NotStartedError, UsageError
+from fablint.errors import IncompleteError, InternalError, NotStartedError, StoppedError, UsageError
+from fablint.job_hosts import refuse_misplaced, slots_of_job
 from fablint.kept import (
     FINDINGS as FINDINGS,
     INTRA_NODE as INTRA_NODE,
     LAUNCHES as LAUNCHES,
     LEVELS as LEVELS,
+    ROUNDS as ROUNDS,
     SITE as SITE,
     TOPOLOGY as TOPOLOGY,
     keep_counters as keep_counters,
@@ -25,6 +28,7 @@ from fablint.kept import (
     keep_host_facts as keep_host_facts,
     keep_levels as keep_levels,
     keep_site as keep_site,
+    keep_text as keep_text,
     keep_topology as keep_topology,
     load_findings as load_findings,
     load_host_facts as load_host_facts,
@@ -35,12 +39,15 @@ from fablint.kept import (
     load_verdict as load_verdict,
     missing_levels as missing_levels,
     own_file,
+    refuse_unbegun,
     site_of as site_of,
     topology_of as topology_of,
+    whole_run as whole_run,
     with_own_counters,
 )
 from fablint.lazy import import_meanwhile
 from fablint.model import Plan, Run, Scope, Slots, Topology
+from fablint.shared_folder import explain_unshared, refuse_unshared
 from fablint.system import System
 
 if TYPE_CHECKING:
@@ -153,29 +160,24 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
     threads = ["--threads"] if any(row.threads for row in plan.rows) else []
     words = EngineOptions([*options, *threads], around.start_s)
     outcome = run_on_first(around.system, around.progress, choice.launchers, engine, plan, output, options=words)
+    if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():
+        explain_unshared(around.system, output.parent, plan.slots)
     if outcome.status == UsageError.exit_code:
         raise UsageError(outcome.error)
     if outcome.status == InternalError.exit_code:
         raise InternalError(f"engine: {outcome.error}")
     if not (output / "zarr.json").exists():
+        with suppress(OSError):  # the engine made it and could write nothing into it
+            output.rmdir()
         if outcome.stopped_by == signal.SIGINT:
             raise KeyboardInterrupt
         hint = "nothing was measured; fablint doctor looks at the set-up"
+        if outcome.stopped_by is not None:
+            raise StoppedError(outcome.error, hint)
         raise NotStartedError(outcome.error, hint, outcome.said)
     measured = _sealed(around, output, outcome)
-    _refuse_misplaced(measured.run, plan.slots)
+    refuse_misplaced(measured.run, plan.slots)
     return measured
-
-
-def _refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
-    """A run is where its ranks were, whatever the launcher was told."""
-    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
-    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
-        if host.partition(".")[0] != found.partition(".")[0]:
-            raise IncompleteError(
-                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
-                "write hosts as they call themselves, and start from where all can be reached",
-            )
 
 
 def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
@@ -186,15 +188,20 @@ def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
     run = read_run(path)
     lost = tuple(name_host(one, run.attributes) for one in outcome.lost)
     lost = lost or tuple(name_deaths(outcome.deaths, run.attributes))
+    unsealed = ""  # why it stays `measuring` on a full disk; it can be resumed all the same
     if lost or run.state == "measuring":
-        set_state(path, "interrupted", [one.entry() for one in lost])
+        try:
+            set_state(path, "interrupted", [one.entry() for one in lost])
+        except IncompleteError as error:
+            unsealed = str(error)
         run = read_run(path)
     if outcome.stopped_by is not None:
+        hint = f"what was measured is kept: fablint resume {whole_run(path)}"
         if outcome.stopped_by != signal.SIGINT:
-            raise IncompleteError(outcome.error, f"what was measured is kept: fablint resume {path}")
-        around.progress.note(f"fablint: interrupted; what was measured is kept: fablint resume {path}")
+            raise StoppedError(outcome.error, hint)
+        around.progress.note(f"fablint: interrupted; {hint}")
         raise KeyboardInterrupt
-    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error)
+    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error or unsealed)
 
 
 def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Measured | None:
@@ -211,7 +218,8 @@ def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Mea
         return _read_text(str(path / name) if (path / name).exists() else name)
 
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
-    plan = replace(plan, slots=_as_launchers_know_them(around.system, plan.slots))
+    plan = replace(plan, slots=_slots_now(around.system, plan.slots))
+    refuse_unshared(around.system, path, plan.slots)
     return measure(around, plan, path, [*going_on(run), *options]) if plan.rows else None
 
 
@@ -222,11 +230,14 @@ def lacks_rounds(run: Run) -> bool:
     return {row.name for row in run.rows} != set(run.attributes["rows"]) or any(map(missing_rounds, run.rows))
 
 
-def _as_launchers_know_them(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
-    """Hosts by the names that they gave themselves: Slurm wants them without the domain. A single host is this one."""
-    if "SLURM_JOB_ID" in system.environ:
-        return tuple(Slots(slot.host.partition(".")[0], slot.ranks) for slot in slots)
-    return tuple(slots) if len({slot.host for slot in slots}) > 1 else ()
+def _slots_now(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
+    """The hosts of a run as the job that we are in calls them. A single host is this one, outside of a job.
+
+    Raises UsageError where the job lacks some of them.
+    """
+    if "SLURM_JOB_ID" not in system.environ and len({slot.host for slot in slots}) == 1:
+        return ()
+    return slots_of_job(system, slots)
 
 
 def take_in_launches(path: Path) -> None:
@@ -267,6 +278,7 @@ def read(*paths: Path) -> Run:
         return import_run(paths)
     if len(paths) > 1:
         raise UsageError(f"{paths[1]}: a second run", "give one run, or files of another tool")
+    refuse_unbegun(paths[0])
     return read_run(paths[0])
 
 
@@ -301,9 +313,10 @@ def diagnose(
             "give the topology of this fabric, with the names that fablint show prints",
         )
     known = load_verdict(own_file(run, FINDINGS))
-    besides, notes = (known.findings, known.notes) if known is not None else ((), ())
+    besides = known.findings if known is not None else ()
     judged = judge(with_own_counters(run), topology, others=(*others, *besides), host_facts=load_host_facts(run))
-    judged = with_missing_levels(with_besides(judged, besides, notes), missing_levels(run))
+    judged = with_besides(judged, besides, known) if known is not None else judged
+    judged = with_missing_levels(judged, missing_levels(run))
     site = site or own_file(run, SITE)
     return judged if site is None else _compared(judged, run, load_thresholds(site))
 
@@ -334,7 +347,7 @@ def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
     from fablint.report import verdict_json, write_html
 
     write_html(run, diagnosis, page)
-    page.with_name("verdict.json").write_text(verdict_json(diagnosis))
+    keep_text(page.with_name("verdict.json"), verdict_json(diagnosis))
 
 
 def page_of(path: Path) -> Path:
@@ -369,6 +382,8 @@ def bench(
     if output is None:
         with around.system.temporary_folder(around.system.home_folder("scratch")) as folder:
             return bench(around, plan, name, wanted, folder / "bench.run", options)
+    plan = replace(plan, slots=slots_of_job(around.system, plan.slots)) if plan.slots else plan
+    refuse_unshared(around.system, output.parent, plan.slots)
     import_meanwhile("fablint.report.tables.bench")  # numpy, for a tenth of a second, beside MPI_Init
     measured = measure(around, plan, output, options)
     if measured.error:

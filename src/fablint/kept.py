@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
 from fablint.model import PlannedLevel, Run, Scope, Topology
+from fablint.system import DISK_FULL, replace_text
 
 if TYPE_CHECKING:
     from fablint.model import Finding, Verdict
@@ -21,16 +22,42 @@ TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric th
 SITE = "site.toml"  # of a run directory: what its site promises and expects
 INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
 LAUNCHES = "launches"  # of a run directory: launches of other ranks than its own, numbered or named by their level
-LEVELS = "rounds/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
+ROUNDS = "rounds"  # of a run directory: the rounds that its plans name, and what its check needs to go on
+CHECK = f"{ROUNDS}/check.json"  # of a run directory: beside the rounds, since only these may be there before the run is
+LEVELS = f"{ROUNDS}/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
 HOST_FACTS = "hosts.json"  # of a run directory: CPU model, firmware, driver, image of its hosts
 FINDINGS = "findings.json"  # of a run directory: what is known of its hosts besides the measurement
 COUNTERS = "counters.json"  # of a run directory: counters of its NICs before the first launch and after the last
+
+
+def keep_text(path: Path, text: str) -> None:
+    """Write a file of a run directory in one step. Raises IncompleteError, and leaves what was there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(path, text)
+    except OSError as error:
+        full = error.errno in DISK_FULL
+        hint = "free space, then go on with fablint resume" if full else "give another place with -o"
+        raise IncompleteError(f"cannot write {path}: {error.strerror}", hint) from None
 
 
 def own_file(run: Run, name: str) -> Path | None:
     """A file of the run's own, if it has it."""
     path = run.path / name if run.path is not None else None
     return path if path is not None and path.exists() else None
+
+
+def whole_run(path: Path) -> Path:
+    """The run that a launch of other ranks, `RUN/launches/NAME.run`, belongs to; another run is one itself."""
+    return path.parent.parent if path.parent.name == LAUNCHES else path
+
+
+def refuse_unbegun(run: Path) -> None:
+    """Raise IncompleteError where a check was ended before it measured anything between hosts."""
+    if (run / CHECK).exists() and not (run / "zarr.json").exists():
+        raise IncompleteError(
+            f"{run}: its check was ended before anything was measured between hosts", f"fablint resume {run} goes on"
+        )
 
 
 def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
@@ -48,7 +75,7 @@ def keep_topology(topology: Topology | None, run: Path) -> None:
     if topology is not None:
         from fablint.discover import write_topology
 
-        (run / TOPOLOGY).write_text(write_topology(topology))
+        keep_text(run / TOPOLOGY, write_topology(topology))
 
 
 def topology_of(text: str, run: Path) -> Topology | None:
@@ -64,26 +91,38 @@ def site_of(text: str, run: Path) -> Path | None:
     """The site file that a check has kept as text, written into its run directory."""
     if not text:
         return None
-    path = run / "rounds" / SITE  # where there is no run yet, only rounds may be
-    path.write_text(text, encoding="utf-8")
+    path = run / ROUNDS / SITE  # where there is no run yet, only rounds may be
+    keep_text(path, text)
     return path
 
 
-def keep_findings(findings: Sequence[Finding], run: Path, notes: Sequence[str] = ()) -> None:
-    """Write what is known besides the measurement into a run directory, so that every diagnosis counts it."""
-    if not findings and not notes:
+def keep_findings(
+    findings: Sequence[Finding], run: Path, notes: Sequence[str] = (), network: Sequence[str] = ()
+) -> None:
+    """Write what is known besides the measurement into a run directory, so that every diagnosis counts it.
+
+    `network` is what of the network preflight did not look at.
+    """
+    if not findings and not notes and not network:
         return
     from fablint.model import Coverage, Verdict
 
     nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
-    known = Verdict(verdict="incomplete", exit_code=3, findings=tuple(findings), coverage=nothing, notes=tuple(notes))
-    (run / FINDINGS).write_text(known.model_dump_json(indent=1))
+    known = Verdict(
+        verdict="incomplete",
+        exit_code=3,
+        findings=tuple(findings),
+        coverage=nothing,
+        notes=tuple(notes),
+        network=tuple(network),
+    )
+    keep_text(run / FINDINGS, known.model_dump_json(indent=1))
 
 
 def keep_counters(counters: Mapping[str, Any], run: Path) -> None:
     """Write counters of NICs, `before` and `after` by host, NIC and name, into a run directory."""
     if counters:
-        (run / COUNTERS).write_text(json.dumps({"format": 1, **counters}), encoding="utf-8")
+        keep_text(run / COUNTERS, json.dumps({"format": 1, **counters}))
 
 
 def with_own_counters(run: Run) -> Run:
@@ -120,7 +159,7 @@ def keep_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
     """Write facts of the hosts into a run directory: they may separate a population of slower hosts."""
     path = run / HOST_FACTS
     if facts and not path.exists():  # each judgement of a check comes by here, and they do not change
-        path.write_text(json.dumps({"format": 1, "hosts": facts}, indent=1), encoding="utf-8")
+        keep_text(path, json.dumps({"format": 1, "hosts": facts}, indent=1))
 
 
 def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
@@ -168,7 +207,7 @@ def _site_text(path: Path) -> str:
 def keep_site(path: Path | None, run: Path) -> None:
     """Put the site file into a run directory, so that every diagnosis compares with it."""
     if path is not None:
-        (run / SITE).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+        keep_text(run / SITE, path.read_text(encoding="utf-8"))
 
 
 def load_findings(path: Path | None) -> Sequence[Finding]:
@@ -198,14 +237,7 @@ def load_verdict(path: Path | None) -> Verdict | None:
 def keep_levels(levels: Sequence[PlannedLevel], run: Path) -> None:
     """Write the levels of a check into a run directory, in one step, so that a killed check leaves what it planned."""
     entries = [{"name": one.name, "rows": one.rows, "skipped": one.skipped} for one in levels]
-    path = run / LEVELS
-    written = path.with_name(f".{path.name}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(json.dumps({"format": 1, "levels": entries}, indent=1), encoding="utf-8")
-        written.replace(path)
-    except OSError as error:
-        raise IncompleteError(f"cannot write {path}: {error.strerror}", "give another place with -o") from None
+    keep_text(run / LEVELS, json.dumps({"format": 1, "levels": entries}, indent=1))
 
 
 def load_levels(run: Run) -> Sequence[PlannedLevel]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from fablint.errors import BrokenRunError, IncompleteError
+from fablint.errors import BrokenRunError
+from fablint.kept import CHECK as CHECK, keep_text
 from fablint.model import Slots
 
 if TYPE_CHECKING:
     from fablint.model import Finding
 
-CHECK = "rounds/check.json"  # of a run directory: beside the rounds, since only these may be there before the run is
 Unfit = Literal["refuse", "exclude", "measure"]
 
 
@@ -35,6 +35,7 @@ class KeptCheck:
     inside: Sequence[Finding] = ()  # between ranks of one host
     failed: Mapping[str, str] = field(default_factory=dict)  # by host: the level that it failed
     notes: Sequence[str] = ()
+    network: Sequence[str] = ()  # what of the network preflight did not look at
     ended: bool = False  # it came to its verdict
 
 
@@ -49,15 +50,9 @@ def keep_check(check: KeptCheck, run: Path) -> None:
         "failed": dict(check.failed),
         "nics": list(check.nics),
         "notes": list(check.notes),
+        "network": list(check.network),
     }
-    path = run / CHECK
-    written = path.with_name(f".{path.name}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(json.dumps(document, indent=1), encoding="utf-8")
-        written.replace(path)
-    except OSError as error:
-        raise IncompleteError(f"cannot write {path}: {error.strerror}", "give another place with -o") from None
+    keep_text(run / CHECK, json.dumps(document, indent=1))
 
 
 def load_check(run: Path) -> KeptCheck | None:
@@ -94,5 +89,6 @@ def _understood(document: dict[str, Any]) -> KeptCheck:
         inside=[Finding.model_validate(one) for one in document["inside"]],
         failed={str(host): str(level) for host, level in document["failed"].items()},
         notes=[str(note) for note in document["notes"]],
+        network=[str(one) for one in document["network"]],
         ended=bool(document["ended"]),
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fablint import checks, flow
 from fablint.crew import Crew, Entry
-from fablint.errors import IncompleteError, NotStartedError
+from fablint.errors import IncompleteError, NotStartedError, StoppedError
 from fablint.model import Run
 from fablint.start_trials import MOST_SEARCHES, StartTrials, findings_of
 
@@ -66,7 +66,7 @@ class Launches:
             try:
                 ended = self._whole(stage, None)
             except IncompleteError as error:
-                if not self._find_out((), error.message):
+                if not self._find_out((), _reason(error)):
                     raise
                 self.asked = without(self.asked, self.crew.lost)
                 continue
@@ -80,7 +80,7 @@ class Launches:
             try:
                 ended = self._whole(stage, run)
             except IncompleteError as error:
-                ended = _Ended(run, error=str(error))
+                ended = _Ended(run, error=_reason(error))
         return self._to_the_end(stage, ended)
 
     def finish(self, stage: Stage, run: Run) -> tuple[Run, bool]:
@@ -94,7 +94,7 @@ class Launches:
                 if measured is not None:
                     ended = _Ended(measured.run, measured.run.attributes.get("lost", ())[known:], _why(measured))
             except IncompleteError as error:
-                ended = _Ended(run, error=str(error))
+                ended = _Ended(run, error=_reason(error))
         return self._to_the_end(stage, ended)
 
     @property
@@ -138,7 +138,7 @@ class Launches:
         try:
             measured = self._measured(rest, part, None)
         except IncompleteError as error:
-            return _Ended(run, error=str(error))
+            return _Ended(run, error=_reason(error))
         lost = [_of_the_run(entry, run, measured.run) for entry in measured.run.attributes.get("lost", ())]
         absorb(self.output, part, _as_planned(stage))
         if lost:
@@ -249,6 +249,13 @@ def _as_planned(stage: Stage) -> dict[str, tuple[str, list[int]]]:
         texts = split_row(row.options.split())[1]
         found[str(texts["name"])] = row.options, [2 * len(pairs) for pairs in stage.rounds[str(texts["rounds-file"])]]
     return found
+
+
+def _reason(error: IncompleteError) -> str:
+    """Why a launch failed. Raises StoppedError where a signal ended it: nothing is looked for, nothing else begun."""
+    if isinstance(error, StoppedError):
+        raise error
+    return str(error)
 
 
 def _why(measured: flow.Measured) -> str:

@@ -6,6 +6,7 @@ Programs are argv lists, never shell strings.
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import resource
@@ -26,6 +27,7 @@ from pathlib import Path
 from fablint.errors import UsageError
 
 PRIVATE_FOLDER = 0o700
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CAUGHT: list[list[int]] = []  # signals of each block of the main thread that catches them, the innermost last
 _KILL_S = 5.0  # a process in the middle of a system call may take its time to die
@@ -158,6 +160,23 @@ def write_private(path: Path, octets: bytes) -> None:
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put a text into place in one step: where it cannot be written, what was there is there still, and nothing else.
+
+    Raises OSError that names `path`.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _lives(pid: int) -> bool:

@@ -23,7 +23,7 @@ from fake_launches import (
     whole_check,
 )
 
-from fablint import flow
+from fablint import flow, kept
 from fablint.analyse import with_besides
 from fablint.checks import Checked
 from fablint.cli import main
@@ -488,6 +488,6 @@ def test_a_level_that_cannot_be_measured_is_not_missing(check: CHECK) -> None:
 def test_a_damaged_list_of_levels_is_one_line(check: CHECK, text: str) -> None:
     checked, _ = check("edge")
     assert checked.run.path is not None
-    (checked.run.path / flow.LEVELS).write_text(text)
+    (checked.run.path / kept.LEVELS).write_text(text)
     with pytest.raises(BrokenRunError, match="is no list of planned levels"):
         flow.missing_levels(checked.run)

@@ -15,7 +15,7 @@ from fablint.checks import Checked
 from fablint.cluster_check import resume_check
 from fablint.discover import write_topology
 from fablint.elimination import Elimination
-from fablint.errors import BrokenRunError, UsageError
+from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
 from fablint.fitness import Fitness
 from fablint.kept_check import CHECK, KeptCheck, load_check
 from fablint.model import Allocation, Finding, Plan, Run, State
@@ -233,3 +233,43 @@ def test_a_suite_of_another_version_is_refused(cluster: FakeCluster, kill: KILL)
     (path / CHECK).write_text(json.dumps(document))
     with pytest.raises(UsageError, match="there is no suite 'slow'"):
         resumed(cluster, path)
+
+
+def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a scheduler ends a job: hosts are neither asked nor tried, nobody is accused, and `resume` has the rest."""
+    notes = Notes()
+
+    def stopped(around: flow.Surroundings, plan: Plan, output: Path, options: Any = ()) -> flow.Measured:
+        cluster.stop_after = 1
+        cluster.measure(around, plan, output, options)
+        cluster.stop_after = None
+        raise StoppedError("interrupted by SIGTERM", f"fablint resume {flow.whole_run(output)}")
+
+    launches, _ = launches_of(cluster, asked_of(HOSTS, FABRIC), tmp_path / "a.run")
+    launches.around = flow.Surroundings(cluster.system, notes)
+    monkeypatch.setattr(launches.crew, "find_out", lambda *_: pytest.fail("hosts are looked for"))
+    kept = KeptCheck("quick", topology=write_topology(FABRIC))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "measure", stopped)
+        with pytest.raises(StoppedError, match=r"SIGTERM: fablint resume \S+/a\.run$"):
+            Elimination(launches, find_suite("quick"), [DRAINED], kept=kept).check()
+    with pytest.raises(IncompleteError, match=r"ended before anything was measured between hosts: fablint resume \S+"):
+        flow.read(tmp_path / "a.run")
+    done = resumed(cluster, tmp_path / "a.run")
+    assert done is not None
+    assert flow.read(tmp_path / "a.run").state == "complete"
+
+
+def test_a_signal_while_two_hosts_are_tried_accuses_neither(cluster: FakeCluster, tmp_path: Path) -> None:
+    launches, _ = launches_of(cluster, asked_of(HOSTS, FABRIC), tmp_path / "a.run")
+
+    def stopped(*_: Any) -> flow.Measured:
+        raise StoppedError("interrupted by SIGTERM")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flow, "measure", stopped)
+        with pytest.raises(StoppedError):
+            launches.crew.find_out(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it hangs")
+    assert launches.crew.findings == []

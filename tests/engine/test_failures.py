@@ -80,7 +80,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_fits(mpi: Mpi, smal
     assert ended.status == 3
     line = one_line(ended.error_lines)
     assert line.startswith(f"cannot write {small_disk}")
-    assert "No space left on device: free space, then continue with fablint resume" in line
+    assert "No space left on device: free space, then go on" in line
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGUSR2])

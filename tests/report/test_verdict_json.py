@@ -19,7 +19,8 @@ FINDING += ["alternatives", "next_step"]
 
 def test_exactly_the_documented_keys():
     verdict = json.loads(verdict_json(fault_case()[1]))
-    assert list(verdict) == ["format", "verdict", "exit_code", "findings", "coverage", "limits", "notes", "thresholds"]
+    keys = ["format", "verdict", "exit_code", "findings", "coverage", "limits", "notes", "network", "thresholds"]
+    assert list(verdict) == keys
     assert list(verdict["findings"][0]) == FINDING
     assert verdict["findings"][0]["interval"] == [-0.33, -0.29]
 

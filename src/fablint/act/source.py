@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from fablint.act.words import said_by
 from fablint.errors import UsageError
 from fablint.model import Finding, State, host_of
-from fablint.names import one_spelling, unfold
+from fablint.names import one_spelling, refuse_too_many, unfold
 
 _NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*")  # that may be part of a command
 _WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole
@@ -134,11 +134,16 @@ def _marks(found: object) -> Iterator[Mark]:
 
 def _findings(found: list[Any], name: str) -> Sequence[Finding]:
     try:
-        return TypeAdapter(list[Finding]).validate_python(found)
+        findings = TypeAdapter(list[Finding]).validate_python(found)
+        for one in findings:
+            refuse_too_many(one.name)
+        return findings
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"{name}: findings.{where}: {first['msg']}", _HINT) from None
+    except ValueError as error:
+        raise UsageError(f"{name}: findings: {error}", _HINT) from None
 
 
 def _hosts(found: object, name: str) -> Sequence[str] | None:

@@ -20,6 +20,7 @@ import click
 if TYPE_CHECKING:
     from fablint.fitness import Fitness
     from fablint.flow import Surroundings
+    from fablint.measure import Shown
     from fablint.model import Diagnosis, Run
     from fablint.system import System
 
@@ -43,6 +44,7 @@ class Session:
     quiet: bool = False
     json: bool = False
     machine: Callable[[], System] = field(default=_machine)
+    shown: Shown | None = field(default=None, init=False)  # progress, while a verb takes its time
 
     @contextmanager
     def surroundings(self, mpicxx: Path | None = None) -> Iterator[Surroundings]:
@@ -54,21 +56,27 @@ class Session:
         if self.quiet:
             yield Surroundings(system, Silent(), mpicxx)
             return
-        with Shown(system) as shown:
-            yield Surroundings(system, shown, mpicxx)
+        with Shown(system) as self.shown:
+            yield Surroundings(system, self.shown, mpicxx)
+
+    def _print(self, text: str, *, err: bool = False, nl: bool = True) -> None:
+        """Print on lines of its own: a bar on the terminal is erased before."""
+        if self.shown is not None:
+            self.shown.erase()
+        click.echo(text, err=err, nl=nl)
 
     def result(self, text: str, facts: Any) -> None:
         """Print the result: `text` for people, `facts` as JSON for programs."""
-        click.echo(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
+        self._print(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
 
     def verdict(self, run: Run, diagnosis: Diagnosis) -> int:
         """Print a verdict; returns its exit code."""
         from fablint.report import console_summary, verdict_json
 
         if self.json:
-            click.echo(verdict_json(diagnosis), nl=False)
+            self._print(verdict_json(diagnosis), nl=False)
         else:
-            click.echo(console_summary(run, diagnosis, width=_columns(), color=in_colour()), nl=False)
+            self._print(console_summary(run, diagnosis, width=_columns(), color=in_colour()), nl=False)
         return diagnosis.verdict.exit_code
 
     def fitness(self, level: str, fitness: Fitness) -> int:
@@ -82,11 +90,11 @@ class Session:
     def say(self, text: str) -> None:
         """Chatter."""
         if not self.quiet:
-            click.echo(f"fablint: {text}", err=True)
+            self._print(f"fablint: {text}", err=True)
 
     def warn(self, text: str) -> None:
         """Something that went wrong although there is a result."""
-        click.echo(f"fablint: {text}", err=True)
+        self._print(f"fablint: {text}", err=True)
 
 
 def _columns() -> int:

@@ -197,7 +197,7 @@ def _write(path: Path, run: Run, fabric: Fabric, truth: Sequence[TrueFault]) -> 
 
 
 def _tell(session: Session, path: Path, simulated: SimulatedFabric, run: Run, truth: Sequence[TrueFault]) -> None:
-    from fablint import flow
+    from fablint.kept import TOPOLOGY
 
     fabric = simulated.fabric
     lines = [
@@ -210,7 +210,7 @@ def _tell(session: Session, path: Path, simulated: SimulatedFabric, run: Run, tr
     facts = {
         "format": 1,
         "run": str(path),
-        "topology": str(path / flow.TOPOLOGY),
+        "topology": str(path / TOPOLOGY),
         "hosts": len(fabric.hosts),
         "links": fabric.links,
         "rounds": {row.name: int(row.attributes["rounds"]) for row in run.rows},

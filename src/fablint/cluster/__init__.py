@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fablint.cluster.asking import everywhere, is_here
-from fablint.cluster.hosts import find_hosts, unresolvable
+from fablint.cluster.hosts import current_job, find_hosts, unresolvable
+from fablint.cluster.names import Roster
 from fablint.cluster.scheduler import Job, JobRequest, JobState, Scheduler
 from fablint.cluster.schedulers import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
 from fablint.cluster.states import host_states
@@ -14,7 +15,9 @@ __all__ = [
     "Job",
     "JobRequest",
     "JobState",
+    "Roster",
     "Scheduler",
+    "current_job",
     "everywhere",
     "find_hosts",
     "find_job",

@@ -36,7 +36,7 @@ def find_hosts(
         UsageError: there is neither; nothing is left; `hosts` or `exclude` name others; a job that has ended; a
             hostfile that cannot be read.
     """
-    allocation = _of_job(system)
+    allocation = current_job(system)
     absent: list[str] = []
     if hostfile is not None:
         listed = Allocation(*_listed(hostfile))
@@ -83,7 +83,8 @@ def unresolvable(system: System, hosts: Sequence[str]) -> list[str]:
         return [host for host, resolves in zip(hosts, pool.map(system.resolves, hosts), strict=True) if not resolves]
 
 
-def _of_job(system: System) -> Allocation | None:
+def current_job(system: System) -> Allocation | None:
+    """The job of Slurm or PBS that we are in; None outside of one. Raises UsageError where it has ended."""
     environ = system.environ
     if environ.get("SLURM_JOB_ID") and ("SLURM_JOB_NODELIST" in environ or "SLURM_NODELIST" in environ):
         return slurm_job.allocation(system)

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from fablint.errors import UsageError
-from fablint.names import expanded
+from fablint.names import expanded, plural
 
 MOST_BYTES = 1 << 28  # of a file: 100,000 hosts with their ports and cables take a tenth
 MOST_DEPTH = 10  # of mappings and lists in each other; the C parser does not survive 10,000
@@ -128,7 +128,8 @@ def entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[st
 def known_name(path: Path, key: str, kind: str, name: object, known: Container[str]) -> str:
     """The name of a `kind` (`switch`) that the file declared."""
     if not isinstance(name, str | int) or str(name) not in known:
-        raise UsageError(f"{path}: {key}: unknown {kind} {shown(name)}", f"declare it under {kind}s")
+        section = plural(2, kind).partition(" ")[2]
+        raise UsageError(f"{path}: {key}: unknown {kind} {shown(name)}", f"declare it under {section}")
     return str(name)
 
 

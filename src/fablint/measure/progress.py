@@ -59,9 +59,10 @@ class Shown:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        self.erase()
 
-    def _close(self) -> None:
+    def erase(self) -> None:
+        """Take the bar off the terminal, where something else is to be printed; the next step shows it again."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -73,7 +74,7 @@ class Shown:
         now = self._system.monotonic()
         if now - self._began < QUIET_S:
             return
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._draw(task, done, total, left_s)
         elif now - self._last >= QUIET_S:
             self._last = now
@@ -89,7 +90,10 @@ class Shown:
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[left]}"),
             )
-            self._bar = RichProgress(*columns, console=self._console, transient=True)
+            # What the verbs print themselves goes to stdout and stderr as it is, without rich in between.
+            self._bar = RichProgress(
+                *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
             self._bar.add_task(task, total=total, left="")
             self._bar.start()
         self._bar.update(

@@ -98,6 +98,9 @@ class Verdict(BaseModel):
     coverage: Coverage
     limits: Limits | None = Field(default=None, description="null where no diagnosis was made")
     notes: tuple[str, ...] = ()
+    network: tuple[str, ...] = Field(
+        default=(), description="what of the network preflight did not look at, and why: one sentence each"
+    )
     thresholds: tuple[dict[str, Any], ...] = Field(
         default=(), description="those of the site, beside what was measured"
     )

@@ -101,13 +101,14 @@ def _words(*words: str) -> str:
 
 
 def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) -> list[str]:
-    """Coverage, what was measured, thresholds, the instrument, notes."""
+    """What of the network was not looked at, coverage, what was measured, thresholds, the instrument, notes."""
     coverage = diagnosis.verdict.coverage
     words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"]
     words.append(f"{coverage.hosts_judged:,} of {text.plural(coverage.hosts, 'host')} judged")
     if coverage.links:
         words.append(f"{coverage.links_judged:,} of {text.plural(coverage.links, 'link')}")
-    lines = [painter.line("coverage", ", ".join(words))]
+    lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
+    lines.append(painter.line("coverage", ", ".join(words)))
     lines += [painter.line("limits", words) for words in [findings.limits(diagnosis.verdict)] if words]
     origin = "; simulated, no real fabric" if "simulated" in run.attributes else ""
     what = (

@@ -183,7 +183,7 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     words += f", {len(unseen):,} not examined" if unseen else ""
     words += f", {len(unclear):,} unclear ({shown_hosts(unclear)})" if unclear else ""
     outcomes = _by_check(fitness)
-    unlooked = [line for part in _unlooked(fitness) for line in _wrap(f"network: {part}", width)]
+    unlooked = [line for part in fitness.unseen_network(shown_hosts) for line in _wrap(f"network: {part}", width)]
     if not outcomes:
         return unlooked + _wrap(words, width)
     skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]
@@ -198,16 +198,6 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     lines = _wrap(f"{words}; {plural(len(outcomes), 'check')}: {told}", width)
     return unlooked + lines + _why_skipped(fitness, skipped, width, 1 if brief else _REASON_LINES)
-
-
-def _unlooked(fitness: Fitness) -> list[str]:
-    """What of the network was not looked at."""
-    why: dict[str, list[str]] = defaultdict(list)
-    for host, message in fitness.not_examined.items():
-        why[message].append(host)
-    found = [f"not examined: {shown_hosts(hosts)}: {message}" for message, hosts in why.items()]
-    pinged = fitness.not_pinged if len(fitness.not_examined) < len(fitness.hosts) else ""
-    return [*found, f"not pinged: {pinged}"] if pinged else found
 
 
 def _by_check(fitness: Fitness) -> Mapping[str, Counter[Outcome]]:

@@ -14,26 +14,32 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 
-from fablint.errors import UsageError
+from fablint.errors import IncompleteError, UsageError
 from fablint.model import SCOPES, Diagnosis, Finding, Placement, Row, Run
 from fablint.report import charts, facts, findings, scopes, show, text
 from fablint.report.conditions import conditions
 from fablint.report.heatmap import block_side, topological_order
 from fablint.report.survey import SizeSurvey, survey
+from fablint.system import DISK_FULL, replace_text
 
 
 def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
     """Write the report of a run to `path`, replacing what was there in one step. Makes the folder if it is missing.
 
-    Reads the run's matrices once, in blocks. Raises UsageError when the page cannot be written.
+    Reads the run's matrices once, in blocks.
+
+    Raises:
+        IncompleteError: the disk is full.
+        UsageError: the page cannot be written for another reason.
     """
     page = render(run, diagnosis)
-    partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(path)
+        replace_text(path, page)
     except OSError as error:
+        if error.errno in DISK_FULL:
+            hint = "free space, then fablint report"
+            raise IncompleteError(f"cannot write the report {path}: {error.strerror}", hint) from None
         raise UsageError(f"cannot write the report {path}: {error.strerror}", "choose another output") from error
 
 

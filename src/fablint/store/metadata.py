@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fablint.errors import BrokenRunError, UsageError
 from fablint.store.layout import FORMAT, STATES
+from fablint.system import replace_text
 
 DAMAGED = "the file is damaged: restore it, or measure again"
 
@@ -126,7 +126,5 @@ def array_node(
 
 
 def replace_node(folder: Path, node: Mapping[str, Any]) -> None:
-    """Put `node` into place in one step."""
-    beside = folder / f".zarr.json.{os.getpid()}"
-    beside.write_text(json.dumps(node, indent=1), encoding="utf-8")
-    beside.replace(folder / "zarr.json")
+    """Put `node` into place in one step. Raises OSError, and leaves what was there."""
+    replace_text(folder / "zarr.json", json.dumps(node, indent=1))

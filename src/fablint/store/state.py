@@ -42,7 +42,8 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
         replace_node(path, node)
     except OSError as error:
         raise IncompleteError(
-            f"{path}: its state cannot be written ({error.strerror})", "the cells measured are kept"
+            f"{path}: its state cannot be written ({error.strerror})",
+            f"what was measured is kept: free space, then go on with fablint resume {path}",
         ) from None
 
 

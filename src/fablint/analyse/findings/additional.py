@@ -6,18 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fablint.analyse.decide import redecided
-from fablint.model import Diagnosis, Finding, State
+from fablint.model import Diagnosis, Finding, State, Verdict
 
 
-def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding], notes: Sequence[str] = ()) -> Diagnosis:
-    """The diagnosis that says these as well, and whose verdict counts the findings.
+def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
+    """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `known`.
 
     Of a host that was lost the measurement only knows that it was: what is known besides takes its place. Who hung
     with a host that is sick is its victim, and not told.
     """
     verdict = diagnosis.verdict
-    if notes:
-        verdict = verdict.model_copy(update={"notes": (*verdict.notes, *notes)})
+    if known is not None and (known.notes or known.network):
+        said = {"notes": (*verdict.notes, *known.notes), "network": (*verdict.network, *known.network)}
+        verdict = verdict.model_copy(update=said)
         diagnosis = replace(diagnosis, verdict=verdict)
     if not findings:
         return diagnosis

@@ -1,0 +1,109 @@
+"""A disk that is full at some moment of a run: one line, nothing half written, and `resume` goes on with space."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from fablint_command import Fablint
+
+from fablint import kept
+from fablint.errors import IncompleteError
+from fablint.store import missing_rounds, read_run
+
+ROWS = (
+    *("-r", "latency --pattern all-pairs --sizes 8 --samples 5"),
+    *("-r", "bandwidth --pattern all-pairs --sizes 64K --samples 2 --histogram"),
+)
+LARGER = "size=8m"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """A file system of its own; called with mount options it is made, or made larger."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def sized(options: str) -> Path:
+        again = ["-o", f"remount,{options}"] if folder.is_mount() else ["-t", "tmpfs", "-o", options, "tmpfs"]
+        if subprocess.run(["mount", *again, str(folder)], capture_output=True, check=False).returncode:
+            pytest.skip("mounting a small tmpfs needs root")
+        return folder
+
+    yield sized
+    subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
+
+
+def chosen(mpicxx: Path | None) -> list[str]:
+    return ["--mpicxx", str(mpicxx)] if mpicxx else []
+
+
+def half_written(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob(".*") if path.is_file()]
+
+
+def test_a_run_that_cannot_be_begun_leaves_nothing(fablint: Fablint, disk, mpicxx) -> None:
+    folder = disk("size=4k")  # room for the folder, and for no file in it
+    done = fablint("-q", "measure", "-n", "2", *ROWS, "-o", folder / "x.run", *chosen(mpicxx))
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"fablint: cannot write {folder}/x.run/zarr.json: No space left on device: free space")
+    assert "nothing was measured" in line
+    assert "resume" not in line
+    assert list(folder.iterdir()) == []
+    disk(LARGER)
+    again = fablint("-q", "measure", "-n", "2", *ROWS, "-o", folder / "x.run", *chosen(mpicxx))
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize("kib", [12, 40, 72])
+def test_a_run_on_a_full_disk_is_readable_and_resumed(fablint: Fablint, disk, mpicxx, kib: int) -> None:
+    folder = disk(f"size={kib}k")
+    done = fablint("-q", "measure", "-n", "4", *ROWS, "-o", folder / "x.run", *chosen(mpicxx))
+    assert done.returncode == 3, done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"fablint: cannot write {folder}/x.run/")
+    assert line.endswith(f": what was measured is kept: fablint resume {folder}/x.run")
+    assert line.count("No space left on device") == 1
+    assert half_written(folder) == []
+    assert fablint("analyse", folder / "x.run").returncode == 3
+    disk(LARGER)
+    resumed = fablint("-q", "resume", folder / "x.run", *chosen(mpicxx))
+    assert (resumed.returncode, resumed.stderr) == (0, ""), resumed
+    run = read_run(folder / "x.run")
+    assert (run.state, len(run.rows)) == ("complete", 2)
+    assert [missing_rounds(row) for row in run.rows] == [[], []]
+
+
+def test_a_report_that_does_not_fit_is_one_line(fablint: Fablint, disk, mpicxx) -> None:
+    folder = disk(LARGER)
+    done = fablint("-q", "measure", "-n", "2", *ROWS, "-o", folder / "x.run", *chosen(mpicxx))
+    assert done.returncode == 0, done.stderr
+    with suppress(OSError), (folder / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(b"x" * 4096)
+    page = folder / "x.run" / "report" / "index.html"
+    report = fablint("-q", "report", folder / "x.run")
+    said = f"fablint: cannot write the report {page}: No space left on device: free space, then fablint report\n"
+    assert (report.returncode, report.stderr) == (3, said)
+    assert half_written(folder) == []
+    (folder / "ballast").unlink()
+    assert fablint("-q", "report", folder / "x.run").returncode == 3  # ranks of one host are not judged
+    assert page.exists()
+
+
+def test_a_file_of_a_run_that_cannot_be_replaced_stays_as_it_was(disk) -> None:
+    """As `resume` reads what an earlier launch kept: half a file would be refused."""
+    folder = disk("size=64k")
+    kept.keep_counters({"before": {}, "after": {}}, folder)
+    before = (folder / kept.COUNTERS).read_text()
+    large = {"before": {f"h{at}": {"hsn0": {"rx": at}} for at in range(9000)}, "after": {}}
+    with pytest.raises(IncompleteError, match=r"counters\.json: No space left on device: free space, then go on with"):
+        kept.keep_counters(large, folder)
+    assert (folder / kept.COUNTERS).read_text() == before
+    assert json.loads(before)["format"] == 1
+    assert half_written(folder) == []

@@ -6,6 +6,7 @@ Programs are argv lists, never shell strings.
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import resource
@@ -22,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from fablint.errors import UsageError
 
@@ -144,19 +146,41 @@ class Process:
         self._popen.wait()
 
 
-def write_private(path: Path, octets: bytes) -> None:
-    """Replace a file in one step by one that only its owner can read, from its first byte on.
+@contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that only its owner can read, from its first byte on; at the end it replaces `path` in one step.
 
     A link is replaced and not followed.
     """
     descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # exclusive, mode 0600
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(octets)
+            yield stream
         Path(part).replace(path)
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
+
+
+def write_private(path: Path, octets: bytes) -> None:
+    """As `private_file`, all at once."""
+    with private_file(path) as stream:
+        stream.write(octets)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Without the search for cycles: ten thousand snapshots are millions of objects, and none of them is freed."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # all of them are old now: the next search need not go through them
+        if was:
+            gc.enable()
 
 
 def _lives(pid: int) -> bool:

@@ -38,7 +38,6 @@ class Host:
     older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read where they are needed, which is rare
     kind: str = field(default="", init=False, compare=False)  # its class, see `Fleet`: only like hosts are compared
     boards: Boards = field(default_factory=dict, init=False, repr=False, compare=False)  # the usual ones of the fleet
-    _grown: dict[tuple[str, Part], Delta | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def name(self) -> str:
@@ -170,10 +169,11 @@ class Host:
 
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
         """How much a counter grew within the snapshot's own window."""
-        if (path, part) not in self._grown:  # several checks ask for the same
-            first, last = part(self.snapshot.read_first(path)), part(self.snapshot.read_later(path))
-            self._grown[path, part] = delta(path, first, last, self.snapshot.window_s)
-        return self._grown[path, part]
+        first, last = self.snapshot.readings(path)
+        if part is _whole:
+            return delta(path, first, last, self.snapshot.window_s)
+        begun = part(first)
+        return delta(path, begun, begun if last == first else part(last), self.snapshot.window_s)
 
 
 @dataclass(eq=False)

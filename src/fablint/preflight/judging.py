@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fablint.fitness import Fitness, Result
@@ -12,6 +10,7 @@ from fablint.preflight.causes import with_causes
 from fablint.preflight.check import Check
 from fablint.preflight.host import Fleet
 from fablint.preflight.table import CHECKS
+from fablint.system import no_collection
 
 
 def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS) -> Fitness:
@@ -23,7 +22,7 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS) -> Fitness:
     results: list[Result] = []
     late = {host.name: host.snapshot.incomplete for host in fleet.hosts if host.snapshot.incomplete}
     whole = replace(fleet, hosts=[host for host in fleet.hosts if host.name not in late]) if late else fleet
-    with _no_collection():
+    with no_collection():
         for check in checks:
             one = check()
             results += one.judge(whole if check.compares else fleet)
@@ -33,18 +32,3 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS) -> Fitness:
     results = with_causes(results, fleet, checks)
     hosts = [*(host.name for host in fleet.hosts), *fleet.silent]
     return Fitness(hosts, results, {check.id: check.described() for check in checks}, fleet.silent)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the search for cycles: a thousand snapshots are millions of objects, and none of them is freed."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was and not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()  # all of them are old now: the next search need not go through them
-        if was:
-            gc.enable()

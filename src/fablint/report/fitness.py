@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fablint.fitness import NETWORK, NOT_ANSWERED, Fitness, Outcome, Result, alike, findings
@@ -21,8 +22,23 @@ _REASON_LINES = 3
 _INDENT = " " * 7
 
 
-def fitness_facts(level: str, fitness: Fitness) -> dict[str, Any]:
-    """The result as JSON (docs/how-to/preflight.md)."""
+def fitness_json(level: str, fitness: Fitness) -> Iterator[str]:
+    """The result as JSON (docs/how-to/preflight.md), piece by piece: of 10,000 hosts it is a gigabyte.
+
+    What was found is indented; each of the results, which are more than anyone reads, is one line.
+    """
+    head, end = json.dumps(_facts(level, fitness), indent=2, default=str), "\n}"
+    yield f'{head[: -len(end)]},\n  "results": ['
+    encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=str).encode
+    between = "\n"
+    for one in fitness.results:
+        yield f"{between}    {encode({**one._asdict(), 'outcome': str(one.outcome)})}"
+        between = ",\n"
+    yield f"\n  ]{end}\n"
+
+
+def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
+    """All but the results themselves."""
     return {
         "format": 1,
         "exit_code": fitness.exit_code,
@@ -33,7 +49,6 @@ def fitness_facts(level: str, fitness: Fitness) -> dict[str, Any]:
         "not_examined": dict(fitness.not_examined),
         "not_pinged": fitness.not_pinged,
         "findings": [one.model_dump(mode="json") for one in findings(fitness)],
-        "results": [{**one._asdict(), "outcome": str(one.outcome)} for one in fitness.results],
     }
 
 

@@ -32,11 +32,12 @@ class LinkUp(Check):
         for host in fleet.hosts:
             for nic in host.interfaces:
                 states[nic.name, *host.like(nic.name)].append(nic.state)
+        agreed = {key: Agreement.of(like) for key, like in states.items()}
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
             for nic in host.interfaces:
-                yield self._look(host, nic, Agreement.of(states[nic.name, *host.like(nic.name)]))
+                yield self._look(host, nic, agreed[nic.name, *host.like(nic.name)])
 
     def _look(self, host: Host, nic: NicFact, agreed: Agreement) -> Result:
         usual, count = agreed.usual, agreed.count

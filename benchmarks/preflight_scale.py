@@ -1,0 +1,110 @@
+"""What preflight of 1,000 and of 10,000 hosts takes: time of every stage, and memory.
+
+    python benchmarks/preflight_scale.py [--hosts 1000,10000] [--machine slingshot] [--lines 850] [--profile]
+
+Snapshots of healthy hosts are generated (benchmarks/fleets): 190 KB each, half of it the log of the kernel. Stages run
+one after the other in a process of their own; memory is the most that was resident until the end of the stage. `whole`
+is `fablint preflight --snapshot FILE --json` as a process, with its start and end. On a busy machine CPU times mean
+something, wall times do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fleets.documents import LINES, Fleet
+from fleets.machines import MACHINES
+from fleets.program import preflight
+
+GIB = 1 << 30
+ROW = "{:<28} {:>8} {:>8} {:>10}"
+
+
+def print_row(stage: str, wall_s: float, cpu_s: float, peak_bytes: int) -> None:
+    print(ROW.format(stage, f"{wall_s:.1f}", f"{cpu_s:.1f}", f"{peak_bytes / GIB:.2f}"), flush=True)
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Measure what is done within it."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    print_row(name, time.perf_counter() - wall, time.process_time() - cpu, peak)
+
+
+def stages(path: Path, *, profile: bool) -> None:
+    """Everything that preflight does with saved snapshots, stage by stage."""
+    from fablint.preflight import Fleet as Judged, Host, judge
+    from fablint.report import fitness_json, fitness_table
+    from fablint.snapshot import load_snapshots, save_snapshots, snapshot_of
+
+    with stage("read"):
+        documents = load_snapshots(path)
+    with stage("understand"):
+        hosts = [Host(snapshot_of(document)) for document in documents]
+    profiled = cProfile.Profile()
+    with stage("judge"):
+        if profile:
+            profiled.enable()
+        fitness = judge(Judged(hosts))
+        profiled.disable()
+    with stage("summary"):
+        fitness_table(fitness)
+    with stage("JSON"):
+        letters = sum(map(len, fitness_json("quick", fitness)))
+    with stage("save, packed"):
+        save_snapshots(documents, path.with_suffix(".json.gz"))
+    print(f"{len(fitness.results):,} results, {len(fitness.unfit)} hosts unfit, {letters / 1e6:.0f} MB of JSON")
+    if profile:
+        pstats.Stats(profiled).sort_stats("tottime").print_stats(25)
+
+
+def measure(fleet: Fleet, folder: Path, more: list[str]) -> None:
+    """Print all figures of a fleet."""
+    path = folder / "fleet.json"
+    print(f"{fleet.hosts:,} hosts, {fleet.machine.name}")
+    print(ROW.format("stage", "wall s", "CPU s", "peak GiB"))
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(f"{line}\n" for line in fleet.documents())
+    size = path.stat().st_size
+    subprocess.run([sys.executable, __file__, "--stages", str(path), *more], check=True)
+    packed = path.with_suffix(".json.gz")
+    for one in (path, packed):
+        run = preflight(folder, one)
+        name = f"whole, {one.stat().st_size / 1e6:.0f} MB{', packed' * (one == packed)}"
+        print_row(name, run.wall_s, run.cpu_s, run.peak_bytes)
+    print(f"{size / fleet.hosts / 1000:.0f} KB of each host\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", default="1000,10000")
+    parser.add_argument("--machine", choices=MACHINES, default="slingshot")
+    parser.add_argument("--lines", type=int, default=LINES, help="of each kernel log")
+    parser.add_argument("--profile", action="store_true", help="also tell where the time of judging goes")
+    parser.add_argument("--stages", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.stages:
+        stages(given.stages, profile=given.profile)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        for hosts in map(int, given.hosts.split(",")):
+            fleet = Fleet(MACHINES[given.machine], hosts, lines=given.lines)
+            measure(fleet, Path(name), ["--profile"] * given.profile)
+
+
+if __name__ == "__main__":
+    main()

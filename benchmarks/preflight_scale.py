@@ -3,9 +3,9 @@
     python benchmarks/preflight_scale.py [--hosts 1000,10000] [--machine slingshot] [--lines 850] [--profile]
 
 Snapshots of healthy hosts are generated (benchmarks/fleets): 190 KB each, half of it the log of the kernel. Stages run
-one after the other in a process of their own; memory is the most that was resident until the end of the stage. `whole`
-is `fablint preflight --snapshot FILE --json` as a process, with its start and end. On a busy machine CPU times mean
-something, wall times do not.
+one after the other in a process of their own; memory is the most that was resident in it until the end of the stage.
+`whole` is `fablint preflight --snapshot FILE --json` with its start and end, and the memory of all its processes (PSS).
+CPU times of a stage are those of one process. On a busy machine they mean something, wall times do not.
 """
 
 from __future__ import annotations
@@ -50,17 +50,20 @@ def stages(path: Path, *, profile: bool) -> None:
     from fablint.preflight import Fleet as Judged, Host, judge
     from fablint.report import fitness_json, fitness_table
     from fablint.snapshot import load_snapshots, save_snapshots, snapshot_of
+    from fablint.system import System
 
     with stage("read"):
         documents = load_snapshots(path)
     with stage("understand"):
         hosts = [Host(snapshot_of(document)) for document in documents]
     profiled = cProfile.Profile()
-    with stage("judge"):
+    with stage("judge, one process"):
         if profile:
             profiled.enable()
         fitness = judge(Judged(hosts))
         profiled.disable()
+    with stage("judge, a process per CPU"):
+        fitness = judge(Judged([Host(host.snapshot) for host in hosts]), each=System().forked_map)
     with stage("summary"):
         fitness_table(fitness)
     with stage("JSON"):

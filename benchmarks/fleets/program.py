@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_SAMPLE_S = 0.2
 _FABLINT = (sys.executable, "-m", "fablint.cli", "preflight")
 
 
@@ -24,7 +26,7 @@ class Run:
     wrong: tuple[tuple[str, str, str, str], ...]  # host, target, outcome and check of what does not hold
     wall_s: float
     cpu_s: float
-    peak_bytes: int  # resident
+    peak_bytes: int  # of all its processes: resident pages, those that several share divided among them
 
 
 def preflight(folder: Path, snapshots: Path, topology: Path | None = None) -> Run:
@@ -34,14 +36,32 @@ def preflight(folder: Path, snapshots: Path, topology: Path | None = None) -> Ru
     begun = time.perf_counter()
     with output.open("wb") as stream:
         process = subprocess.Popen(argv, stdout=stream, env={**os.environ, "FABLINT_HOME": str(folder / "home")})
-        _, waited, usage = os.wait4(process.pid, 0)
+        peak = 0
+        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+            peak = max(peak, sum(map(_pss, [process.pid, *_children(process.pid)])))
+            time.sleep(_SAMPLE_S)
+        _, waited, usage = ended
     wall_s = time.perf_counter() - begun
     status = os.waitstatus_to_exitcode(waited)
     if status not in (0, 1, 3):
         raise subprocess.CalledProcessError(status, argv)
     head, wrong = _read(output)
     output.unlink()
-    return Run(status, head, tuple(wrong), wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10)
+    return Run(status, head, tuple(wrong), wall_s, usage.ru_utime + usage.ru_stime, peak)
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def _pss(pid: int) -> int:
+    """Bytes; 0 of a process that has ended."""
+    with suppress(OSError, ValueError):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().split()
+        return int(rollup[rollup.index("Pss:") + 1]) << 10
+    return 0
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, str, str, str]]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
 _NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host that is called by its place on Slingshot
+MANY = 1000  # hosts, which are judged by several processes: to start them takes as long as to judge a hundred
 FABRIC = "+fabric"  # beside the names of hosts, the fabric's
 
 
@@ -136,7 +137,8 @@ def judged(system: System, heard: Heard, topology: Topology | None = None, *, ke
     fabric = heard.documents.get(FABRIC)
     now = snapshot_of(fabric) if fabric else None
     known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
-    fitness = judge(Fleet(hosts, heard.silent, topology, now, [snapshot_of(one) for one in known if one]))
+    fleet = Fleet(hosts, heard.silent, topology, now, [snapshot_of(one) for one in known if one])
+    fitness = judge(fleet, each=system.forked_map) if len(hosts) >= MANY else judge(fleet)
     readings.keep(heard.snapshots.values())
     if fabric:
         counts = {name: said for name, said in fabric.get("commands", {}).items() if name == "ibqueryerrors"}

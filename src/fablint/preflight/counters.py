@@ -34,17 +34,22 @@ class Delta(NamedTuple):
         return f"{'at least ' if self.at_least else ''}{self.growth} in {_duration(self.seconds)}"
 
 
+def figure(text: str | None) -> str:
+    """The figure of a counter without the moment of its reading."""
+    return text.partition("@")[0] if text else ""
+
+
 def saturated(path: str, text: str | None) -> bool:
     """Is a counter at the largest value that it can have? What is beyond that is a wider counter of the same name."""
     bits = _WIDTHS.get(path.rpartition("/")[2]) if "/infiniband/" in path else None
-    return bits is not None and text is not None and _number(text.partition("@")[0]) == (1 << bits) - 1
+    return bits is not None and text is not None and _number(figure(text)) == (1 << bits) - 1
 
 
 def total(path: str, text: str | None) -> int | None:
     """What the counter at a path has counted; None where its text holds no figure."""
     if text is None:
         return None
-    return _number((_total(text) if _AER in path else text).partition("@")[0])
+    return _number(figure(_total(text) if _AER in path else text))
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from fablint.model import Topology
 from fablint.preflight.cards import COMPUTE, Card, addresses_of, cards_of, cpu_model
 from fablint.preflight.classes import Boards, Built, HostClass, classes_of, completed, usual_boards
-from fablint.preflight.counters import Delta, delta, total
+from fablint.preflight.counters import Delta, delta, figure, total
 from fablint.preflight.kernel_log import KernelLog
 from fablint.preflight.reach import Reach, reach_of
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
@@ -166,6 +166,11 @@ class Host:
         passed = self.snapshot.time + self.snapshot.window_s - moment
         kept = part(Snapshot(self.name, counters=tree).read_first(path))
         return delta(path, kept, last, passed) if passed > 0 else None
+
+    def has_moved(self, path: str) -> bool:
+        """Is the figure of a counter another one at its second reading?"""
+        first, last = self.snapshot.readings(path)
+        return first != last and figure(first) != figure(last)
 
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
         """How much a counter grew within the snapshot's own window."""

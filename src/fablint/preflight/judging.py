@@ -17,6 +17,7 @@ from fablint.system import no_collection
 Rows = list[tuple[Any, ...]]  # results without their class: processes exchange them several times as fast
 Each = Callable[[Callable[[type[Check]], Rows], Sequence[type[Check]]], Iterable[Rows]]
 
+
 def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, each: Each = map) -> Fitness:
     """What the checks say of a fleet. `each` is `map`, or does the same in several processes.
 

@@ -57,6 +57,8 @@ class Excess(NamedTuple):
 
 def excess(host: Host, path: str, limit: Limit) -> Delta | None:
     """Growth that is too much: within the snapshot's own window, or the fastest since a reading that was kept."""
+    if host.before is None and not host.has_moved(path):  # so it is of most counters
+        return None
     within = host.grown_now(path)
     if within and within.growth >= limit.now:
         return within

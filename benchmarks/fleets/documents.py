@@ -7,15 +7,19 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from fleets.files import TRAFFIC, counters_of, files_of
+from fleets.full import full_outputs_of
 from fleets.machines import Machine
+from fleets.outputs import outputs_of
 
 NOW = 1767594000.0
-WINDOW_S = 0.5
+WINDOWS_S = {"quick": 0.5, "full": 5.0}
 PORTS = 32  # of a leaf switch to hosts
 LINES = 850  # of a kernel log
+_MOST_RAILS = 4
 _OWN = re.compile(r"@\{(\w+)\}")
 _FIELD_DIGITS = 16  # different fractions of seconds in a kernel log
 _LOG = (
@@ -29,6 +33,7 @@ _LOG = (
     'audit: type=1400 audit(1767594000.123:{a}): apparmor="STATUS" operation="profile_load" name="u{a}" pid={b}',
     "hub 1-{a}:1.0: 4 ports detected",
 )
+_OF_ROOT = {"/sys/devices/virtual/dmi/id/product_serial": "S@{SERIAL}X"}
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -42,12 +47,27 @@ class Place:
 
 @dataclass(frozen=True)
 class Fleet:
-    """So many hosts of a machine. What differs between healthy hosts is random, the same for the same seed."""
+    """So many hosts. What differs between healthy hosts is random, the same for the same seed.
+
+    The last ones are of `others`, each with its share of the hosts; of 0 it is one.
+    """
 
     machine: Machine
     hosts: int
     seed: int = 1
     lines: int = LINES
+    level: str = "quick"
+    others: tuple[tuple[Machine, float], ...] = ()
+    root: bool = False
+
+    def machine_of(self, index: int) -> Machine:
+        """The machine of a host."""
+        return self._machines[index]
+
+    @cached_property
+    def _machines(self) -> list[Machine]:
+        last = [machine for machine, share in self.others for _ in range(max(round(share * self.hosts), 1))]
+        return ([self.machine] * (self.hosts - len(last)) + last)[: self.hosts]
 
     def name(self, index: int) -> str:
         return f"nid{index + 1:06d}"
@@ -58,9 +78,8 @@ class Fleet:
 
     def documents(self, changes: Mapping[int, Change] | None = None) -> Iterator[str]:
         """Lines of a file of snapshots, host by host; `changes` are made to the documents of hosts with faults."""
-        pieces = _OWN.split(_template(self.machine, self.lines))
-        texts, names = pieces[::2], pieces[1::2]
         for index in range(self.hosts):
+            texts, names = _template(self.machine_of(index), self.lines, self.level, self.root)
             own = self._own(index)
             line = texts[0] + "".join([own[name] + text for name, text in zip(names, texts[1:], strict=True)])
             if changes and index in changes:
@@ -71,22 +90,24 @@ class Fleet:
 
     def topology(self) -> str:
         """A topology file that says where every rail of every host belongs."""
-        switches = {self.place(index, rail).switch for index in range(self.hosts) for rail in range(self._rails)}
+        places = {
+            index: {
+                rail.interface: self.place(index, at).switch for at, rail in enumerate(self.machine_of(index).rails)
+            }
+            for index in range(self.hosts)
+        }
+        switches = {switch for of_nics in places.values() for switch in of_nics.values()}
         lines = ["format: 1", "switches:", *(f"  {name}: {{}}" for name in sorted(switches)), "hosts:"]
-        for index in range(self.hosts):
-            rails = enumerate(self.machine.rails)
-            at = {rail.interface: self.place(index, number).switch for number, rail in rails}
+        for index, at in places.items():
             lines.append(f"  {self.name(index)}: {{{', '.join(f'{nic}: {switch}' for nic, switch in at.items())}}}")
         return "\n".join(lines) + "\n"
-
-    @property
-    def _rails(self) -> int:
-        return len(self.machine.rails)
 
     def _own(self, index: int) -> dict[str, str]:
         """What a host has of its own."""
         dice = random.Random(f"{self.seed}/{index}")
-        kib = self.machine.memory_gib << 20
+        machine = self.machine_of(index)
+        kib = machine.memory_gib << 20
+        total = round(kib * 0.985) - dice.randrange(kib >> 12)
         counted = [dice.randrange(10**6, 10**13) for _ in range(TRAFFIC)]
         own = {f"C{number}": str(value) for number, value in enumerate(counted)}
         own |= {f"L{number}": str(value + dice.randrange(5000)) for number, value in enumerate(counted)}
@@ -94,7 +115,18 @@ class Fleet:
         own |= {
             "HOST": self.name(index),
             "BOOT": f"{dice.getrandbits(32):08x}-5f0e-4c11-9d2a-{dice.getrandbits(48):012x}",
-            "MEMORY": str(round(kib * 0.985) - dice.randrange(kib >> 12)),
+            "ID": f"{dice.getrandbits(128):032x}",
+            "SERIAL": f"{dice.getrandbits(40):012d}",
+            "CE": str(dice.randrange(3)),
+            "MEMORY": str(total),
+            "COPY": f"{machine.cpus * 2e9 * dice.gauss(1, 0.006):.0f}",
+            "HASH": f"{machine.cpus * 8e8 * dice.gauss(1, 0.004):.0f}",
+            "OTHERS": f"{0.1 + 0.3 * dice.random():.3f}",
+            "WATT": f"{70 + 5 * dice.random():.2f}",
+            "LOOP": f"{0.94 * machine.speed_mbit / 1000 * dice.gauss(1, 0.003):.2f}",
+            "PAUSED": str(dice.randrange(10**5)),
+            "UUID": f"GPU-{dice.getrandbits(32):08x}-88f5-3b5e-7bd4-{dice.getrandbits(44):011x}",
+            **_memory_of_nodes(machine, total, dice),
             "FREE": str(round(kib * (0.93 + 0.03 * dice.random()))),
             "UPTIME": f"{86400 * 9 + dice.randrange(7200)}.{dice.randrange(100):02d}",
             "LOAD": f"{dice.randrange(40):02d}",
@@ -106,23 +138,24 @@ class Fleet:
             "MAC_MGMT": f"3c:ec:ef:{index >> 16:02x}:{index >> 8 & 255:02x}:{index & 255:02x}",
             "IP_MGMT": f"10.{index >> 16}.{index >> 8 & 255}.{index & 255}",
         }
-        for rail in range(self._rails):
-            own |= self._of_rail(index, rail)
+        for rail in range(len(machine.rails)):
+            own |= self._of_rail(index, rail, machine.link)
         return own
 
-    def _of_rail(self, index: int, rail: int) -> dict[str, str]:
-        number = index * self._rails + rail
+    def _of_rail(self, index: int, rail: int, link: str) -> dict[str, str]:
+        number = index * _MOST_RAILS + rail
         place = self.place(index, rail)
         octets = f"{number >> 16:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
-        is_infiniband = self.machine.link == "infiniband"
+        is_infiniband = link == "infiniband"
         long = f"00:00:10:{number & 255:02x}:fe:80:00:00:00:00:00:00:b8:ce:f6:03:00:{octets}"
-        short = f"02:00:00:{octets}" if self.machine.link == "slingshot" else f"b8:ce:f6:{octets}"
+        short = f"02:00:00:{octets}" if link == "slingshot" else f"b8:ce:f6:{octets}"
         return {
             f"MAC{rail}": long if is_infiniband else short,
             f"GUID{rail}": f"b8ce:f603:{number >> 16:04x}:{number & 65535:04x}",
             f"LID{rail}": hex(100 + number),
             f"NID{rail}": f"0x{number:05x}",
             f"IP{rail}": f"172.{16 + rail}.{(index + 1) >> 8}.{(index + 1) & 255}",
+            f"HEX{rail}": f"{172 << 8 | 16 + rail:04x}:{index + 1:04x}",
             f"SWITCH{rail}": place.switch,
             f"PORT{rail}": str(place.port),
             f"FAR{rail}": f"02:fe:{rail:02x}:{index // PORTS >> 8:02x}:{index // PORTS & 255:02x}:{place.port:02x}",
@@ -148,30 +181,52 @@ def tree_of(files: Mapping[str, str]) -> dict[str, Any]:
     return tree
 
 
-def _template(machine: Machine, lines: int) -> str:
+@lru_cache(maxsize=16)
+def _template(machine: Machine, lines: int, level: str, root: bool) -> tuple[list[str], list[str]]:
+    """Texts of a document, and names of what each host has of its own between them."""
+    pieces = _OWN.split(_document(machine, lines, level, root))
+    return pieces[::2], pieces[1::2]
+
+
+def _document(machine: Machine, lines: int, level: str, root: bool) -> str:
     """A document with `@{NAME}` for what each host has of its own."""
     counters = counters_of(machine)
     document = {
         "fablint_snapshot": 1,
         "host": "@{HOST}",
         "time": "@{TIME}",
-        "window_s": WINDOW_S,
-        "level": "quick",
-        "root": False,
-        "kernel": "5.14.0-427.31.1.el9_4.x86_64",
+        "window_s": WINDOWS_S[level],
+        "level": level,
+        "root": root,
+        "kernel": machine.kernel,
         "python": "3.9.18",
-        "files": tree_of(files_of(machine)),
+        "files": tree_of(files_of(machine) | (_OF_ROOT if root else {})),
         "counters": tree_of(counters),
         "later": tree_of({path: _later(text) for path, text in counters.items()}),
         "links": _links(machine),
         "folders": _folders(machine),
-        "commands": {name: {"output": text, "status": 0} for name, text in _outputs(machine).items()},
+        "commands": _commands(machine, level, root),
         "kernel_log": {"output": _log(machine, lines)},
         "names": {"of": {"@{IP0}": "@{HOST}"}, "to": {"@{HOST}": ["@{IP0}"]}},
         "shared_memory": {"size": machine.memory_gib << 29, "free": machine.memory_gib << 29},
         "incomplete": "",
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":")).replace('"@{TIME}"', "@{TIME}")
+
+
+def _commands(machine: Machine, level: str, root: bool) -> dict[str, Any]:
+    texts = outputs_of(machine) | (full_outputs_of(machine, root=root) if level == "full" else {})
+    said: dict[str, Any] = {name: {"output": text, "status": 0} for name, text in texts.items()}
+    if level == "full":
+        said |= {name: {"error": "not installed"} for name in ("dcgmi", "cxi_healthcheck")}
+    return said
+
+
+def _memory_of_nodes(machine: Machine, total: int, dice: random.Random) -> dict[str, str]:
+    """KiB of NUMA nodes: the first one lacks what the kernel took at boot."""
+    each = [total // machine.nodes - dice.randrange(3000) for _ in range(machine.nodes)]
+    each[0] -= machine.memory_gib * 300
+    return {f"NODE{node}": str(size) for node, size in enumerate(each)}
 
 
 def _later(text: str) -> str:
@@ -193,86 +248,9 @@ def _links(machine: Machine) -> dict[str, str]:
 
 def _folders(machine: Machine) -> dict[str, list[str]]:
     kind = "cxi" if machine.link == "slingshot" else "infiniband"
-    return {f"/sys/class/{kind}/{rail.device}/device/net": [rail.interface] for rail in machine.rails if rail.device}
-
-
-def _outputs(machine: Machine) -> dict[str, str]:
-    """Outputs of programs that the quick level asks."""
-    named = [("eno1", "@{IP_MGMT}", 8, "@{MAC_MGMT}")]
-    named += [(rail.interface, f"@{{IP{index}}}", 16, f"@{{MAC{index}}}") for index, rail in enumerate(machine.rails)]
-    addresses: list[dict[str, Any]] = [
-        {
-            "ifindex": 2 + index,
-            "ifname": nic,
-            "flags": ["BROADCAST", "MULTICAST", "UP", "LOWER_UP"],
-            "mtu": machine.mtu if index else 1500,
-            "operstate": "UP",
-            "address": mac,
-            "addr_info": [
-                {"family": "inet", "local": address, "prefixlen": prefix, "scope": "global", "label": nic},
-            ],
-        }
-        for index, (nic, address, prefix, mac) in enumerate(named)
-    ]
-    routes: list[dict[str, Any]] = [{"dst": "default", "gateway": "10.255.255.254", "dev": "eno1", "flags": []}]
-    for index, (nic, address, _, _) in enumerate(named):
-        network = "10.0.0.0/8" if index == 0 else f"172.{15 + index}.0.0/16"
-        routes.append(
-            {"dst": network, "dev": nic, "protocol": "kernel", "scope": "link", "prefsrc": address, "flags": []}
-        )
-        routes.append({"type": "local", "dst": address, "dev": nic, "table": "local", "scope": "host", "flags": []})
-    rules = [
-        {"priority": at, "src": "all", "table": name}
-        for at, name in ((0, "local"), (32766, "main"), (32767, "default"))
-    ]
-    neighbour = {
-        "dst": "10.255.255.254",
-        "dev": "eno1",
-        "lladdr": "00:00:5e:00:01:0a",
-        "used": 1,
-        "confirmed": 1,
-        "updated": 4,
-        "state": ["REACHABLE"],
-    }
-    said = {
-        "ip-addr": json.dumps(addresses, separators=(",", ":")),
-        "ip-route": json.dumps(routes, separators=(",", ":")),
-        "ip-rule": json.dumps(rules, separators=(",", ":")),
-        "ip-neigh": json.dumps([neighbour], separators=(",", ":")),
-        "lldpcli": json.dumps({"lldp": [{"interface": _neighbours(machine)}]}, separators=(",", ":")),
-        "chronyc": "C0A80001,10.255.0.1,3,1767594000.1,@{OFFSET},0.000001,0.00002,-1.2,0,0.1,0.0004,0.0008,64,Normal\n",
-        "timedatectl": "NTP=yes\nNTPSynchronized=yes\n",
-        "mpiexec": "mpiexec (OpenRTE) 4.1.6\n",
-    }
-    for index, rail in enumerate(machine.rails):
-        fields = {"driver": machine.driver, "version": machine.driver_version, "firmware-version": machine.firmware}
-        fields |= {"expansion-rom-version": "", "bus-info": machine.rails[index].pci, "supports-statistics": "yes"}
-        said[f"ethtool-i/{rail.interface}"] = "".join(f"{key}: {text}\n" for key, text in fields.items())
-        fec = "Supported/Configured FEC encodings: Auto RS\nActive FEC encoding: RS\n"
-        said[f"ethtool-fec/{rail.interface}"] = f"FEC parameters for {rail.interface}:\n{fec}"
-        if machine.link == "slingshot":
-            said[f"cxi_rh/{rail.device}"] = "active\n"
-    return said
-
-
-def _neighbours(machine: Machine) -> list[dict[str, Any]]:
-    """As `lldpcli -f json0 show neighbors` prints them: the management switch too."""
-    seen = [("eno1", "mgmt-@{SWITCH0}", "@{PORT0}", "02:aa:00:00:00:01")]
-    if machine.has_lldp:
-        rails = enumerate(machine.rails)
-        seen += [(rail.interface, f"@{{SWITCH{at}}}", f"@{{PORT{at}}}", f"@{{FAR{at}}}") for at, rail in rails]
-    capability = [{"type": "Bridge", "enabled": True}, {"type": "Router", "enabled": True}]
-    return [
-        {
-            "name": nic,
-            "via": "LLDP",
-            "rid": "1",
-            "age": "8 days, 23:11:02",
-            "chassis": [{"id": [{"type": "mac", "value": far}], "name": [{"value": switch}], "capability": capability}],
-            "port": [{"id": [{"type": "ifname", "value": f"Ethernet{port}"}], "descr": [{"value": f"Ethernet{port}"}]}],
-        }
-        for nic, switch, port, far in seen
-    ]
+    rails = {f"/sys/class/{kind}/{one.device}/device/net": [one.interface] for one in machine.rails if one.device}
+    switches = [f"0000:{0x07 + index:02x}:00.0" for index in range(4)] if machine.has_nvswitch else []
+    return rails | ({"/proc/driver/nvidia-nvswitch/devices": switches} if switches else {})
 
 
 def _log(machine: Machine, lines: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fleets.machines import Machine, Rail
+from fleets.tuning import tuning_counters_of, tuning_of
 
 DEVICES = 220  # of the PCI bus
 TRAFFIC = 48  # different counters of traffic of a host
@@ -66,7 +67,7 @@ _AER = {
 
 def files_of(machine: Machine) -> dict[str, str]:
     """Files that are read once."""
-    found = dict(_host(machine))
+    found = dict(_host(machine)) | tuning_of(machine)
     found |= _pci(machine)
     found |= _interface("eno1", "@{MAC_MGMT}", 1500, 1000, "1")
     for index, rail in enumerate(machine.rails):
@@ -87,7 +88,7 @@ def files_of(machine: Machine) -> dict[str, str]:
 
 def counters_of(machine: Machine) -> dict[str, str]:
     """Counters. `@{C0}` is one that grows while it is looked at, errors are 0."""
-    found: dict[str, str] = {}
+    found = tuning_counters_of(machine)
     grown = iter(range(10**6))
     for name in ("eno1", *(rail.interface for rail in machine.rails)):
         at = f"/sys/class/net/{name}"
@@ -149,7 +150,7 @@ def _host(machine: Machine) -> Iterator[tuple[str, str]]:
     elif machine.gpus:
         yield "/sys/module/amdgpu/version", "6.3.6"
     kernel = "/proc/sys/kernel"
-    yield f"{kernel}/osrelease", "5.14.0-427.31.1.el9_4.x86_64"
+    yield f"{kernel}/osrelease", machine.kernel
     yield f"{kernel}/hostname", "@{HOST}"
     yield f"{kernel}/numa_balancing", "0"
     yield f"{kernel}/dmesg_restrict", "0"
@@ -169,10 +170,15 @@ def _host(machine: Machine) -> Iterator[tuple[str, str]]:
     yield "/proc/cmdline", "BOOT_IMAGE=/vmlinuz root=live:nfs ro quiet iommu=pt processor.max_cstate=1 @{TOKEN}"
     yield "/proc/uptime", "@{UPTIME} 99999999.00"
     yield "/proc/loadavg", "0.@{LOAD} 0.05 0.01 2/3210 @{PID}"
-    flags = "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ht"
-    yield "/proc/cpuinfo", f"processor\t: 0\nmodel name\t: {machine.cpu}\nmicrocode\t: 0xa001173\nflags\t\t: {flags}"
+    flags = "tsc rdtscp constant_tsc nonstop_tsc"
+    yield (
+        "/proc/cpuinfo",
+        f"processor\t: 0\nmodel name\t: {machine.cpu}\nmicrocode\t: {machine.microcode}\nflags\t\t: {flags}",
+    )
     yield "/proc/self/limits", _LIMITS
     yield "/etc/hostname", "@{HOST}"
+    yield "/etc/machine-id", "@{ID}"
+    yield "/etc/resolv.conf", "search cluster.example\nnameserver 10.255.0.2\nnameserver 10.255.0.3"
     yield "/etc/os-release", 'NAME="Rocky Linux"\nPRETTY_NAME="Rocky Linux 9.4 (Blue Onyx)"\nVERSION_ID="9.4"'
 
 
@@ -197,13 +203,17 @@ def _slot(at: str, machine: Machine, index: int) -> dict[str, str]:
 def _rdma(machine: Machine, rail: Rail, index: int) -> dict[str, str]:
     at = f"/sys/class/infiniband/{rail.device}"
     found = _slot(f"{at}/device", machine, index)
-    found |= {f"{at}/fw_ver": machine.firmware.split()[0], f"{at}/board_id": machine.psid, f"{at}/hca_type": "MT4129"}
+    found |= {
+        f"{at}/fw_ver": machine.firmware.split()[0],
+        f"{at}/board_id": machine.psid,
+        f"{at}/hca_type": machine.card,
+    }
     found |= {f"{at}/node_desc": f"@{{HOST}} {rail.device}", f"{at}/node_guid": f"@{{GUID{index}}}"}
     found[f"{at}/node_type"] = "1: CA"
     port = f"{at}/ports/1"
     is_infiniband = machine.link == "infiniband"
     found |= {f"{port}/state": "4: ACTIVE", f"{port}/phys_state": "5: LinkUp", f"{port}/sm_sl": "0"}
-    found |= {f"{port}/rate": "400 Gb/sec (4X NDR)", f"{port}/cap_mask": "0xa751e848" if is_infiniband else "0x10000"}
+    found |= {f"{port}/rate": machine.rate, f"{port}/cap_mask": "0xa751e848" if is_infiniband else "0x10000"}
     found |= {f"{port}/link_layer": "InfiniBand" if is_infiniband else "Ethernet"}
     found |= {
         f"{port}/lid": f"@{{LID{index}}}" if is_infiniband else "0x0",

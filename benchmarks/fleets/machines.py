@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+_NDR = 400_000  # Mbit/s
+_OF_BOARD = 8  # GPUs
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,31 @@ class Machine:
     lanes: int = 16
     lane_speed: str = "32.0 GT/s PCIe"
     psid: str = ""
+    card: str = "MT4129"  # hca_type of an RDMA device
+    microcode: str = "0x2b000603"
+    kernel: str = "5.14.0-427.31.1.el9_4.x86_64"
+
+    @property
+    def is_intel(self) -> bool:
+        return "Intel" in self.cpu
+
+    @property
+    def has_nvidia(self) -> bool:
+        return self.gpu_class == "0x030200"
+
+    @property
+    def has_nvswitch(self) -> bool:
+        """Boards of eight GPUs have NVLink switches between them."""
+        return self.has_nvidia and self.gpus == _OF_BOARD
+
+    @property
+    def is_rdma(self) -> bool:
+        return self.link in ("infiniband", "roce")
+
+    @property
+    def rate(self) -> str:
+        """The rate of an InfiniBand or RoCE port as the kernel prints it."""
+        return f"{self.speed_mbit // 1000} Gb/sec (4X {'NDR' if self.speed_mbit == _NDR else 'HDR'})"
 
     @property
     def has_lldp(self) -> bool:
@@ -97,6 +125,7 @@ SLINGSHOT = Machine(
     firmware="1.5.53",
     pci_ids=("0x17db", "0x0501"),
     lane_speed="16.0 GT/s PCIe",
+    microcode="0xa001173",
 )
 
 ROCE = Machine(
@@ -147,6 +176,47 @@ ETHERNET = Machine(
     pci_ids=("0x14e4", "0x16d7"),
     lanes=8,
     lane_speed="8.0 GT/s PCIe",
+    microcode="0xa0011d5",
+)
+
+# Super Server: the name that many boards of Supermicro have, whatever is in them.
+SUPER_GPU = replace(
+    INFINIBAND,
+    name="super-gpu",
+    vendor="Supermicro",
+    product="Super Server",
+    bios="2.1a",
+    cpu="Intel(R) Xeon(R) Platinum 8480+",
+    memory_gib=1024,
+)
+SUPER_CPU = replace(SUPER_GPU, name="super-cpu", gpus=0, gpu_class="", rails=SUPER_GPU.rails[:1], memory_gib=512)
+SUPER_HDR = replace(
+    SUPER_GPU,
+    name="super-hdr",
+    speed_mbit=200_000,
+    firmware="20.39.3004",
+    pci_ids=("0x15b3", "0x101b"),
+    psid="MT_0000000223",
+    card="MT4123",
+    lane_speed="16.0 GT/s PCIe",
+)
+CPU_HOST = replace(
+    INFINIBAND,
+    name="cpu",
+    vendor="Lenovo",
+    product="ThinkSystem SD650 V3",
+    bios="ESE120K-2.20",
+    cpu="Intel(R) Xeon(R) Platinum 8470",
+    cpus=208,
+    memory_gib=512,
+    dimms=16,
+    gpus=0,
+    gpu_class="",
+    rails=INFINIBAND.rails[:1],
+)
+LARGE_HOST = replace(CPU_HOST, name="large-memory", memory_gib=4096, dimms=32, product="ThinkSystem SR860 V3")
+LOGIN = replace(
+    CPU_HOST, name="login", product="ThinkSystem SR645", cpu="AMD EPYC 9354 32-Core Processor", cpus=64, bios="KAE120G"
 )
 
 MACHINES = {machine.name: machine for machine in (INFINIBAND, SLINGSHOT, ROCE, ETHERNET)}

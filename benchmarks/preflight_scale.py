@@ -18,9 +18,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -29,6 +31,7 @@ from fleets.machines import MACHINES
 from fleets.program import preflight
 
 GIB = 1 << 30
+SLOWEST = 30  # checks that are listed
 ROW = "{:<28} {:>8} {:>8} {:>10}"
 
 
@@ -45,6 +48,15 @@ def stage(name: str) -> Iterator[None]:
     print_row(name, time.perf_counter() - wall, time.process_time() - cpu, peak)
 
 
+def timed(spent: dict[str, float], function: Callable[[Any], Any], checks: Iterable[Any]) -> Iterator[Any]:
+    """What a function makes of each check; its CPU time is put into `spent`. The first check reads for others too."""
+    for check in checks:
+        begun = time.process_time()
+        made = function(check)
+        spent[check.id] = time.process_time() - begun
+        yield made
+
+
 def stages(path: Path, *, profile: bool) -> None:
     """Everything that preflight does with saved snapshots, stage by stage."""
     from fablint.preflight import Fleet as Judged, Host, judge
@@ -56,11 +68,11 @@ def stages(path: Path, *, profile: bool) -> None:
         documents = load_snapshots(path)
     with stage("understand"):
         hosts = [Host(snapshot_of(document)) for document in documents]
-    profiled = cProfile.Profile()
+    profiled, spent = cProfile.Profile(), dict[str, float]()
     with stage("judge, one process"):
         if profile:
             profiled.enable()
-        fitness = judge(Judged(hosts))
+        fitness = judge(Judged(hosts), each=partial(timed, spent))
         profiled.disable()
     with stage("judge, a process per CPU"):
         fitness = judge(Judged([Host(host.snapshot) for host in hosts]), each=System().forked_map)
@@ -71,6 +83,8 @@ def stages(path: Path, *, profile: bool) -> None:
     with stage("save, packed"):
         save_snapshots(documents, path.with_suffix(".json.gz"))
     print(f"{len(fitness.results):,} results, {len(fitness.unfit)} hosts unfit, {letters / 1e6:.0f} MB of JSON")
+    slowest = sorted(spent.items(), key=lambda pair: -pair[1])
+    print("slowest checks, CPU s: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in slowest[:SLOWEST]))
     if profile:
         pstats.Stats(profiled).sort_stats("tottime").print_stats(25)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.model import Topology
-from fablint.preflight.cards import COMPUTE, Card, addresses_of, cards_of, cpu_model
+from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
 from fablint.preflight.classes import Boards, Built, HostClass, classes_of, completed, usual_boards
 from fablint.preflight.counters import Delta, delta, figure, total
 from fablint.preflight.kernel_log import KernelLog
@@ -45,7 +45,7 @@ class Host:
 
     @cached_property
     def nics(self) -> Sequence[NicFact]:
-        return nics_of(self.snapshot)
+        return nics_of(self.snapshot, self.inet)
 
     @cached_property
     def rails(self) -> Sequence[NicFact]:
@@ -91,9 +91,7 @@ class Host:
     @cached_property
     def accelerators(self) -> Mapping[str, str]:
         """PCI devices that compute, mostly GPUs: address and class."""
-        devices = self.snapshot.folder(PCI).items()
-        found = {address: one.get("class") for address, one in devices if isinstance(one, dict)}
-        return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
+        return accelerators_on(self.snapshot.folder(PCI))
 
     @cached_property
     def machine(self) -> str:

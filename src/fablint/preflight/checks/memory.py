@@ -156,7 +156,7 @@ class MemoryErrors(HostCheck):
                 continue
             now = host.grown_now(f"{at}/ce_count")
             days = max(host.uptime_s or DAY_S, DAY_S) / DAY_S
-            where = _dimms(host, at)
+            where = _dimms(host, at) if bad or corrected else ""
             if bad:
                 yield self.wrong(
                     host.name, controller, f"{bad} uncorrected errors since its driver was loaded{where}", bad, 0

@@ -11,6 +11,8 @@ from fablint.fitness import Result, Severity
 from fablint.preflight.check import HostCheck, UniformCheck
 from fablint.preflight.host import CXI, INFINIBAND, Host
 from fablint.preflight.wording import shortened
+from fablint.snapshot.memo import once_per_folder
+from fablint.snapshot.snapshot import Tree
 
 CPUS = "/sys/devices/system/cpu"
 GIB = 1 << 30
@@ -103,15 +105,21 @@ class Governor(HostCheck):
     absent = "no choice of frequencies (cpufreq)"
 
     def look(self, host: Host) -> Iterable[Result]:
-        cpus = [cpu.get("cpufreq") for cpu in host.snapshot.folder(CPUS).values() if isinstance(cpu, dict)]
-        chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
-        known = [governor for governor in chosen if governor and isinstance(governor, str)]
-        others = Counter(governor for governor in known if governor != "performance")
+        known = _governors(host.snapshot.folder(CPUS))
+        others = {name: count for name, count in known.items() if name != "performance"}
         if others:
             told = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
-            yield self.wrong(host.name, "", f"{told} of {len(known)} CPUs", told, "performance")
+            yield self.wrong(host.name, "", f"{told} of {known.total()} CPUs", told, "performance")
         elif known:
             yield self.passed(host.name)
+
+
+@once_per_folder
+def _governors(folder: Tree) -> Counter[str]:
+    """How many CPUs have each governor."""
+    cpus = [cpu.get("cpufreq") for cpu in folder.values() if isinstance(cpu, dict)]
+    chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
+    return Counter(governor for governor in chosen if governor and isinstance(governor, str))
 
 
 class IdleStates(HostCheck):

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from fablint.model import Component, Finding, State
@@ -74,7 +75,7 @@ class Fitness:
     rules: Mapping[str, Rule]  # by id
     silent: Mapping[str, str] = field(default_factory=dict)  # hosts that gave no snapshot, and why
 
-    @property
+    @cached_property
     def unfit(self) -> Mapping[str, str]:
         """Hosts that should not be measured, and the first reason. Switches that fail are not among them."""
         found = {host: f"no answer: {why}" for host, why in self.silent.items()}
@@ -84,12 +85,12 @@ class Fitness:
                 found.setdefault(one.host, f"{one.check} {one.target} {one.message}".replace("  ", " "))
         return found
 
-    @property
+    @cached_property
     def not_examined(self) -> Mapping[str, str]:
         """Hosts whose network was not looked at, and why. They are neither fit nor unfit."""
         return {one.host: one.message for one in self.results if one.check == NETWORK and one.outcome is Outcome.ERROR}
 
-    @property
+    @cached_property
     def not_pinged(self) -> str:
         """Why no host has pinged another, where there are several; empty where one has."""
         pings = [one for one in self.results if one.check == PING]
@@ -97,7 +98,7 @@ class Fitness:
             return ""
         return Counter(one.message for one in pings).most_common(1)[0][0]
 
-    @property
+    @cached_property
     def exit_code(self) -> int:
         """1: a host is unfit, or a switch; 3: something could not be understood; 0: warnings at most."""
         outcomes = {one.outcome for one in self.results}

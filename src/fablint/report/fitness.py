@@ -20,6 +20,8 @@ _FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
 _REASON = 40  # letters of a reason why something was skipped
 _REASON_LINES = 3
 _INDENT = " " * 7
+_quoted = json.encoder.encode_basestring_ascii
+_encoded = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 def fitness_json(level: str, fitness: Fitness) -> Iterator[str]:
@@ -29,12 +31,29 @@ def fitness_json(level: str, fitness: Fitness) -> Iterator[str]:
     """
     head, end = json.dumps(_facts(level, fitness), indent=2, default=str), "\n}"
     yield f'{head[: -len(end)]},\n  "results": ['
-    encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=str).encode
     between = "\n"
     for one in fitness.results:
-        yield f"{between}    {encode({**one._asdict(), 'outcome': str(one.outcome)})}"
+        yield f"{between}    {_row(one)}"
         between = ",\n"
     yield f"\n  ]{end}\n"
+
+
+def _row(one: Result) -> str:
+    """A result as JSON. It is put together here: a general encoder takes three times as long, for millions of them."""
+    message = _quoted(one.message) if one.message else '""'
+    return (
+        f'{{"check":{_quoted(one.check)},"host":{_quoted(one.host)},"target":{_quoted(one.target)},'
+        f'"outcome":"{one.outcome.value}","message":{message},"value":{_figure(one.value)},'
+        f'"expected":{_figure(one.expected)},"unit":{_quoted(one.unit)},"cause":{_quoted(one.cause)}}}'
+    )
+
+
+def _figure(value: object) -> str:
+    if value is None:
+        return "null"
+    if type(value) is int:
+        return repr(value)
+    return _quoted(value) if type(value) is str else _encoded(value)
 
 
 def _facts(level: str, fitness: Fitness) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
     python benchmarks/preflight_scale.py [--hosts 1000,10000] [--machine slingshot] [--lines 850] [--profile]
 
-Snapshots of healthy hosts are generated (benchmarks/fleets): 190 KB each, half of it the log of the kernel. Stages run
-one after the other in a process of their own; memory is the most that was resident in it until the end of the stage.
+Snapshots of healthy hosts are generated (benchmarks/generated_fleets): 190 KB each, half of it the log of the kernel.
+Stages run one after the other in a process of their own; memory is the most that was resident in it until its end.
 `whole` is `fablint preflight --snapshot FILE --json` with its start and end, and the memory of all its processes (PSS).
 CPU times of a stage are those of one process. On a busy machine they mean something, wall times do not.
 """
@@ -26,9 +26,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fleets.documents import LINES, Fleet
-from fleets.machines import MACHINES
-from fleets.program import preflight
+from generated_fleets.documents import LINES, Fleet
+from generated_fleets.machines import MACHINES
+from generated_fleets.program import preflight
 
 GIB = 1 << 30
 SLOWEST = 30  # checks that are listed

@@ -1,4 +1,4 @@
-"""Fleets of benchmarks/fleets, judged by the program: quiet when healthy, the host with the fault named."""
+"""Fleets of benchmarks/generated_fleets, judged by the program: quiet when healthy, the host with the fault named."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+GENERATOR = sorted((ROOT / "benchmarks" / "generated_fleets").glob("*.py"))
 sys.path.append(str(ROOT / "benchmarks"))
 
-from fleets.documents import Fleet  # noqa: E402
-from fleets.faults import FAULTS  # noqa: E402
-from fleets.machines import MACHINES, SLINGSHOT  # noqa: E402
+from generated_fleets.documents import Fleet  # noqa: E402
+from generated_fleets.faults import FAULTS  # noqa: E402
+from generated_fleets.machines import MACHINES, SLINGSHOT  # noqa: E402
 from preflight_faults import run_of  # noqa: E402
 
 from fablint.preflight import Fleet as Judged, Host, judge  # noqa: E402
@@ -38,7 +39,7 @@ def test_the_host_with_the_fault_is_named_and_no_other(fault: str, tmp_path: Pat
 
 
 def test_several_processes_come_to_the_same_results(tmp_path: Path) -> None:
-    path, fleet = tmp_path / "fleet.json", Fleet(SLINGSHOT, 4, lines=20)
+    path, fleet = tmp_path / "fleet.json", Fleet(SLINGSHOT, 6, lines=20)
     path.write_text("\n".join(fleet.documents({2: partial(FAULTS["mtu"].apply, fleet, 2)})))
     snapshots = [snapshot_of(one) for one in load_snapshots(path)]
     alone = judge(Judged([Host(one) for one in snapshots]))
@@ -77,7 +78,7 @@ def test_no_check_compares_each_host_with_each_other(tmp_path: Path) -> None:
     assert calls(100) < 1.2 * 5 * calls(20)
 
 
-@pytest.mark.parametrize("module", sorted((ROOT / "benchmarks" / "fleets").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("module", GENERATOR, ids=lambda path: path.stem)
 def test_the_generator_does_not_use_what_it_tests(module: Path) -> None:
     names = {node.module or "" for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.ImportFrom)}
     assert not [name for name in names if name.startswith(("fablint", "preflight_help", "snapshot_trees"))]

@@ -32,7 +32,7 @@ class NicFact:
     kind: str = ""  # `ethernet`, `infiniband`, `cxi`, `virtual`
     addresses: tuple[str, ...] = ()
     is_port: bool = False  # a port of an RDMA device, no network interface
-    make: str = ""  # of a port: the PSID of its card, else its type
+    make: str = ""  # of a port: the PSID of its card, else its type; of an interface the PCI ids of its card
     device: str = ""  # of an interface: the port of an RDMA device that it belongs to (RoCE)
     members: tuple[str, ...] = ()  # of a bond or a bridge
     parent: str = ""  # of a VLAN: the interface below
@@ -95,6 +95,7 @@ def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None
     if hardware == _LOOPBACK or snapshot.read(f"{at}/address") is None:
         return None
     virtual = name.startswith(VIRTUAL)
+    vendor, device = (snapshot.read(f"{at}/device/{file}") for file in ("vendor", "device"))
     kind = "virtual" if virtual else "infiniband" if hardware == _INFINIBAND else "ethernet"
     return NicFact(
         snapshot.host,
@@ -109,6 +110,7 @@ def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None
         members=around.members.get(name, ()),
         parent=around.parent.get(name, ""),
         is_routed=name in around.routed,
+        make=f"{vendor}:{device}" if vendor and device else "",
     )
 
 

@@ -7,7 +7,7 @@ CPUs and interrupts are tallied, `COUNT VALUE` a line, as the collector's docume
 
 from __future__ import annotations
 
-from fleets.machines import Machine
+from generated_fleets.machines import Machine
 
 CPUS = "/sys/devices/system/cpu"
 EDAC = "/sys/devices/system/edac/mc"

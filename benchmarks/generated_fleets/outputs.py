@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fleets.machines import Machine
+from generated_fleets.machines import Machine
 
 
 def outputs_of(machine: Machine) -> dict[str, str]:

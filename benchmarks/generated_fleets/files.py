@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fleets.machines import Machine, Rail
-from fleets.tuning import tuning_counters_of, tuning_of
+from generated_fleets.machines import Machine, Rail
+from generated_fleets.tuning import tuning_counters_of, tuning_of
 
 DEVICES = 220  # of the PCI bus
 TRAFFIC = 48  # different counters of traffic of a host

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fleets.documents import Fleet
-from fleets.machines import (
+from generated_fleets.documents import Fleet
+from generated_fleets.machines import (
     CPU_HOST,
     ETHERNET,
     INFINIBAND,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from fleets.machines import Machine
+from generated_fleets.machines import Machine
 
 _FEATURES = (
     "rx-checksumming: on\ntx-checksumming: on\n\ttx-checksum-ipv4: on\n\ttx-checksum-ipv6: on\nscatter-gather: on\n"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from fleets.files import TRAFFIC, counters_of, files_of
-from fleets.full import full_outputs_of
-from fleets.machines import Machine
-from fleets.outputs import outputs_of
+from generated_fleets.files import TRAFFIC, counters_of, files_of
+from generated_fleets.full import full_outputs_of
+from generated_fleets.machines import Machine
+from generated_fleets.outputs import outputs_of
 
 NOW = 1767594000.0
 WINDOWS_S = {"quick": 0.5, "full": 5.0}
@@ -76,17 +76,25 @@ class Fleet:
         """Rails are planes of leaf switches of their own; a host has the same port on each."""
         return Place(f"leaf{rail}-{index // PORTS:03d}", 1 + index % PORTS)
 
+    def document_of(self, index: int) -> dict[str, Any]:
+        """The document of a host without a fault."""
+        document: dict[str, Any] = json.loads(self._line(index))
+        return document
+
     def documents(self, changes: Mapping[int, Change] | None = None) -> Iterator[str]:
         """Lines of a file of snapshots, host by host; `changes` are made to the documents of hosts with faults."""
         for index in range(self.hosts):
-            texts, names = _template(self.machine_of(index), self.lines, self.level, self.root)
-            own = self._own(index)
-            line = texts[0] + "".join([own[name] + text for name, text in zip(names, texts[1:], strict=True)])
+            line = self._line(index)
             if changes and index in changes:
                 document = json.loads(line)
                 changes[index](document)
                 line = json.dumps(document, sort_keys=True, separators=(",", ":"))
             yield line
+
+    def _line(self, index: int) -> str:
+        texts, names = _template(self.machine_of(index), self.lines, self.level, self.root)
+        own = self._own(index)
+        return texts[0] + "".join([own[name] + text for name, text in zip(names, texts[1:], strict=True)])
 
     def topology(self) -> str:
         """A topology file that says where every rail of every host belongs."""

@@ -94,11 +94,14 @@ def said(name: str, old: str, new: str) -> Change:
 
 
 def logged(*lines: str) -> Change:
-    """Lines at the end of the kernel log, an hour ago."""
+    """Lines at the end of the kernel log, an hour ago; names as in `file`."""
 
-    def change(_: Fleet, __: int, document: Document) -> None:
+    def change(fleet: Fleet, index: int, document: Document) -> None:
         moments = range(_UP_S - 3600, _UP_S)
-        more = [f"<3>[{moment:5d}.000001] {line}" for moment, line in zip(moments, lines, strict=False)]
+        more = [
+            f"<3>[{moment:5d}.000001] {_named(line, fleet, index)}"
+            for moment, line in zip(moments, lines, strict=False)
+        ]
         document["kernel_log"]["output"] += "\n" + "\n".join(more)
 
     return change

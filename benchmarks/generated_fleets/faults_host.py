@@ -9,7 +9,7 @@ from generated_fleets.machines import Machine
 CPU = "/sys/devices/system/cpu"
 EDAC = "/sys/devices/system/edac/mc"
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-_GHES = "{1}[Hardware Error]: "
+_GHES = "{{1}}[Hardware Error]: "
 
 
 def _memory(share: float, *, free: float = 1.0) -> Change:

@@ -193,6 +193,12 @@ def _slot(name: str, text: str) -> Change:
     return device_file(f"current_link_{name}", text)
 
 
+def _other_node(fleet: Fleet, index: int, document: Document) -> None:
+    nodes = fleet.machine_of(index).nodes
+    at = document["files"]["sys"]["class"]["net"][rail_of(fleet, index).interface]["device"]["numa_node"]
+    device_file("numa_node", str((int(at) + 1) % nodes))(fleet, index, document)
+
+
 def _acs(fleet: Fleet, index: int, document: Document) -> None:
     said("lspci", "ReqRedir-", "ReqRedir+")(fleet, index, document)
 
@@ -259,7 +265,7 @@ NETWORK_FAULTS = (
         "a fatal PCI Express error while it is looked at",
         device_counted("aer_dev_fatal", TOTAL.format("FATAL", 1)),
     ),
-    ("numa", "a NIC on another NUMA node", device_file("numa_node", "1")),
+    ("numa", "a NIC on another NUMA node", _other_node),
     ("no-address", "a rail without an address", listed("ip-addr", _without_address)),
     ("prefix", "another length of the network's prefix", listed("ip-addr", _other_prefix)),
     ("duplicate", "the address of another host", _duplicate),

@@ -34,6 +34,7 @@ class Nic:
     gids: Sequence[str] = ()  # interfaces of the device's GIDs, beside its own
     port_of_guest: str = ""  # phys_port_name of a representor
     switch: tuple[str, str] = ("", "")  # name and port that LLDP hears
+    card: tuple[str, str] = ("0x15b3", "0x101d")  # PCI ids of vendor and device
 
 
 @dataclass
@@ -73,7 +74,7 @@ class RoceHost:
             put(place / name, str(content))
         link(sys / "class/net" / one.name, place)
         if hardware:
-            for name, content in {"vendor": "0x15b3", "device": "0x101d", "numa_node": "0"}.items():
+            for name, content in {"vendor": one.card[0], "device": one.card[1], "numa_node": "0"}.items():
                 put(device / name, content)
             link(place / "device", device)
             link(sys / "bus/pci/devices" / slot, device)

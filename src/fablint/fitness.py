@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from fablint.model import Component, Finding, State
@@ -90,7 +91,7 @@ class Fitness:
     silent: Mapping[str, str] = field(default_factory=dict)  # hosts that gave no snapshot, and why
     notes: Sequence[str] = ()  # about the site file: suppressions that have expired
 
-    @property
+    @cached_property
     def unfit(self) -> Mapping[str, str]:
         """Hosts that should not be measured, and the first reason. Switches that fail are not among them."""
         found = {host: f"no answer: {why}" for host, why in self.silent.items()}
@@ -100,12 +101,12 @@ class Fitness:
                 found.setdefault(one.host, f"{one.check} {one.target} {one.message}".replace("  ", " "))
         return found
 
-    @property
+    @cached_property
     def not_examined(self) -> Mapping[str, str]:
         """Hosts whose network was not looked at, and why. They are neither fit nor unfit."""
         return {one.host: one.message for one in self.results if one.check == NETWORK and one.outcome is Outcome.ERROR}
 
-    @property
+    @cached_property
     def unexamined(self) -> Mapping[str, list[str]]:
         """Hosts whose network was not looked at, by the reason."""
         found: dict[str, list[str]] = defaultdict(list)
@@ -113,7 +114,7 @@ class Fitness:
             found[why].append(host)
         return found
 
-    @property
+    @cached_property
     def not_pinged(self) -> str:
         """Why no host has pinged another, where there are several; empty where one has."""
         pings = [one for one in self.results if one.check == PING]
@@ -127,7 +128,7 @@ class Fitness:
         pinged = self.not_pinged if len(self.not_examined) < len(self.hosts) else ""
         return [*found, f"not pinged: {pinged}"] if pinged else found
 
-    @property
+    @cached_property
     def exit_code(self) -> int:
         """1: a host is unfit, or a switch; 3: something could not be understood; 0: warnings at most."""
         outcomes = {one.outcome for one in self.results}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
 _NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host that is called by its place on Slingshot
+MANY = 1000  # hosts, which are judged by several processes: to start them takes as long as to judge a hundred
 FABRIC = "+fabric"  # beside the names of hosts, the fabric's
 
 
@@ -155,7 +156,8 @@ def judged(system: System, heard: Heard, declared: Declared | None = None, *, ke
     known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
     declared = declared or Declared()
     fleet = Fleet(hosts, heard.silent, declared.topology, now, [snapshot_of(one) for one in known if one])
-    fitness = judge(fleet, site=declared.site)
+    each = system.forked_map if len(hosts) >= MANY else map
+    fitness = judge(fleet, site=declared.site, each=each)
     readings.keep(heard.snapshots.values())
     if fabric:
         counts = {name: said for name, said in fabric.get("commands", {}).items() if name == "ibqueryerrors"}

@@ -7,6 +7,7 @@ Programs are argv lists, never shell strings.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import queue
 import resource
@@ -18,11 +19,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO, Any, TypeVar
 
 from fablint.errors import UsageError
 
@@ -30,6 +32,10 @@ PRIVATE_FOLDER = 0o700
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CAUGHT: list[list[int]] = []  # signals of each block of the main thread that catches them, the innermost last
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+_FORKED: list[Callable[[int], Any]] = []  # what forked processes compute
+_MOST_FORKED = 4  # each has counts of references of its own, a third of the memory
 _KILL_S = 5.0  # a process in the middle of a system call may take its time to die
 
 
@@ -147,15 +153,16 @@ class Process:
         self._popen.wait()
 
 
-def write_private(path: Path, octets: bytes) -> None:
-    """Replace a file in one step by one that only its owner can read, from its first byte on.
+@contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that only its owner can read, from its first byte on; at the end it replaces `path` in one step.
 
     A link is replaced and not followed.
     """
     descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # exclusive, mode 0600
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(octets)
+            yield stream
         Path(part).replace(path)
     except BaseException:
         Path(part).unlink(missing_ok=True)
@@ -177,6 +184,31 @@ def replace_text(path: Path, text: str) -> None:
             raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def write_private(path: Path, octets: bytes) -> None:
+    """As `private_file`, all at once."""
+    with private_file(path) as stream:
+        stream.write(octets)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Without the search for cycles: ten thousand snapshots are millions of objects, and none of them is freed."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # all of them are old now: the next search need not go through them
+        if was:
+            gc.enable()
+
+
+def _forked(index: int) -> Any:
+    return _FORKED[-1](index)
 
 
 def _lives(pid: int) -> bool:
@@ -271,6 +303,26 @@ class System:
             _CAUGHT.pop()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def forked_map(self, function: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
+        """What a function makes of each item, in order, made by as many processes as there are CPUs, at most four.
+
+        They are forked from this one, so that they have its data without a copy; what they make is pickled. A process
+        that is killed raises BrokenProcessPool.
+        """
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        workers = min(len(self.affinity()), _MOST_FORKED, len(items))
+        if workers < 2:
+            yield from map(function, items)
+            return
+        _FORKED.append(lambda index: function(items[index]))  # the processes inherit it: it cannot be pickled
+        try:
+            with ProcessPoolExecutor(workers, get_context("fork")) as pool:
+                yield from pool.map(_forked, range(len(items)))
+        finally:
+            _FORKED.pop()
 
     def now(self) -> datetime:
         return datetime.now(UTC).astimezone()

@@ -124,13 +124,21 @@ def test_cables_of_a_host_that_are_swapped_are_seen_from_the_others():
     assert "7 others have hsn1: the cables of hsn0 and hsn1 are swapped" in wrong(of(Planes, *hosts))[0][3]
 
 
+def test_two_hosts_that_agree_are_enough_to_warn():
+    hosts = [plugged(index, ["planeA", "planeB"]) for index in (1, 2)] + [plugged(3, ["planeB", "planeA"])]
+    assert [one[:3] for one in wrong(of(Planes, *hosts))] == [
+        ("n3", "hsn0", Outcome.WARN),
+        ("n3", "hsn1", Outcome.WARN),
+    ]
+
+
 @pytest.mark.parametrize(
     "wiring",
     [
         [["leaf1", "leaf1"]] * 8,  # both rails on one switch
         [["planeA", "planeB"]] * 4 + [["planeB", "planeA"]] * 4,  # no majority
         [["planeA", "planeB"]] * 7 + [["planeA", ""]],
-        [["planeA", "planeB"]] * 2 + [["planeB", "planeA"]],  # too few to say who is right
+        [["planeA", "planeB"], ["planeB", "planeA"]],  # nobody can say who is right
         [[f"leaf{index}a", f"leaf{index}b"] for index in range(8)],  # a host alone on its switches
     ],
 )

@@ -17,7 +17,7 @@ from fablint.fitness import Fitness, Outcome
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.judging import judge
 from fablint.preflight.reach import table
-from fablint.report.fitness import fitness_facts, fitness_table
+from fablint.report.fitness import fitness_json, fitness_table
 from fablint.snapshot import Heard, Snapshot
 from fablint.snapshot.snapshot import Output
 from fablint.system import System
@@ -115,7 +115,7 @@ def test_hosts_without_a_network_are_not_fit_and_the_summary_begins_with_them() 
     lines = fitness_table(fitness, 200).splitlines()
     assert lines[0] == ("network: not examined: n[0-1]: no network interface but the loopback and virtual ones")
     assert any(line.startswith("4 hosts: 2 fit, 2 not examined; ") for line in lines)
-    facts = json.loads(json.dumps(fitness_facts("quick", fitness)))
+    facts = json.loads("".join(fitness_json("quick", fitness)))
     assert set(facts["not_examined"]) == {"n0", "n1"}
     assert {one["name"] for one in facts["findings"] if one["state"] == "NOT JUDGED"} == {"n[0-1]"}
 

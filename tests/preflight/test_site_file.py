@@ -18,7 +18,7 @@ from fablint.fitness import Fitness, Outcome, findings
 from fablint.fitness_findings import site_notes, warnings
 from fablint.preflight import Fleet, judge
 from fablint.preflight.site.site_file import parse_site
-from fablint.report import fitness_facts, fitness_table, junit_text, prometheus_text
+from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
 
 TODAY = date(2026, 1, 5)
 HEAD = "format = 1\n"
@@ -67,7 +67,7 @@ def test_a_suppressed_failure_is_printed_with_reason_and_date() -> None:
     table = " ".join(fitness_table(fitness, 200).split())
     words = "ndr[2-3] ib0: MTU 2044, 10 others 4092 (FAIL, suppressed until 2026-01-31: switch firmware, ticket 4711)"
     assert f"SUPPRESSED net.link.mtu {words}" in table and "12 hosts: 12 fit" in table
-    facts = json.loads(json.dumps(fitness_facts("quick", fitness)))
+    facts = json.loads("".join(fitness_json("quick", fitness)))
     assert facts["suppressed"] == [
         {
             "check": "net.link.mtu",
@@ -109,7 +109,7 @@ def test_it_comes_back_after_the_date_and_the_expired_suppression_is_said() -> N
     )
     assert fitness.notes == [said] and site_notes(fitness) == [said]
     assert said in " ".join(fitness_table(fitness, 200).split())
-    assert fitness_facts("quick", fitness)["notes"] == [said]
+    assert json.loads("".join(fitness_json("quick", fitness)))["notes"] == [said]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_it_covers_what_it_names(old: str, new: str, left: set[str]) -> None:
 
 
 def test_drained_is_who_is_not_suppressed() -> None:
-    facts = fitness_facts("quick", seen(replaced('hosts = "ndr[2-3]"', 'hosts = "ndr2"')))
+    facts = json.loads("".join(fitness_json("quick", seen(replaced('hosts = "ndr[2-3]"', 'hosts = "ndr2"')))))
     source = parse_source(json.dumps(facts), "preflight.json")
     assert [list(drain.hosts) for drain in drains(source)] == [["ndr3"]]
     assert "ndr2" in source.left()

@@ -12,7 +12,7 @@ from fablint.snapshot import Snapshot, adapters, nics_of, rails
 from fablint.snapshot.machine import MOST_NICS, Machine
 from roce_hosts import Nic, RoceHost, read
 
-ENO1 = Nic("eno1", address="10.9.0.1/24", speed=1000, mtu=1500)
+ENO1 = Nic("eno1", address="10.9.0.1/24", speed=1000, mtu=1500, card=("0x14e4", "0x165f"))
 
 
 def taken(folder: Path, *nics: Nic, **more: str) -> Snapshot:
@@ -122,6 +122,21 @@ def test_a_faster_nic_with_an_address_counts_as_well(tmp_path: Path) -> None:
 
 def test_without_a_default_route_the_fastest(tmp_path: Path) -> None:
     assert interfaces(taken(tmp_path, ENO1, Nic("ens5", "10.1.0.1/24"), default_route="")) == ["ens5"]
+
+
+@pytest.mark.parametrize(("default_route", "speed"), [("eno1", 50_000), ("eno1", 1000), ("eno1", 0), ("", 1000)])
+def test_a_slower_port_of_the_same_card_stays(tmp_path: Path, default_route: str, speed: int) -> None:
+    """It negotiated less than its sibling, or has no link: it may be at fault."""
+    fast, slow = (
+        Nic("ens5f0", "10.1.0.1/24"),
+        Nic("ens5f1", "10.2.0.1/24", speed=speed, state="up" if speed else "down"),
+    )
+    without = [default_route, "ens5f0"] if default_route else ["ens5f0"]
+    others = {"spare": replace(slow, address=""), "storage": replace(slow, card=("0x8086", "0x1572"))}
+    found = interfaces(taken(tmp_path / "slow", ENO1, fast, slow, default_route=default_route))
+    assert found == [*without, "ens5f1"]
+    for name, other in others.items():
+        assert interfaces(taken(tmp_path / name, ENO1, fast, other, default_route=default_route)) == without, name
 
 
 def test_a_default_route_by_a_management_nic_does_not_count(tmp_path: Path) -> None:

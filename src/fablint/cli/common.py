@@ -81,10 +81,13 @@ class Session:
 
     def fitness(self, level: str, fitness: Fitness) -> int:
         """Print what preflight found; returns its exit code."""
-        from fablint.report import fitness_facts, fitness_table
+        from fablint.report import fitness_json, fitness_table
 
-        table = fitness_table(fitness, _columns(), color=in_colour())
-        self.result(table, fitness_facts(level, fitness))
+        if self.json:
+            sys.stdout.writelines(fitness_json(level, fitness))
+            sys.stdout.flush()
+        else:
+            click.echo(fitness_table(fitness, _columns(), color=in_colour()), nl=False)
         return fitness.exit_code
 
     def say(self, text: str) -> None:

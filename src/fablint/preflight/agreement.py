@@ -1,10 +1,14 @@
-"""What hosts of a class agree on: the usual value, and whether so many have it that others are wrong."""
+"""What hosts of a class agree on: the usual value, and whether so many have it that others are wrong.
+
+Every host of a class asks the same agreement: what follows from its values is computed once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 LEAST_OTHERS = 2  # that agree, and more than half of all: the usual value
@@ -29,35 +33,40 @@ class Agreement:
     def of(cls, values: Sequence[Any]) -> Agreement:
         return cls(tuple(Counter(values).most_common()))
 
-    @property
+    @cached_property
     def total(self) -> int:
         return sum(count for _, count in self.values)
+
+    @cached_property
+    def _majority(self) -> tuple[Any, int]:
+        return majority_of(self.values)
 
     @property
     def usual(self) -> Any:
         """The value of more than half, at least two hosts; None where there is none."""
-        return majority_of(self.values)[0]
+        return self._majority[0]
 
     @property
     def count(self) -> int:
         """How many hosts have the usual value; 0 where there is none."""
-        return majority_of(self.values)[1]
+        return self._majority[1]
 
-    @property
+    @cached_property
     def with_more_as_usual(self) -> Agreement:
         """The same where more than the usual value is no difference: a faster link than most others have."""
         usual = self.usual
-        return (
-            self
-            if usual is None
-            else Agreement.of([min(one, usual) for one, count in self.values for _ in range(count)])
-        )
+        if usual is None:
+            return self
+        counted: Counter[Any] = Counter()
+        for one, count in self.values:
+            counted[min(one, usual)] += count
+        return Agreement(tuple(counted.most_common()))
 
     @property
     def is_clear(self) -> bool:
         return is_clear(self.count, self.total)
 
-    @property
+    @cached_property
     def is_divided(self) -> bool:
         """Do hosts differ of which it cannot be said who is right? A single one that differs is named by itself."""
         return len(self.values) > 1 and not self.is_clear and self.values[0][1] >= LEAST_OTHERS and self._others > 1
@@ -66,13 +75,18 @@ class Agreement:
     def _others(self) -> int:
         return self.total - self.values[0][1]
 
+    @cached_property
+    def most(self) -> Any:
+        """The largest value."""
+        return max(value for value, _ in self.values)
+
     def kinds(self, words: str) -> str:
         """`two kinds: 11 x MTU 9000, 9 x 1500`; `words` holds {} for the value."""
-        (first, most), *others = self.values
+        (first, most), *others = self.values[:_MOST_KINDS]
         told = [f"{most} x {words.format(first)}", *(f"{count} x {value}" for value, count in others)]
-        more = f" and {len(told) - _MOST_KINDS} more" if len(told) > _MOST_KINDS else ""
-        number = _NUMBERS.get(len(told), str(len(told)))
-        return f"{number} kinds: {', '.join(told[:_MOST_KINDS])}{more}"
+        kinds = len(self.values)
+        more = f" and {kinds - _MOST_KINDS} more" if kinds > _MOST_KINDS else ""
+        return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(told)}{more}"
 
 
 def majority_of(counted: Sequence[tuple[Any, int]]) -> tuple[Any, int]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fablint.snapshot.snapshot import Snapshot
+from fablint.snapshot.memo import once_per_folder
+from fablint.snapshot.snapshot import Snapshot, Tree
 
 NIC, GPU = "NIC", "GPU"
 _PCI = "/sys/bus/pci/devices"
@@ -33,11 +34,7 @@ class Card(NamedTuple):
 
 def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
     """All cards by PCI address; a device that the bus does not list has the path of its own folder as address."""
-    found: dict[str, Card] = {}
-    for address, one in snapshot.folder(_PCI).items():
-        kind = _kind(one.get("class")) if isinstance(one, dict) else ""
-        if kind:
-            found[address] = Card(kind, str(one.get("vendor") or ""), str(one.get("device") or ""))
+    found = dict(_on_bus(snapshot.folder(_PCI)))
     for name, folder in _devices(snapshot):
         address = snapshot.link(folder) or folder
         vendor, device = snapshot.read(f"{folder}/vendor"), snapshot.read(f"{folder}/device")
@@ -49,6 +46,24 @@ def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
         if board:
             found[address] = found[address]._replace(board=" ".join(board.split())[:40])
     return found
+
+
+@once_per_folder
+def _on_bus(devices: Tree) -> Mapping[str, Card]:
+    """The cards that the bus lists, by address."""
+    found = {}
+    for address, one in devices.items():
+        kind = _kind(one.get("class")) if isinstance(one, dict) else ""
+        if kind:
+            found[address] = Card(kind, str(one.get("vendor") or ""), str(one.get("device") or ""))
+    return found
+
+
+@once_per_folder
+def accelerators_on(devices: Tree) -> Mapping[str, str]:
+    """PCI devices that compute, by address, with their class."""
+    found = {address: one.get("class") for address, one in devices.items() if isinstance(one, dict)}
+    return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
 
 
 def addresses_of(snapshot: Snapshot) -> Mapping[str, str]:

@@ -91,8 +91,8 @@ def _joins(built: Built, count: int, other: HostClass, of: int) -> bool:
         return False
     own, usual = _coarse(built.cards), _coarse(other.built.cards)
     missing, extra = usual - own, own - usual
-    if missing and extra:
-        return False
+    if (missing and extra) or any(part not in usual for part in extra):
+        return False  # cards of a kind that no other host has were built in: no card comes by itself
     one_kind = len({kind for kind, _ in missing}) <= 1
     return one_kind or 2 * missing.total() <= usual.total()
 

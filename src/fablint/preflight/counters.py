@@ -7,6 +7,7 @@ start again at 0; those of Linux have 64 and are taken not to.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from fablint.widths import CXI_BITS, OLD_BITS
@@ -33,16 +34,22 @@ class Delta(NamedTuple):
         return f"{'at least ' if self.at_least else ''}{self.growth} in {_duration(self.seconds)}"
 
 
+def figure(text: str | None) -> str:
+    """The figure of a counter without the moment of its reading."""
+    return text.partition("@")[0] if text else ""
+
+
 def saturated(path: str, text: str | None) -> bool:
     """Is a counter at the largest value that it can have? What is beyond that is a wider counter of the same name."""
     bits = _WIDTHS.get(path.rpartition("/")[2]) if "/infiniband/" in path else None
-    value, _ = _value(path, text)
-    return bits is not None and value == (1 << bits) - 1
+    return bits is not None and text is not None and _number(figure(text)) == (1 << bits) - 1
 
 
 def total(path: str, text: str | None) -> int | None:
     """What the counter at a path has counted; None where its text holds no figure."""
-    return _value(path, text)[0]
+    if text is None:
+        return None
+    return _number(figure(_total(text) if _AER in path else text))
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:
@@ -51,13 +58,24 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
     Slingshot's telemetry (`VALUE@SECONDS`) carries the moments of its readings, which are then used; a value that was
     not read anew tells nothing.
     """
-    first, begun = _value(path, before)
-    last, ended = _value(path, after) if after != before else (first, begun)
+    if before is None or after is None:
+        return None
+    if before == after == "0" and seconds > 0:  # most of the counters of a fleet
+        return _none(seconds)
+    if _AER in path:
+        before, after = _total(before), _total(after)
+    begun_at, begun_mark, begun = before.partition("@")
+    ended_at, ended_mark, ended = after.partition("@")
+    first = _number(begun_at)
+    last = first if ended_at == begun_at else _number(ended_at)
     if first is None or last is None:
         return None
-    if begun is not None and ended is not None:
-        seconds = ended - begun
-    if seconds <= 0:
+    if begun_mark and ended_mark:
+        try:
+            seconds = float(ended) - float(begun)
+        except ValueError:
+            return None
+    if not seconds > 0:
         return None
     if last >= first:
         return Delta(last - first, seconds, saturated(path, after))
@@ -66,15 +84,18 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
     return None  # reset in between
 
 
-def _value(path: str, text: str | None) -> tuple[int | None, float | None]:
-    """The figure in a counter's file, and when it was read if that is said."""
-    figure = _total(text or "") if _AER in path else (text or "").strip()
-    number, mark, moment = figure.partition("@")
+@lru_cache(maxsize=1 << 10)
+def _none(seconds: float) -> Delta:
+    return Delta(0, seconds)
+
+
+def _number(text: str) -> int | None:
+    """What a counter of at most 64 bits counted; None where it is no such figure."""
     try:
-        value, read = int(number), float(moment) if mark else None
+        value = int(text)
     except ValueError:
-        return None, None
-    return (value, read) if 0 <= value < _NO_COUNTER else (None, None)
+        return None
+    return value if 0 <= value < _NO_COUNTER else None
 
 
 def _total(text: str) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.model import Topology
-from fablint.preflight.cards import COMPUTE, Card, addresses_of, cards_of, cpu_model
+from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
 from fablint.preflight.classes import Boards, Built, HostClass, classes_of, completed, usual_boards
-from fablint.preflight.counters import Delta, delta, total
+from fablint.preflight.counters import Delta, delta, figure, total
 from fablint.preflight.kernel_log import KernelLog
 from fablint.preflight.reach import Reach, reach_of
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
@@ -38,7 +38,6 @@ class Host:
     older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read where they are needed, which is rare
     kind: str = field(default="", init=False, compare=False)  # its class, see `Fleet`: only like hosts are compared
     boards: Boards = field(default_factory=dict, init=False, repr=False, compare=False)  # the usual ones of the fleet
-    _grown: dict[tuple[str, Part], Delta | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def name(self) -> str:
@@ -46,7 +45,7 @@ class Host:
 
     @cached_property
     def nics(self) -> Sequence[NicFact]:
-        return nics_of(self.snapshot)
+        return nics_of(self.snapshot, self.inet)
 
     @cached_property
     def rails(self) -> Sequence[NicFact]:
@@ -93,9 +92,7 @@ class Host:
     @cached_property
     def accelerators(self) -> Mapping[str, str]:
         """PCI devices that compute, mostly GPUs: address and class."""
-        devices = self.snapshot.folder(PCI).items()
-        found = {address: one.get("class") for address, one in devices if isinstance(one, dict)}
-        return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
+        return accelerators_on(self.snapshot.folder(PCI))
 
     @cached_property
     def machine(self) -> str:
@@ -169,12 +166,18 @@ class Host:
         kept = part(Snapshot(self.name, counters=tree).read_first(path))
         return delta(path, kept, last, passed) if passed > 0 else None
 
+    def has_moved(self, path: str) -> bool:
+        """Is the figure of a counter another one at its second reading?"""
+        first, last = self.snapshot.readings(path)
+        return first != last and figure(first) != figure(last)
+
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
         """How much a counter grew within the snapshot's own window."""
-        if (path, part) not in self._grown:  # several checks ask for the same
-            first, last = part(self.snapshot.read_first(path)), part(self.snapshot.read_later(path))
-            self._grown[path, part] = delta(path, first, last, self.snapshot.window_s)
-        return self._grown[path, part]
+        first, last = self.snapshot.readings(path)
+        if part is _whole:
+            return delta(path, first, last, self.snapshot.window_s)
+        begun = part(first)
+        return delta(path, begun, begun if last == first else part(last), self.snapshot.window_s)
 
 
 @dataclass(eq=False)

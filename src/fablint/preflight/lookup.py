@@ -40,13 +40,17 @@ class Lookup:
                     return route
         return None
 
-    def sections(self, addresses: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Sorted addresses, cut where a route begins or ends: all of a section go the same way."""
-        start = 0
-        while start < len(addresses):
+    def sections(self, addresses: Sequence[int], inside: range) -> Iterator[range]:
+        """Places `inside` sorted addresses, cut where a route begins or ends: all of a section go the same way.
+
+        Places and not addresses: every host asks, and a copy of all addresses for each would be quadratic.
+        """
+        start = inside.start
+        while start < inside.stop:
             after = bisect_left(self._ends, addresses[start] + 1)
-            stop = bisect_left(addresses, self._ends[after], start) if after < len(self._ends) else len(addresses)
-            yield addresses[start:stop]
+            last = after == len(self._ends)
+            stop = inside.stop if last else bisect_left(addresses, self._ends[after], start, inside.stop)
+            yield range(start, stop)
             start = stop
 
     def _best(self, table: str, destination: int) -> Route | None:

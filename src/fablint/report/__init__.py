@@ -11,7 +11,7 @@ from fablint.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fablint.report.console import console_summary
-    from fablint.report.fitness import fitness_facts, fitness_table
+    from fablint.report.fitness import fitness_json, fitness_table
     from fablint.report.junit import junit_text
     from fablint.report.page import write_html
     from fablint.report.prometheus import prometheus_text
@@ -35,7 +35,7 @@ __all__ = [
     "bench_table",
     "benchmark_table",
     "console_summary",
-    "fitness_facts",
+    "fitness_json",
     "fitness_table",
     "junit_text",
     "prometheus_text",
@@ -48,7 +48,7 @@ __all__ = [
 
 _MODULES = {
     "console_summary": "console",
-    "fitness_facts": "fitness",
+    "fitness_json": "fitness",
     "fitness_table": "fitness",
     "junit_text": "junit",
     "prometheus_text": "prometheus",

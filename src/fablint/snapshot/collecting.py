@@ -5,21 +5,22 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
-import json
 import os
 import re
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import IO, Any, TypeGuard
 
 from fablint.errors import UsageError
 from fablint.model import Answer
 from fablint.names import plain
+from fablint.snapshot.sharing import Sharing, parsed, written
 from fablint.snapshot.snapshot import Output, Snapshot
-from fablint.system import write_private
+from fablint.system import no_collection, private_file
 
 AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: programs are waited for no longer
 LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # then it ends, whatever was not read
@@ -41,7 +42,8 @@ _PIECE = re.compile(r"fablint:(.*)\.\s*$")
 _LARGEST = 1 << 26  # bytes of one snapshot
 _REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MOST_SECONDS = 1e12
-_MOST_BYTES = 1 << 30  # of a file of snapshots
+_MOST_BYTES = 1 << 36  # of a file of snapshots: more than 100,000 hosts have
+_PACKED = 1  # gzip's level: six times as fast as the usual one, and a fifth larger
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,15 @@ def heard(answers: Iterable[Answer]) -> Heard:
     """The snapshots in the answers of hosts."""
     documents: dict[str, Mapping[str, Any]] = {}
     silent: dict[str, str] = {}
-    for answer in answers:
-        document = unpacked(answer.output)
-        if document is None:
-            silent[answer.host] = answer.error or _instead(answer.output)
-        else:
-            documents[answer.host] = {**document, "host": answer.host}
-    return Heard(documents, {host: snapshot_of(document) for host, document in documents.items()}, silent)
+    sharing = Sharing()
+    with no_collection():
+        for answer in answers:
+            document = unpacked(answer.output)
+            if document is None:
+                silent[answer.host] = answer.error or _instead(answer.output)
+            else:
+                documents[answer.host] = sharing.of({**document, "host": answer.host})
+        return Heard(documents, {host: snapshot_of(document) for host, document in documents.items()}, silent)
 
 
 def with_nics(known: Heard, names: Sequence[str]) -> Heard:
@@ -104,7 +108,7 @@ def unpacked(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] 
     try:
         inflate = zlib.decompressobj()
         text = inflate.decompress(base64.b64decode(packed, validate=True), _LARGEST)
-        document = json.loads(text) if inflate.eof else None  # else it was cut off, or is far too large
+        document = parsed(text) if inflate.eof else None  # else it was cut off, or is far too large
     except (binascii.Error, zlib.error, ValueError, RecursionError):
         return None
     return document if _is_marked(document, mark) else None
@@ -124,7 +128,7 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
         files=_mapping(document.get("files")),
         counters=_mapping(document.get("counters")),
         later=_mapping(document.get("later")),
-        links={key: value for key, value in _mapping(document.get("links")).items() if isinstance(value, str)},
+        links=_texts(document.get("links")),
         folders={
             key: [name for name in value if isinstance(name, str)]
             for key, value in _mapping(document.get("folders")).items()
@@ -154,14 +158,23 @@ def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path, *, privat
     to root alone, such as the log of its kernel. Otherwise the umask decides.
     """
     documents = list(documents)
-    text = "".join(json.dumps(document, sort_keys=True, separators=(",", ":")) + "\n" for document in documents)
-    octets = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
     private = private or any(document.get("root") is True for document in documents)
     if private and not _is_passage(path):
-        write_private(path, octets)
-        return
-    with os.fdopen(os.open(path, _REPLACE, 0o600 if private else 0o666), "wb") as stream:
-        stream.write(octets)
+        opened: AbstractContextManager[IO[bytes]] = private_file(path)
+    else:
+        opened = os.fdopen(os.open(path, _REPLACE, 0o600 if private else 0o666), "wb")
+    with opened as stream:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=_PACKED) as packed:
+                _write(documents, packed)
+        else:
+            _write(documents, stream)
+
+
+def _write(documents: Iterable[Mapping[str, Any]], stream: IO[bytes] | gzip.GzipFile) -> None:
+    for document in documents:
+        stream.write(written(document))
+        stream.write(b"\n")
 
 
 def _is_passage(path: Path) -> bool:
@@ -175,11 +188,13 @@ def _is_passage(path: Path) -> bool:
 
 def load_snapshots(path: Path) -> list[Mapping[str, Any]]:
     """The documents in a file. Raises UsageError where it holds none."""
-    found = []
+    found: list[Mapping[str, Any]] = []
+    sharing = Sharing()
     try:
-        for number, line in enumerate(_lines(path), 1):
-            if line.strip():
-                found.append(_document(line, f"{path}, line {number}"))
+        with no_collection():
+            for number, line in enumerate(_lines(path), 1):
+                if line.strip():
+                    found.append(sharing.of(_document(line, f"{path}, line {number}")))
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}", _HINT) from error
     if not found:
@@ -187,10 +202,10 @@ def load_snapshots(path: Path) -> list[Mapping[str, Any]]:
     return found
 
 
-def _document(line: str, where: str) -> Mapping[str, Any]:
+def _document(line: bytes, where: str) -> dict[str, Any]:
     """A snapshot with the name of its host. Raises UsageError."""
     try:
-        document = json.loads(line)
+        document = parsed(line)
     except (ValueError, RecursionError):
         document = None
     if not _is_marked(document, "fablint_snapshot") or not plain(document.get("host", "")):
@@ -198,7 +213,7 @@ def _document(line: str, where: str) -> Mapping[str, Any]:
     return document
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path) -> Iterator[bytes]:
     """The lines of a file, packed or not. Raises UsageError where there is more than anybody saves."""
     with path.open("rb") as stream:
         packed = stream.read(2) == b"\x1f\x8b"
@@ -208,7 +223,7 @@ def _lines(path: Path) -> Iterator[str]:
             read += len(line)
             if len(line) == _LARGEST or read > _MOST_BYTES:
                 raise UsageError(f"{path}: too large for snapshots", _HINT)
-            yield line.decode("utf-8", "replace")
+            yield line
 
 
 def _is_marked(document: object, mark: str) -> TypeGuard[dict[str, Any]]:
@@ -227,6 +242,14 @@ def _figure(value: object) -> float:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> Mapping[str, str]:
+    """A mapping without what is no text; itself where all of it is, since many snapshots share it."""
+    found = _mapping(value)
+    if all(isinstance(one, str) for one in found.values()):
+        return found
+    return {key: one for key, one in found.items() if isinstance(one, str)}
 
 
 def _output(said: object) -> Output:

@@ -7,6 +7,8 @@ The first of these that holds:
 3. Interfaces of RDMA devices on Ethernet (RoCE), whatever they are called, and the bonds and VLANs above them.
 4. Interfaces of the default route, and those that are faster and have an address.
 5. Interfaces that are not called like a management network's; of these, where speeds are known, the fastest.
+
+In 3, 4 and 5 a slower port of the same make as the fastest stays, where it is set up: it may be at fault.
 """
 
 from __future__ import annotations
@@ -108,14 +110,20 @@ def _of_ethernet(every: Set[str], known: _Known) -> set[str]:
         return _fastest(able, known)
     usual = max((known[name].speed or 0 for name in routed), default=0)
     faster = {name for name in able & known.keys() if _is_in_use(known[name]) and (known[name].speed or 0) > usual}
-    return _with_parts(routed | (_fastest(faster, known) if usual else set()), known)
+    return _with_parts(routed | (_fastest(faster, known, able) if usual else set()), known)
 
 
-def _fastest(names: Collection[str], known: _Known) -> set[str]:
-    """The fastest, and those whose speed is not known."""
+def _fastest(names: Collection[str], known: _Known, others: Iterable[str] = ()) -> set[str]:
+    """The fastest, and those whose speed is not known; with them slower ones and `others` of the same make as these.
+
+    These have an address: ports that nobody set up are none of the fabric, whatever card they are on.
+    """
     speeds = {name: nic.speed for name in names if (nic := known.get(name)) and nic.speed}
     top = max(speeds.values(), default=None)
-    return {name for name in names if speeds.get(name, top) == top}
+    found = {name for name in names if speeds.get(name, top) == top}
+    makes = {known[name].make for name in found if name in known} - {""}
+    able = ({*names, *others} & known.keys()) - found
+    return found | {name for name in able if known[name].make in makes and _has_address(known[name])}
 
 
 def _is_in_use(nic: NicFact) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from fablint.names import plain
 from fablint.snapshot.documents import dicts
+from fablint.snapshot.sharing import parsed
 from fablint.snapshot.snapshot import Snapshot
 
 _BITS = 32
@@ -177,7 +177,7 @@ def _listed(snapshot: Snapshot, name: str, read: Callable[[list[dict[str, Any]]]
     if said.status != 0:
         return Listed([], f"{name.replace('-', ' ')}: {said.error or 'failed'}")
     try:
-        documents = json.loads(_whole(said.text) or "[]")
+        documents = parsed((_whole(said.text) or "[]").encode())
     except (ValueError, RecursionError):
         return Listed([], f"what {name.replace('-', ' ')} printed is no JSON", True)
     return Listed(list(read(dicts(documents))))

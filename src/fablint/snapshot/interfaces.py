@@ -59,11 +59,11 @@ def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[st
     return found
 
 
-def default_route(snapshot: Snapshot) -> frozenset[str]:
+def default_route(inet: Inet) -> frozenset[str]:
     """Interfaces by which the default route of IPv4 leaves: those of the lowest metric."""
     routes = [
         one
-        for one in Inet(snapshot).routes.items
+        for one in inet.routes.items
         if one.prefix == 0 and one.table == "main" and one.kind == "unicast" and one.nics
     ]
     best = min((one.metric for one in routes), default=0)

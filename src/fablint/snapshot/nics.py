@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from fablint.names import plain
 from fablint.snapshot.documents import dicts
+from fablint.snapshot.inet import Inet
 from fablint.snapshot.interfaces import default_route, devices_of_interfaces, port_name, stacked
 from fablint.snapshot.machine import VIRTUAL
+from fablint.snapshot.sharing import parsed
 from fablint.snapshot.snapshot import CXI, INFINIBAND, NET, Snapshot, integer
 
 _MAKE = ("board_id", "hca_type")
@@ -31,7 +32,7 @@ class NicFact:
     kind: str = ""  # `ethernet`, `infiniband`, `cxi`, `virtual`
     addresses: tuple[str, ...] = ()
     is_port: bool = False  # a port of an RDMA device, no network interface
-    make: str = ""  # of a port: the PSID of its card, else its type
+    make: str = ""  # of a port: the PSID of its card, else its type; of an interface the PCI ids of its card
     device: str = ""  # of an interface: the port of an RDMA device that it belongs to (RoCE)
     members: tuple[str, ...] = ()  # of a bond or a bridge
     parent: str = ""  # of a VLAN: the interface below
@@ -39,9 +40,9 @@ class NicFact:
     is_chosen: bool | None = None  # named by the user; None where the user named no NIC
 
 
-def nics_of(snapshot: Snapshot) -> list[NicFact]:
-    """Network interfaces but the loopback, then ports of fabric devices."""
-    around = _Around.of(snapshot)
+def nics_of(snapshot: Snapshot, inet: Inet | None = None) -> list[NicFact]:
+    """Network interfaces but the loopback, then ports of fabric devices. `inet` is the host's, where it is known."""
+    around = _Around.of(snapshot, inet or Inet(snapshot))
     found = [_interface(snapshot, name, around) for name in snapshot.names(NET)]
     for device in snapshot.names(INFINIBAND):
         ports = snapshot.names(f"{INFINIBAND}/{device}/ports")
@@ -64,7 +65,7 @@ def _marked(nics: list[NicFact], names: Sequence[str]) -> list[NicFact]:
 def ip_documents(snapshot: Snapshot, command: str) -> list[dict[str, Any]]:
     """What `ip -j` printed."""
     try:
-        return dicts(json.loads(snapshot.command(command).text or "[]"))
+        return dicts(parsed((snapshot.command(command).text or "[]").encode()))
     except (ValueError, RecursionError):
         return []
 
@@ -80,12 +81,12 @@ class _Around(NamedTuple):
     routed: Collection[str]
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> _Around:
+    def of(cls, snapshot: Snapshot, inet: Inet) -> _Around:
         documents = ip_documents(snapshot, "ip-addr")
         slingshot = {name for device in snapshot.names(CXI) for name in snapshot.names(f"{CXI}/{device}/device/net")}
         members, parent = stacked(snapshot, documents)
         device = devices_of_interfaces(snapshot, {*members, *parent})
-        return cls(slingshot, device, _addresses(documents), members, parent, default_route(snapshot))
+        return cls(slingshot, device, _addresses(documents), members, parent, default_route(inet))
 
 
 def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None:
@@ -94,6 +95,7 @@ def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None
     if hardware == _LOOPBACK or snapshot.read(f"{at}/address") is None:
         return None
     virtual = name.startswith(VIRTUAL)
+    vendor, device = (snapshot.read(f"{at}/device/{file}") for file in ("vendor", "device"))
     kind = "virtual" if virtual else "infiniband" if hardware == _INFINIBAND else "ethernet"
     return NicFact(
         snapshot.host,
@@ -108,6 +110,7 @@ def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None
         members=around.members.get(name, ()),
         parent=around.parent.get(name, ""),
         is_routed=name in around.routed,
+        make=f"{vendor}:{device}" if vendor and device else "",
     )
 
 

@@ -16,7 +16,7 @@ _MOST_DIGITS = 40  # of a number
 Tree = Mapping[str, Any]  # a folder: name -> folder, text, or [reason why it could not be read]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Output:
     """What a program printed, or why there is nothing."""
 
@@ -55,24 +55,37 @@ class Snapshot:
     nics: Sequence[str] = ()  # those that the user says are the fabric's; none: it is found out
     reach: Mapping[str, Any] = field(default_factory=dict)  # what its pinger said, if one was run; see pinger.py
     _listed: dict[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)  # many ask for the same
+    _read: _Folders = field(default_factory=lambda: _Folders(), repr=False, compare=False)  # `files`, `counters`
+    _counted: _Folders = field(default_factory=lambda: _Folders(), repr=False, compare=False)  # `counters`, `later`
     incomplete: str = ""  # what the host was doing when its time was up; not all of it is there then
 
     def read(self, path: str) -> str | None:
         """The text of a file, of a counter at its first reading; None where there is none."""
-        found = _at(self.files, path)
+        folder, name = _split(path)
+        at = self._read
+        if folder is not at.folder:
+            at.move(folder, self.files, self.counters)
+        found = at.first.get(name)
         if found is None:
-            found = _at(self.counters, path)
+            found = at.second.get(name)
         return found if isinstance(found, str) else None
+
+    def readings(self, path: str) -> tuple[str | None, str | None]:
+        """The texts of a counter at its first and at its second reading."""
+        folder, name = _split(path)
+        at = self._counted
+        if folder is not at.folder:
+            at.move(folder, self.counters, self.later)
+        first, last = at.first.get(name), at.second.get(name)
+        return first if isinstance(first, str) else None, last if isinstance(last, str) else None
 
     def read_first(self, path: str) -> str | None:
         """The text of a counter at its first reading."""
-        found = _at(self.counters, path)
-        return found if isinstance(found, str) else None
+        return self.readings(path)[0]
 
     def read_later(self, path: str) -> str | None:
         """The text of a counter at its second reading."""
-        found = _at(self.later, path)
-        return found if isinstance(found, str) else None
+        return self.readings(path)[1]
 
     def why_not(self, path: str) -> str:
         """Why a file could not be read."""
@@ -129,17 +142,51 @@ def integer(text: str | None) -> int | None:
             return None
 
 
+class _Folders:
+    """The folder in two trees that was last asked for: files that are read one after the other are in the same."""
+
+    __slots__ = ("first", "folder", "second")
+
+    def __init__(self) -> None:
+        self.folder: tuple[str, ...] | None = None
+        self.first = self.second = _NOTHING
+
+    def move(self, folder: tuple[str, ...], first: Tree, second: Tree) -> None:
+        """Find a folder in both trees; it is empty where there is none."""
+        self.folder, self.first, self.second = folder, _folder(first, folder), _folder(second, folder)
+
+
+_NOTHING: Tree = {}
+
+
+def _folder(tree: Tree, names: tuple[str, ...]) -> Tree:
+    found = _down(tree, names)
+    return found if isinstance(found, dict) else _NOTHING
+
+
 def _at(tree: Tree, path: str) -> Any:
     """What is at a path: a folder, a text, a list with a reason, or None."""
+    folder, name = _split(path)
+    return _down(tree, (*folder, name))
+
+
+def _down(tree: Tree, names: tuple[str, ...]) -> Any:
     found: Any = tree
     try:
-        for name in _parts(path):
+        for name in names:
             found = found[name]
     except (KeyError, TypeError):  # a text and a reason have no names
         return None
     return found
 
 
-@lru_cache(maxsize=1 << 16)  # a fleet has the same paths a thousand times
-def _parts(path: str) -> tuple[str, ...]:
-    return tuple(path.strip("/").split("/"))
+@lru_cache(maxsize=1 << 17)  # a fleet has the same paths a thousand times
+def _split(path: str) -> tuple[tuple[str, ...], str]:
+    """The names of the folders above, the same object for all paths of a folder, and the last name."""
+    *folders, name = path.strip("/").split("/")
+    return _same(tuple(folders)), name
+
+
+@lru_cache(maxsize=1 << 16)
+def _same(names: tuple[str, ...]) -> tuple[str, ...]:
+    return names

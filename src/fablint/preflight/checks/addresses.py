@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from fablint.fitness import Result, Severity
@@ -73,14 +73,15 @@ class IpPrefix(Check):
         """Hosts of another rack may have another network; one host alone has not."""
         networks = [address.network for _, address in like]
         usual, count = majority(networks)
-        for host, address in like:
+        counted = Counter(networks)
+        for (host, address), network in zip(like, networks, strict=True):
             if usual is None:
-                yield self.skipped(host, nic, f"{address.network}; no majority to compare with")
-            elif address.network == usual or networks.count(address.network) >= LEAST_OTHERS:
-                yield self.passed(host, nic, value=address.network)
+                yield self.skipped(host, nic, f"{network}; no majority to compare with")
+            elif network == usual or counted[network] >= LEAST_OTHERS:
+                yield self.passed(host, nic, value=network)
             else:
-                message = f"{address.text} in {address.network}, {plural(count, 'other')} in {usual}"
-                yield self.wrong(host, nic, message, address.network, usual)
+                message = f"{address.text} in {network}, {plural(count, 'other')} in {usual}"
+                yield self.wrong(host, nic, message, network, usual)
 
 
 class IpTlv(HostCheck):

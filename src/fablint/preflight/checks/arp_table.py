@@ -102,12 +102,11 @@ class ArpOverflow(HostCheck):
 
 def _table_fulls(text: str | None) -> str | None:
     """A heading, then a row for each CPU, hexadecimal."""
-    head, *rows = (text or "").splitlines() or [""]
-    names = head.split()
-    if "table_fulls" not in names:
+    head, _, rows = (text or "").partition("\n")
+    names, words = head.split(), rows.split()
+    if "table_fulls" not in names or len(words) % len(names):
         return None
-    column = names.index("table_fulls")
     try:
-        return str(sum(int(row.split()[column], 16) for row in rows))
-    except (ValueError, IndexError):
+        return str(sum(int(word, 16) for word in words[names.index("table_fulls") :: len(names)]))
+    except ValueError:
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import ClassVar
 
 from fablint.fitness import Result, Severity
@@ -161,11 +162,16 @@ class CxiErrors(GrowthCheck):
     def parts(self, host: Host) -> Iterable[Counted]:
         for device in host.cxi:
             at = f"{CXI}/{device}/device/telemetry/hni_"
-            paths = {name: at + name for name in self.limits if host.grown_now(at + name)}
-            missing = "" if paths else "its telemetry was not read twice"
+            paths = {name: path for name, path in _paths(at).items() if None not in host.snapshot.readings(path)}
+            missing = "" if any(map(host.grown_now, paths.values())) else "its telemetry was not read twice"
             yield Counted(device, paths, missing if is_up(host, device) else "the link is not up")
 
     def judged(self, host: Host, part: Counted, found: Excess) -> Result:
         if words := found.words():
             return self.wrong(host.name, part.target, ", ".join(words[:3]), found.most, 0)
         return self.passed(host.name, part.target)
+
+
+@lru_cache(maxsize=64)
+def _paths(at: str) -> Mapping[str, str]:
+    return {name: at + name for name in CxiErrors.limits}

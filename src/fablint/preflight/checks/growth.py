@@ -7,7 +7,7 @@ from the last reading, from one of about an hour ago and from one of about a day
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from statistics import quantiles
@@ -57,6 +57,8 @@ class Excess(NamedTuple):
 
 def excess(host: Host, path: str, limit: Limit) -> Delta | None:
     """Growth that is too much: within the snapshot's own window, or the fastest since a reading that was kept."""
+    if host.before is None and not host.has_moved(path):  # so it is of most counters
+        return None
     within = host.grown_now(path)
     if within and within.growth >= limit.now:
         return within
@@ -100,30 +102,41 @@ class GrowthCheck(Check):
 
 
 class _Peers:
-    """Totals of like hosts, by counter, host and part."""
+    """Totals of like hosts by counter. Most are 0: only those that may be too much are kept with host and part."""
 
     def __init__(self, every: Sequence[tuple[Host, Sequence[Counted]]], limits: Mapping[str, Limit]) -> None:
         self.limits = limits
-        self.totals: dict[tuple[str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+        self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and part: what may be too much
+        self.own: Counter[tuple[str, str]] = Counter()  # host and counter: parts that have it, where some are high
+        totals: dict[tuple[str, str], list[int]] = defaultdict(list)
         for host, parts in every:
+            kind = host.kind
             for part in parts:
                 for name, path in () if part.why_not else part.paths.items():
                     if (value := total(path, host.snapshot.read_later(path) or host.read(path))) is not None:
-                        self.totals[host.kind, name][host.name][part.target] = value
-        every_total = {
-            key: [one for own in known.values() for one in own.values()] for key, known in self.totals.items()
-        }
-        self.counts = {key: len(values) for key, values in every_total.items()}
-        self.usual = {key: _most_have(values) for key, values in every_total.items()}
+                        totals[kind, name].append(value)
+                        if value >= _TIMES * limits[name].hour:
+                            self.high[host.name, part.target][name] = value
+            self.own.update(self._counts(host, parts))
+        self.counts = {key: len(values) for key, values in totals.items()}
+        self.usual = {key: _most_have(values) for key, values in totals.items()}
+
+    def _counts(self, host: Host, parts: Sequence[Counted]) -> Iterator[tuple[str, str]]:
+        """A host and the counters that are high on one of its parts, once for each part that has it."""
+        names = {name for part in parts for name in self.high.get((host.name, part.target), ())}
+        for part in parts if names else ():
+            for name in names & part.paths.keys() if not part.why_not else ():
+                path = part.paths[name]
+                if total(path, host.snapshot.read_later(path) or host.read(path)) is not None:
+                    yield host.name, name
 
     def above(self, host: Host, part: Counted, grown: Mapping[str, Delta]) -> Mapping[str, str]:
         """Counters of a part that are far above the others', and above what grows in so long a time."""
         found = {}
-        for name in part.paths.keys() - grown.keys():
+        for name, value in self.high.get((host.name, part.target), {}).items():
             key, limit = (host.kind, name), self.limits[name].hour
-            own = self.totals.get(key, {}).get(host.name, {})
-            value, others = own.get(part.target, 0), self.counts.get(key, 0) - len(own)
-            if value < _TIMES * limit or others < _FEWEST_PEERS:
+            others = self.counts[key] - self.own[host.name, name]
+            if name in grown or others < _FEWEST_PEERS:
                 continue
             usual, hours = self.usual[key], (host.uptime_s or 0.0) / _HOUR
             if value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:

@@ -20,7 +20,8 @@ _MACHINE, _SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_seri
 _FEWEST_LETTERS, _MOST_HOSTS = 5, 2  # of a serial; hosts that share one by mistake: more have a vendor's default
 _PEERS = 4  # other hosts, for clocks to be compared
 _CLOCK_S = 60.0  # all hosts are asked at once, and answer within 20 s
-_PLANE, _CLEAR = 3, 0.8  # other hosts' NICs of a rail, and their share, for a switch to belong to it
+_PLANE, _CLEAR = 2, 0.8  # other hosts' NICs of a rail, and their share, for a switch to belong to it
+_SURE = 3  # NICs of a rail on a switch, for a failure
 
 
 class HostIdentity(Check):
@@ -136,7 +137,7 @@ class Planes(Check):
     id = "lldp.planes"
     what = "the plane of switches that every rail is connected to"
     source = "lldpcli show neighbors, lldptool -t -n -i NIC"
-    rule = "that of the same rail of the other hosts: no two cables of a host are swapped"
+    rule = "that of the same rail of the other hosts: no two cables of a host are swapped; seen from two hosts it warns"
     severity = Severity.FAIL
     component = "cable"
     root = True
@@ -162,7 +163,8 @@ class Planes(Check):
                         f"is connected to {switch}, where {rails[switch][other]} others have {other}: the cables of "
                         f"{nic} and {other} are swapped"
                     )
-                    yield self.wrong(host.name, nic, message, switch)
+                    clear = min(rails[switch][other], rails[of_nics[other]][nic]) >= _SURE
+                    yield self.differs(clear, host.name, nic, message, switch)
                 else:
                     yield self.passed(host.name, nic, value=switch)
 

@@ -42,11 +42,12 @@ class LinkUp(Check):
         for host in fleet.hosts:
             for nic in host.interfaces:
                 states[nic.name, *host.like(nic.name)].append(nic.state)
+        agreed = {key: Agreement.of(like) for key, like in states.items()}
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
             for nic in host.interfaces:
-                yield self._look(host, nic, Agreement.of(states[nic.name, *host.like(nic.name)]))
+                yield self._look(host, nic, agreed[nic.name, *host.like(nic.name)])
 
     def _look(self, host: Host, nic: NicFact, agreed: Agreement) -> Result:
         usual, count = agreed.usual, agreed.count
@@ -128,7 +129,7 @@ class RailsCount(Check):
     id = "net.rails.count"
     what = "the NICs of the fabric"
     source = f"{NET}, /sys/class/infiniband"
-    rule = "all that most like hosts have"
+    rule = "all that most like hosts have, with an address where theirs need one"
     severity = Severity.FAIL
     component = "nic"
     mend = "look whether the NIC died or its driver is not loaded"
@@ -156,15 +157,20 @@ class RailsCount(Check):
                 yield from self._look(host, usual, known, len(hosts))
 
     def _look(self, host: Host, usual: Mapping[str, int], known: Mapping[str, int], of: int) -> Iterator[Result]:
-        missing = sorted(usual.keys() - {nic.name for nic in host.nics})
-        own = {nic.name for nic in host.rails} - usual.keys()
+        here, rails = {nic.name for nic in host.nics}, {nic.name for nic in host.rails}
+        missing = sorted(usual.keys() - here)
+        unused = [] if host.snapshot.nics else sorted(usual.keys() & here - rails)
+        own = rails - usual.keys()
         besides = {name for name in own if 2 * known[name] <= of}  # that only some have: another name of the same NIC
         if not usual:
             yield self.skipped(host.name, "", "no like hosts to compare with, or each calls its NICs otherwise")
-        elif not missing:
+        elif not missing and not unused:
             yield self.passed(host.name, "", value=len(host.rails))
-        elif len(besides) >= len(missing):
+        elif missing and len(besides) >= len(missing):
             yield self.passed(host.name, "", f"called {_some(besides)} here", len(host.rails))
+        for name in unused:
+            message = f"does not count as a NIC of the fabric here, as it does on {_others(usual[name])}: no address?"
+            yield self.warned(host.name, name, message, None, name)
         for name in missing if len(besides) < len(missing) else ():
             message = f"there is no {name}, {_others(usual[name])} have it"
             yield self.differs(is_clear(usual[name], of), host.name, name, message, None, name)

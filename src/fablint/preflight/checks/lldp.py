@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from fablint.fitness import Outcome, Result, Severity
@@ -95,12 +96,13 @@ class LldpNeighbor(Check):
             for nic in host.interfaces:
                 if ends[host.name][nic.name] or not _unseen(host, nic):
                     seen[nic.name, *host.like(nic.name)].append(bool(ends[host.name][nic.name]))
+        agreed = {key: Agreement.of(like) for key, like in seen.items()}
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
             for nic in host.interfaces:
-                agreed = Agreement.of(seen[nic.name, *host.like(nic.name)])
-                yield self._judge(host, nic, ends[host.name][nic.name], agreed)
+                like = nic.name, *host.like(nic.name)
+                yield self._judge(host, nic, ends[host.name][nic.name], agreed.get(like, Agreement()))
 
     def _judge(self, host: Host, nic: NicFact, ends: Sequence[Heard], agreed: Agreement) -> Result:
         if ends:
@@ -189,13 +191,16 @@ class LldpPlacement(Check):
             places += [_Place(host.name, nic, found[nic], switch) for nic, switch in due.items()]
         names = {_short(name) for name in fleet.topology.switches} if fleet.topology else set()
         agree = sum(place.right for place in places)
+        misplaced: dict[tuple[str, str], list[_Place]] = defaultdict(list)
+        for place in places:
+            misplaced[_short(place.found.switch), _short(place.expected)].append(place)
         for place in places:
             if place.right:
                 yield self.passed(place.host, place.nic, value=str(place.found))
             elif _short(place.found.switch) not in names and 2 * agree <= len(places):
                 yield self.skipped(place.host, place.nic, f"the topology knows no switch {place.found.switch}")
             else:
-                message = f"hangs on {place.found}, the topology says {place.expected}{_swapped(place, places)}"
+                message = f"hangs on {place.found}, the topology says {place.expected}{_swapped(place, misplaced)}"
                 yield self.wrong(place.host, place.nic, message, place.found.switch, place.expected)
 
 
@@ -217,13 +222,9 @@ def _why_not(topology: Topology | None, heard_any: bool) -> str:
     return "the topology does not have this host" if heard_any else _NOT_HEARD
 
 
-def _swapped(place: _Place, places: Sequence[_Place]) -> str:
+def _swapped(place: _Place, misplaced: Mapping[tuple[str, str], Sequence[_Place]]) -> str:
     """With whom, if there is exactly one that hangs where this one should, and the other way round."""
-    others = [
-        one
-        for one in places
-        if _same(one.found.switch, place.expected) and _same(one.expected, place.found.switch) and one != place
-    ]
+    others = misplaced.get((_short(place.expected), _short(place.found.switch)), ())
     return f": cables swapped with {others[0].host}/{others[0].nic}" if len(others) == 1 else ""
 
 
@@ -259,8 +260,8 @@ class LldpPort(Check):
         for end, claimants in claims.items():
             for name, nic in claimants:
                 if end in shared and not usual:
-                    others = [f"{other}/{its}" for other, its in claimants if other != name]
-                    yield self.wrong(name, nic, f"{end} is also where {', '.join(others[:3])} hangs", str(end))
+                    others = islice((f"{other}/{its}" for other, its in claimants if other != name), 3)
+                    yield self.wrong(name, nic, f"{end} is also where {', '.join(others)} hangs", str(end))
                 elif end in shared:
                     yield self.skipped(name, nic, f"{end}: most ports here are shared by hosts")
                 else:

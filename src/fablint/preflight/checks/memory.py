@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
@@ -74,17 +75,18 @@ class Memory(Check):
                 like[host.kind][host.name] = memory / GIB
         for sizes in like.values():
             every = sorted(sizes.values())
+            usual = median(every)
             for name, size in sizes.items():
                 if len(every) < LEAST_LIKE:
                     yield self.skipped(name, "", "too few like hosts to compare with")
                 else:
-                    yield self._judged(name, size, every)
+                    yield self._judged(name, size, every, usual)
 
-    def _judged(self, host: str, size: float, every: list[float]) -> Result:
-        usual = median(every)
+    def _judged(self, host: str, size: float, every: list[float], usual: float) -> Result:
+        """`every` size of like hosts is sorted."""
         if size >= LACKING * usual:
             return self.passed(host, value=size, unit="GiB")
-        same, most = (sum(LACKING * one <= other <= one / LACKING for other in every) for one in (size, usual))
+        same, most = (bisect_right(every, one / LACKING) - bisect_left(every, LACKING * one) for one in (size, usual))
         if same >= max(self._KIND_LEAST, self._KIND_SHARE * len(every)):
             why = f"{size:.1f} GiB, as {same - 1} other hosts; median {usual:.1f}: hosts of several kinds"
             return self.skipped(host, "", why)
@@ -183,7 +185,7 @@ class MemoryErrors(HostCheck):
                 continue
             now = host.grown_now(f"{at}/ce_count")
             days = max(host.uptime_s or DAY_S, DAY_S) / DAY_S
-            where = _dimms(host, at)
+            where = _dimms(host, at) if bad or corrected else ""
             if bad:
                 yield self.wrong(
                     host.name, controller, f"{bad} uncorrected errors since its driver was loaded{where}", bad, 0

@@ -68,7 +68,7 @@ class PeerCheck(Check):
 
     def _judged(self, host: Host, part: Part, value: float, agreed: Agreement, parts: Sequence[Part]) -> Result:
         is_divided = agreed.with_more_as_usual.is_divided
-        if is_divided and value < max(other for other, _ in agreed.values):
+        if is_divided and value < agreed.most:
             return self.warned(host.name, part.target, agreed.kinds(self.words), value)
         others = "others" if agreed.count > 1 else "other"
         if agreed.usual is None:

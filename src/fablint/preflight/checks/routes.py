@@ -54,17 +54,17 @@ class RouteRails(Check):
 
     def _judge(self, host: Host, own: Address, lookup: Lookup, rail: _Rail) -> Result:
         known, owners = rail
-        inside = known[bisect_left(known, own.first) : bisect_right(known, own.last)]
+        inside = range(bisect_left(known, own.first), bisect_right(known, own.last))
         partners = False
         astray: dict[tuple[bool, tuple[str, ...]], list[tuple[Route | None, set[str]]]] = defaultdict(list)
-        for section in lookup.sections(inside):
-            partner = next((number for number in section if owners[number] != host.name), None)
+        for section in lookup.sections(known, inside):
+            partner = next((known[at] for at in section if owners[known[at]] != host.name), None)
             if partner is None:
                 continue
             partners = True
             route = lookup.way(partner, own.number)
             if route is None or not (route.is_local or own.nic in route.nics):
-                names = {owners[number] for number in section} - {host.name}
+                names = {owners[known[at]] for at in section} - {host.name}
                 astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
         if not partners:
             return self.skipped(host.name, own.nic, "no other host's address is in its network")

@@ -11,6 +11,8 @@ from fablint.fitness import Result, Severity
 from fablint.preflight.check import HostCheck, UniformCheck, Value
 from fablint.preflight.host import CXI, INFINIBAND, Host
 from fablint.preflight.wording import shortened
+from fablint.snapshot.memo import once_per_folder
+from fablint.snapshot.snapshot import Tree
 
 CPUS = "/sys/devices/system/cpu"
 GIB = 1 << 30
@@ -104,26 +106,27 @@ class Governor(HostCheck):
     expects = True
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
-        return {"": ", ".join(sorted({shortened(one, 20) for one in _governors(host)})) or None}
+        return {"": ", ".join(sorted({shortened(one, 20) for one in _governors(host.snapshot.folder(CPUS))})) or None}
 
     def worded(self, target: str, value: Value) -> str:
         return f"governor {value}"
 
     def look(self, host: Host) -> Iterable[Result]:
-        known = _governors(host)
-        others = Counter(governor for governor in known if governor != "performance")
+        known = _governors(host.snapshot.folder(CPUS))
+        others = {name: count for name, count in known.items() if name != "performance"}
         if others:
             told = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
-            yield self.wrong(host.name, "", f"{told} of {len(known)} CPUs", told, "performance")
+            yield self.wrong(host.name, "", f"{told} of {known.total()} CPUs", told, "performance")
         elif known:
             yield self.passed(host.name)
 
 
-def _governors(host: Host) -> list[str]:
-    """That of each CPU, as far as it can be seen."""
-    cpus = [cpu.get("cpufreq") for cpu in host.snapshot.folder(CPUS).values() if isinstance(cpu, dict)]
+@once_per_folder
+def _governors(folder: Tree) -> Counter[str]:
+    """How many CPUs have each governor."""
+    cpus = [cpu.get("cpufreq") for cpu in folder.values() if isinstance(cpu, dict)]
     chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
-    return [governor for governor in chosen if governor and isinstance(governor, str)]
+    return Counter(governor for governor in chosen if governor and isinstance(governor, str))
 
 
 class IdleStates(HostCheck):

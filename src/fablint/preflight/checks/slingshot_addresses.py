@@ -41,12 +41,13 @@ class AmaValid(Check):
         for host in fleet.hosts:
             for nic in _nics(host):
                 seen[nic.name, *host.like(nic.name)].append(_assigned(nic.mac))
+        usual = {key: Agreement.of(like) for key, like in seen.items()}
         for host in fleet.hosts:
             found = _nics(host)
             if not found:
                 yield self.skipped(host.name, "", _NOT_SLINGSHOT)
             for nic in found:
-                agreed = Agreement.of(seen[nic.name, *host.like(nic.name)])
+                agreed = usual[nic.name, *host.like(nic.name)]
                 if _assigned(nic.mac):
                     yield self.passed(host.name, nic.name, value=nic.mac)
                 elif nic.kind == "cxi" or agreed.usual:

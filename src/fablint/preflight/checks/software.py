@@ -14,6 +14,8 @@ from fablint.preflight.check import Check, UniformCheck, Value
 from fablint.preflight.checks.settings import CPUS
 from fablint.preflight.host import Fleet, Host
 from fablint.preflight.wording import shortened
+from fablint.snapshot.memo import once_per_folder
+from fablint.snapshot.snapshot import Tree
 
 MODULES = "/sys/module"
 LEAST_LIKE = 3  # hosts, for one of them to be compared with the others
@@ -264,7 +266,12 @@ def listed(text: str | None) -> int | None:
 
 def _modules(host: Host) -> Mapping[str, str]:
     """Versions of modules; those of the kernel itself have none."""
-    found = {name: one.get("version") for name, one in host.snapshot.folder(MODULES).items() if isinstance(one, dict)}
+    return _versions(host.snapshot.folder(MODULES))
+
+
+@once_per_folder
+def _versions(folder: Tree) -> Mapping[str, str]:
+    found = {name: one.get("version") for name, one in folder.items() if isinstance(one, dict)}
     return {name: shortened(version, 60) for name, version in found.items() if isinstance(version, str)}
 
 

@@ -15,15 +15,14 @@ from vcluster import Cluster, StartCluster
 
 pytestmark = pytest.mark.alone
 
-HOSTS = "nid[001000-001007]"
-BAD = "nid001006"
+HOSTS = "nid[001000-001003]"
+BAD = "nid001002"
 LIMIT_S = 600
-MPIS = ("openmpi", "mpich")  # by the suffix of Debian's compiler wrappers
 
 
 @pytest.fixture(scope="module")
 def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
-    with virtual_cluster("launch", groups=2, switches=2, hosts=2, slurm=False, lldp=False) as made:
+    with virtual_cluster("launch", groups=2, switches=1, hosts=2, slurm=False, lldp=False) as made:
         yield made
 
 
@@ -34,9 +33,9 @@ def faulty(bed: Cluster) -> Iterator[Cluster]:
     bed.heal()
 
 
-def checked(bed: Cluster, output: Path, mpi: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+def checked(bed: Cluster, output: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """A check from the login node that measures hosts that preflight finds unfit as well, and its verdict."""
-    verb = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", f"mpicxx.{mpi}", "--budget", "30s", "--force")
+    verb = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "30s", "--force")
     done = bed.run([*verb, "-w", HOSTS, "-o", output], timeout=LIMIT_S, cwd=output.parent)
     page = output / "report" / "verdict.json"
     assert page.exists(), done.stdout + done.stderr
@@ -47,13 +46,10 @@ def launch_findings(verdict: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in verdict["findings"] if one["evidence"].startswith("keeps a launch from starting")]
 
 
-@pytest.mark.parametrize("mpi", MPIS)
-def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(
-    faulty: Cluster, tmp_path: Path, mpi: str
-) -> None:
+def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(faulty: Cluster, tmp_path: Path) -> None:
     faulty.fault("loss", BAD, "--percent", "99.9999", "--dir", "rx")
     output = tmp_path / "a.run"
-    done, verdict = checked(faulty, output, mpi)
+    done, verdict = checked(faulty, output)
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
     (finding,) = launch_findings(verdict)
@@ -61,20 +57,5 @@ def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(
     assert "its own ranks alone do" in finding["evidence"]
     faults = [one for one in verdict["findings"] if one["state"] == "FAULT"]
     assert all(BAD in one["name"] for one in faults), faults
-    assert verdict["coverage"]["hosts"] == 7
+    assert verdict["coverage"]["hosts"] == 3
     assert (output / "global-bandwidth" / "zarr.json").exists()
-
-
-@pytest.mark.parametrize("mpi", MPIS)
-def test_a_switch_that_drops_frames_to_one_host_costs_that_host_at_most(
-    faulty: Cluster, tmp_path: Path, mpi: str
-) -> None:
-    """Hosts of the first switch do not reach it, all others do: if a launch starts, that depends on its ranks."""
-    faulty.fault("misroute", "x1000c0r0b0", "--host", BAD, "--via", "none")
-    done, verdict = checked(faulty, tmp_path / "a.run", mpi)
-    said = done.stdout + done.stderr
-    assert done.returncode == 1, said
-    named = [one for one in verdict["findings"] if one["state"] == "FAULT" and one["component"] in ("host", "route")]
-    assert named
-    assert all(BAD in one["name"] for one in named), said
-    assert verdict["coverage"]["hosts"] >= 7, said

@@ -31,22 +31,12 @@ def faults(outcome: Outcome) -> list[tuple[str, str, str | None]]:
     return [(one["component"], one["name"], one["direction"]) for one in outcome.findings if one["state"] == "FAULT"]
 
 
-@pytest.mark.parametrize(("percent", "direction"), [("5", "rx"), ("2", "tx")])
-def test_a_host_that_loses_frames_is_named_with_its_direction(
-    bed: Cluster, tmp_path: Path, percent: str, direction: str
-) -> None:
-    bed.fault("loss", "nid001003", "--percent", percent, "--dir", direction)
+def test_a_host_that_loses_frames_is_named_with_its_direction(bed: Cluster, tmp_path: Path) -> None:
+    bed.fault("loss", "nid001003", "--percent", "5", "--dir", "rx")
     try:
         outcome = check(bed, tmp_path)
     finally:
         bed.heal()
-    assert faults(outcome) == [("host", "nid001003", direction)], outcome.summary()
+    assert faults(outcome) == [("host", "nid001003", "rx")], outcome.summary()
     (found,) = (one for one in outcome.findings if one["state"] == "FAULT")
     assert "TCP sent" in found["evidence"]
-
-
-def test_nobody_loses_segments_on_a_healthy_cluster(bed: Cluster, tmp_path: Path) -> None:
-    outcome = check(bed, tmp_path)
-    assert not outcome.error, outcome.error
-    assert faults(outcome) == []
-    assert not any("TCP sent" in one["evidence"] for one in outcome.findings)

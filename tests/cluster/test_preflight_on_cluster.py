@@ -126,6 +126,16 @@ def test_a_small_arp_table_is_told(sick: Cluster, tmp_path: Path) -> None:
             sick.run(["umount", NEIGH], node=host)
 
 
+def test_a_host_that_calls_itself_as_another_is_told(sick: Cluster) -> None:
+    assert sick.run(["hostname", "nid001006"], node=SICK).returncode == 0
+    try:
+        found = preflight(sick, status=1)
+    finally:
+        sick.run(["hostname", SICK], node=SICK)
+    assert {host for _, host, _ in accused(found)} <= {SICK, "nid001006"}
+    assert SICK in {host for check, host, _ in accused(found) if check in ("host.identity", "host.name")}
+
+
 def test_an_address_without_a_name_is_told(sick: Cluster) -> None:
     before = sick.run(["cat", "/etc/hosts"], node=SICK).stdout
     without = "".join(line for line in before.splitlines(True) if f"{SICK}-hsn0" not in line)

@@ -29,7 +29,7 @@ from generated_fleets.mixes import MIXES, fleet_of
 
 from fablint import flow
 from fablint.fitness import Fitness, Outcome, Result
-from fablint.readiness import look_again
+from fablint.readiness import Declared, look_again
 from fablint.system import System
 
 HEALTHY = "none"
@@ -50,7 +50,7 @@ def judged(folder: Path, fleet: Fleet, fault: Fault | None = None, index: int = 
         stream.writelines(f"{line}\n" for line in fleet.documents(changes))
     if fault and fault.topology:
         topology.write_text(fleet.topology(), encoding="utf-8")
-        return look_again(System(), [snapshots], flow.load_topology(topology)).fitness
+        return look_again(System(), [snapshots], Declared(flow.load_topology(topology))).fitness
     return look_again(System(), [snapshots]).fitness
 
 

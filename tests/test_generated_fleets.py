@@ -34,7 +34,6 @@ WARNINGS = {
     "MTU 9000 and 1500, 11:9": {"net.link.mtu"},
     "BIOS, 11:9": {"host.bios"},
     "an update under way, 60:40": {"cxi.fw", "host.driver", "host.kernel", "host.module", "host.nic.fw"},
-    "NDR and HDR cards in one chassis": {"ib.psid"},
 }
 # Faults that were missed once, with the fewest hosts that show them.
 FOUND_LATE = [
@@ -118,7 +117,7 @@ def test_no_check_compares_each_host_with_each_other(tmp_path: Path) -> None:
 
     calls(10)  # caches are filled
     few, many = calls(20), calls(100)
-    assert {check: (few[check], many[check]) for check in many if many[check] > 1.25 * 5 * few[check] + 100} == {}
+    assert {check: (few[check], many[check]) for check in many if many[check] > 1.5 * 5 * few[check] + 100} == {}
 
 
 @pytest.mark.parametrize("module", GENERATOR, ids=lambda path: path.stem)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -100,6 +99,8 @@ class StartTrials:
 
     def _launch(self, sets: Sequence[Hosts]) -> list[bool]:
         """Launch sets of hosts at the same time. Raises SearchEndedError where the time is over."""
+        from concurrent.futures import ThreadPoolExecutor
+
         system = self.around.system
         if system.monotonic() > self._deadline:
             raise SearchEndedError

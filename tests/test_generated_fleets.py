@@ -35,6 +35,8 @@ WARNINGS = {
     "BIOS, 11:9": {"host.bios"},
     "an update under way, 60:40": {"cxi.fw", "host.driver", "host.kernel", "host.module", "host.nic.fw"},
 }
+# Of three hosts: one with other cards is not a class of its own yet.
+FEW_WARNINGS = {"NDR and HDR cards in one chassis": {"ib.psid"}}
 # Faults that were missed once, with the fewest hosts that show them.
 FOUND_LATE = [
     ("ethernet", "speed", 8),
@@ -49,7 +51,9 @@ FOUND_LATE = [
 def test_no_host_of_a_healthy_fleet_is_unfit(mix: str, hosts: int, tmp_path: Path) -> None:
     fitness = judged(tmp_path, fleet_of(mix, hosts, level="full"))
     assert fitness.unfit == {}
-    assert {one.check for one in wrong(fitness)} == WARNINGS.get(mix, set())
+    assert {one.check for one in wrong(fitness)} == WARNINGS.get(
+        mix, FEW_WARNINGS.get(mix, set()) if hosts == 3 else set()
+    )
 
 
 def needing(fault: Fault) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from fablint.cluster import framing
 from fablint.cluster.framing import Replies
@@ -42,6 +41,8 @@ def over_srun(
     again = [host for host in rest if host not in down and not _given_up(replies, host)]
     if len(again) < len(hosts):
         return replies.then(step(again)) if again else replies
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # no step could be made at all
         for one in pool.map(lambda host: step([host]), again):
             replies = replies.then(one)

@@ -120,9 +120,8 @@ def _slow(view: _View) -> list[Finding]:
         steady = sum(path in explanation.paths for path in slow)
         if 2 * steady <= len(entries):  # load that varies makes some of the paths look evenly slow
             findings.append(_finding(view, State.SUSPECT, explanation, entries))
-        elif (
-            view.routes is not None and not view.paths.followed
-        ):  # messages choose among the links between two switches
+        elif view.routes is not None and not view.paths.followed:
+            # messages choose among the links between two switches
             route = Explanation("route", explanation.name, explanation.paths, explanation.series)
             findings.append(_finding(view, State.SUSPECT, route, entries))
         else:

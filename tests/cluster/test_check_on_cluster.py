@@ -128,7 +128,8 @@ def test_a_link_that_flapped_while_it_was_measured_is_named(sick: Cluster, tmp_p
             sick.run(["ip", "link", "set", "hsn0", "down"], node="nid001003")
             sick.run(["ip", "link", "set", "hsn0", "up"], node="nid001003")
         said, _ = process.communicate(timeout=LIMIT_S)
-    assert ("cable", "nid001003/hsn0") in {(component, name) for component, name, _ in accused(output)}, said
+    # A launch that finds the link down names the NIC; else the carrier changes of the measurement name the cable.
+    assert "nid001003/hsn0" in {name for component, name, _ in accused(output) if component in ("cable", "nic")}, said
 
 
 # Last, as it leaves the cluster without the host. Before it, links went down.

@@ -321,7 +321,29 @@ def _own(family: Family, part: int, side: int, cells: Cells, evidence: Evidence,
             return False
         outside = np.logical_not(inside)
         cells, to = (cells[0][outside], cells[1][outside]), to[outside]
+        if _is_healthy_host(family, part, side, places.host[to if side else cells[0]], evidence, effects):
+            return False
     return not any(_contradicts(places.host[end] + 1, cells, evidence, effects) for end in (cells[0], to))
+
+
+def _is_healthy_host(
+    switches: Endpoints, part: int, side: int, told: Codes, evidence: Evidence, effects: Effects
+) -> bool:
+    """Is a host of a switch fast, of which no cell tells how fast it is?
+
+    Such a host was measured beside others only. One that is fast there all the same shows that the switch is healthy.
+
+    Parameters
+    ----------
+    told
+        Hosts with cells that tell.
+    """
+    cells = _open(switches, part, (side,), evidence)
+    ends = (cells[0], evidence.pairs.destination(cells))
+    own = evidence.places.host[ends[side]]
+    outside = (switches.code[ends[0]] != part) | (switches.code[ends[1]] != part)
+    user = np.where(outside & ~np.isin(own, told), own + 1, 0)
+    return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks)
 
 
 def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects, *, most: int = 0) -> bool:

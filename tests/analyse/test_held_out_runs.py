@@ -13,8 +13,8 @@ from fablint.model import State
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
-from held_out.command import SCENARIOS  # noqa: E402
-from held_out.scenario import build  # noqa: E402
+from held_out.command import SCENARIOS
+from held_out.scenario import build
 
 CASES = [
     # the third host of the switch was measured beside others only, and fast there all the same

@@ -6,6 +6,7 @@ What hosts find out by pinging each other is in tests/preflight/test_reach_on_cl
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -134,6 +135,17 @@ def test_a_host_that_calls_itself_as_another_is_told(sick: Cluster) -> None:
         sick.run(["hostname", SICK], node=SICK)
     assert {host for _, host, _ in accused(found)} <= {SICK, "nid001006"}
     assert SICK in {host for check, host, _ in accused(found) if check in ("host.identity", "host.name")}
+
+
+@pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed")
+def test_an_offload_that_one_host_has_switched_off_is_told(sick: Cluster) -> None:
+    assert sick.run(["ethtool", "-K", "hsn0", "tx", "off"], node=SICK).returncode == 0
+    try:
+        found = preflight(sick, "--level", "full", status=0)
+    finally:
+        sick.run(["ethtool", "-K", "hsn0", "tx", "on"], node=SICK)
+    told = {(host, target) for check, host, target in accused(found, "WARN") if check == "net.offload"}
+    assert {(host, target) for host, target in told if target != "hsn0"} == {(SICK, "hsn0 tx-checksumming")}
 
 
 def test_an_address_without_a_name_is_told(sick: Cluster) -> None:

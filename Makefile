@@ -39,8 +39,9 @@ test: lint-python format-engine test-engine test-python
 
 test-long: test-engine-long test-python-long
 
-# Most tests wait for launchers: as many at once as there are CPUs, each file on one of them, since files share fixtures.
-PYTEST_SIDE_BY_SIDE = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# Most tests wait for launchers: three at once on two CPUs, each file on one of them, since files share fixtures.
+WORKERS = $(shell expr $$(nproc) \* 3 / 2)
+PYTEST_SIDE_BY_SIDE = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-python: dev
 	$(PYTEST_SIDE_BY_SIDE) -m "not long"

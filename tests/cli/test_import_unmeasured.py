@@ -6,6 +6,7 @@ The texts are laid out as those in tests/fixtures; 8 hosts, of which n3 (rank 2)
 from __future__ import annotations
 
 import itertools
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -126,8 +127,7 @@ def not_judged(fablint: Fablint, file: str) -> list[str]:
     return [one["name"] for one in verdict["findings"] if one["state"] == "NOT JUDGED" and one["component"] == "host"]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("nothing", ["0.00", "nan"])
+@pytest.mark.parametrize(("tool", "nothing"), list(zip(TOOLS, itertools.cycle(["0.00", "nan"]), strict=False)))
 def test_a_host_without_any_figure_is_named_and_not_judged(
     fablint: Fablint, tmp_path: Path, tool: str, nothing: str
 ) -> None:

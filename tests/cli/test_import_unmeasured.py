@@ -6,7 +6,6 @@ The texts are laid out as those in tests/fixtures; 8 hosts, of which n3 (rank 2)
 from __future__ import annotations
 
 import itertools
-import itertools
 import json
 import random
 from collections.abc import Callable, Iterator

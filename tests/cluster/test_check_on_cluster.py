@@ -85,29 +85,6 @@ def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(
     assert (drained["state"], "drained (cable)" in drained["evidence"]) == ("NOT JUDGED", True)
 
 
-def test_a_check_killed_in_an_early_level_is_no_pass_and_goes_on_with_resume(bed: Cluster, tmp_path: Path) -> None:
-    output = tmp_path / "a.run"
-    argv = bed.command(["salloc", "--quiet", "-N16", *CHECK, "-o", output])
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
-        wait_for(output / "edge-latency" / "zarr.json", process)
-        for front_end in front_ends_of(output):
-            os.kill(front_end, signal.SIGKILL)
-        process.communicate(timeout=LIMIT_S)
-    assert not (output / "local-latency").exists()
-    verb = [sys.executable, "-m", "fablint.cli"]
-    analysed = bed.run([*verb, "analyse", output, "--json"], timeout=LIMIT_S, cwd=tmp_path)
-    assert analysed.returncode == 3, analysed.stdout
-    assert "levels planned and never begun: local, global:" in json.loads(analysed.stdout)["notes"][0]
-    resumed = bed.run(["salloc", "--quiet", "-N16", *verb, "resume", output], timeout=LIMIT_S, cwd=tmp_path)
-    # What the CPUs that all hosts share add to latencies may be CONFOUNDED, and never a fault.
-    assert resumed.returncode in (0, 3), resumed.stdout + resumed.stderr
-    assert accused(output) == []
-    assert "never begun" not in resumed.stdout + resumed.stderr
-    assert verdict_of(output)["coverage"]["hosts_judged"] == 16
-    for level in ("edge", "local", "global"):
-        assert (output / f"{level}-bandwidth" / "zarr.json").exists()
-
-
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A FABLINT_HOME without readings: preflight refuses hosts whose links went down since the last one."""

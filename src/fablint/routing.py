@@ -52,6 +52,10 @@ class Routes:
         """`s0>s1` per directed link."""
         return tuple(f"{self.switches[a]}>{self.switches[b]}" for a, b in self.ends.tolist())
 
+    def codes(self, switches: Sequence[str]) -> Index:
+        """(k,) codes of switches by name, -1 of those that are not in the topology."""
+        return codes_of(switches, {name: code for code, name in enumerate(self.switches)})
+
     def cable(self, link: int) -> str:
         """`s0=s1`, as the topology names it."""
         a, b = self.ends[link - link % 2].tolist()

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from fablint_command import COMMAND, Fablint
+from fake_launches import FakeCluster, FakeSystem
+
+from fablint import flow
 
 
 @pytest.fixture
@@ -26,3 +29,11 @@ def fablint(tmp_path: Path) -> Fablint:
         )
 
     return call
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    """A cluster whose launches are fakes: `flow.measure` measures nothing."""
+    fake = FakeCluster(FakeSystem(tmp_path / "home"))
+    monkeypatch.setattr(flow, "measure", fake.measure)
+    return fake

@@ -13,7 +13,6 @@ import pytest
 from fake_launches import (
     Done,
     FakeCluster,
-    FakeSystem,
     Launch,
     asked_of,
     every_pair,
@@ -39,13 +38,6 @@ FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
 ASKING_S = 7.0
 CHECK = Callable[..., tuple[Checked, Elimination]]
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    fake = FakeCluster(FakeSystem(tmp_path / "home"))
-    monkeypatch.setattr(flow, "measure", fake.measure)
-    return fake
 
 
 @pytest.fixture

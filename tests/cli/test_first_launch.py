@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_launches import FakeCluster, FakeSystem, Notes, asked_of, launches_of, no_answer
+from fake_launches import FakeCluster, Notes, asked_of, launches_of, no_answer
 from test_relaunch import ASKED, HOSTS, but, met, pairs_of, stage
 
 from fablint import flow
@@ -15,13 +15,6 @@ from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Plan, State
 from fablint.relaunch import MOST_LAUNCHES, Launches, without
 from fablint.start_trials import MOST_SEARCHES
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    fake = FakeCluster(FakeSystem(tmp_path / "home"))
-    monkeypatch.setattr(flow, "measure", fake.measure)
-    return fake
 
 
 @pytest.fixture

@@ -6,19 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_launches import FakeCluster, FakeSystem, Notes, launches_of
+from fake_launches import FakeCluster, Notes, launches_of
 from test_relaunch import ASKED, HOSTS, but, met, pairs_of, stage
 
 from fablint import flow
 from fablint.errors import NotStartedError
 from fablint.relaunch import Launches
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    fake = FakeCluster(FakeSystem(tmp_path / "home"))
-    monkeypatch.setattr(flow, "measure", fake.measure)
-    return fake
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from fake_launches import (
     LAUNCH_S,
     FakeCluster,
-    FakeSystem,
     Notes,
     asked_of,
     every_pair,
@@ -29,13 +28,6 @@ from fablint.store import read_run
 HOSTS = [f"h{number}" for number in range(6)]
 ASKED = asked_of(HOSTS)
 ROUNDS = all_rounds(ASKED.seats(), 2, seed=1)
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    fake = FakeCluster(FakeSystem(tmp_path / "home"))
-    monkeypatch.setattr(flow, "measure", fake.measure)
-    return fake
 
 
 @pytest.fixture

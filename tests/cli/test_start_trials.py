@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fake_launches import FakeCluster, FakeSystem, Notes
+from fake_launches import FakeCluster, Notes
 
 from fablint import flow
 from fablint.errors import IncompleteError, NotStartedError
@@ -35,13 +35,6 @@ Your Open MPI job may now hang or fail.
   Error:      No route to host (113)
 --------------------------------------------------------------------------
 """.splitlines()
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    fake = FakeCluster(FakeSystem(tmp_path / "home"))
-    monkeypatch.setattr(flow, "measure", fake.measure)
-    return fake
 
 
 def trials_of(cluster: FakeCluster, **known: object) -> tuple[StartTrials, Notes]:

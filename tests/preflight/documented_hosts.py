@@ -182,6 +182,13 @@ def mi300(name: str, index: int) -> Machine:
     return host
 
 
+def _bond(host: Machine, index: int, names: Sequence[str], mbit: int) -> None:
+    """`bond0` of the interfaces `names`, with the address of the host."""
+    ip = f"10.1.0.{index}/16"
+    host.interface("bond0", "", mac(index, 0), mbit=mbit, mtu=9000, ip=ip, pci=False, driver="bonding", firmware="2")
+    host.put("/sys/class/net/bond0/bonding", slaves=" ".join(names), mode="802.3ad 4", mii_status="up")
+
+
 def roce(name: str, index: int, style: str = "plain") -> Machine:
     """Xeon host with a dual-port ConnectX-6 Dx: `ens3f0np0` and `ens3f1np1`, or `bond0` of both beside `mlx5_bond_0`.
 
@@ -210,18 +217,7 @@ def roce(name: str, index: int, style: str = "plain") -> Machine:
         if up:
             heard[nic] = (f"tor{index // 4 + 1}", f"Ethernet{index * 2 + port}")
     if style == "bond":
-        host.interface(
-            "bond0",
-            "",
-            mac(index, 0),
-            mbit=200_000,
-            mtu=9000,
-            ip=f"10.1.0.{index}/16",
-            pci=False,
-            driver="bonding",
-            firmware="2",
-        )
-        host.put("/sys/class/net/bond0/bonding", slaves=" ".join(names), mode="802.3ad 4", mii_status="up")
+        _bond(host, index, names, mbit=200_000)
         host.rdma("mlx5_bond_0", "0000:b1:00.0", "100 Gb/sec (4X EDR)", "MT_0000000359", "22.39.2048", layer="Ethernet", hca="MT4125",
                   gids=roce_gids(f"10.1.0.{index}", "bond0", index))  # fmt: skip
     host.heard(heard)
@@ -310,18 +306,7 @@ def ethernet(name: str, index: int, style: str = "eth2") -> Machine:
                        firmware="229.1.123.0", **more)  # fmt: skip
         host.interrupts(at, 300 + 40 * port, range(32, 64))
     if style == "bond":
-        host.interface(
-            "bond0",
-            "",
-            mac(index, 0),
-            mbit=50_000,
-            mtu=9000,
-            ip=f"10.1.0.{index}/16",
-            pci=False,
-            driver="bonding",
-            firmware="2",
-        )
-        host.put("/sys/class/net/bond0/bonding", slaves=" ".join(names), mode="802.3ad 4", mii_status="up")
+        _bond(host, index, names, mbit=50_000)
         host.route("10.1.255.254", "bond0")
     host.heard({nic: (f"tor{index // 8 + 1}", f"1/1/{index}") for nic in names})
     return host

@@ -25,7 +25,7 @@ from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats
 from fablint.analyse.detect.late_messages import Histograms, Tails, count_late, sample_of
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
-from fablint.routing import Index, Routes, Shares, codes_of
+from fablint.routing import Index, Routes, Shares
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
 MOST_ALIKE = 0.7  # of a pair's messages go the same way, where its fast ones are those that no single link slows
@@ -214,7 +214,7 @@ def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *,
 def _exposures(routes: Routes, places: Places, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
     """Flat: pair of ranks, link, probability that a message of the pair crosses the link."""
     size = len(places.switches)
-    code = codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)})
+    code = routes.codes(places.switches)
     here, there = places.switch[src].astype(np.int64), places.switch[dst].astype(np.int64)
     known = (here >= 0) & (there >= 0)
     key = np.where(known, here * size + there, 0)

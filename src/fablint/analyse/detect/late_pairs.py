@@ -176,7 +176,7 @@ def _links(pairs: Pairs, places: Places, routes: Routes | None) -> tuple[Codes, 
     nothing = np.zeros(0, np.int64)
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
-    code = codes_of(places.switches, {name: number for number, name in enumerate(routes.switches)})
+    code = routes.codes(places.switches)
     ends = np.where(pairs.switches >= 0, code[pairs.switches], -1).astype(np.int32)
     found = []
     for src, dst in ((0, 1), (1, 0)):

@@ -8,7 +8,7 @@ from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.segments import Segments
 from fablint.analyse.detect.late_pairs import Candidate, CandidateBuilder, Candidates
 from fablint.model import Direction
-from fablint.routing import Routes, codes_of
+from fablint.routing import Routes
 
 SIDES: tuple[tuple[int, Direction], ...] = ((0, "tx"), (1, "rx"))
 
@@ -40,7 +40,7 @@ def _links(segments: Segments, places: Places, routes: Routes) -> tuple[Codes, C
     nothing = np.zeros(0, np.int64)
     if not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
-    code = codes_of(places.switches, {name: number for number, name in enumerate(routes.switches)})
+    code = routes.codes(places.switches)
     ends = np.where(segments.switches >= 0, code[segments.switches], -1).astype(np.int32)
     hops = routes.hops(ends[:, 0], ends[:, 1], places.number[segments.ranks[:, 1]])
     at, step = np.nonzero(hops >= 0)

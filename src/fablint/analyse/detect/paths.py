@@ -26,7 +26,7 @@ from fablint.analyse.detect.slow_paths import (
 )
 from fablint.analyse.fit.path_levels import PathLevels, path_levels
 from fablint.analyse.settings import Settings
-from fablint.routing import Routes, codes_of
+from fablint.routing import Routes
 
 UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows the cables that a message crosses
 HALF = 0.5  # of the pairs of a path: more slow ones are not those of one of several cables
@@ -159,16 +159,14 @@ def _apart(places: Places, routes: Routes | None) -> Codes | None:
     """(S, S) cables of a shortest way between the run's switches."""
     if routes is None or not len(routes.ends):
         return None
-    code = {name: index for index, name in enumerate(routes.switches)}
-    return routes.apart(codes_of(places.switches, code)).astype(np.int64)
+    return routes.apart(routes.codes(places.switches)).astype(np.int64)
 
 
 def _at_declared_speed(flows: Flows, places: Places, routes: Routes | None) -> Floats | None:
     """(S, S) log time of a message at the declared speed of the slowest cable between two of the run's switches."""
     if routes is None or not len(routes.ends):
         return None
-    code = {name: index for index, name in enumerate(routes.switches)}
-    return np.asarray(np.log(flows.observations.size) - np.log(routes.narrowest(codes_of(places.switches, code))))
+    return np.asarray(np.log(flows.observations.size) - np.log(routes.narrowest(routes.codes(places.switches))))
 
 
 # ------------------------------------------------------------------------------------------------ bounds

@@ -72,6 +72,8 @@ def off_slow_paths(
         at_fault = finding.state is State.FAULT and finding.component in ("link", "cable")
         if at_fault and finding.quantity == "bandwidth" and finding.effect is not None:
             effects |= dict.fromkeys(directions(finding.name), finding.effect)
+    if not effects:
+        return list(findings)
     of = {
         host: places.switches[code]
         for host, code in zip(_names(places), places.switch.tolist(), strict=True)
@@ -79,7 +81,7 @@ def off_slow_paths(
     }
 
     def explained(finding: Finding) -> bool:
-        if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None or not effects:
+        if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None:
             return False
         paths = {(of.get(a, ""), of.get(b, "")) for a, b in directions(finding.name)}
         known = [effects[path] for path in paths if path in effects]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.findings.additional import with_besides
+from fablint.analyse.findings.not_accused import ACCUSED
 from fablint.analyse.words import NEXT_STEP, size_text
 from fablint.figures import Figures, figures_of, joined, quotable
 from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
@@ -26,7 +27,6 @@ FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts
 MOST_ROUTES = 8  # that are named
 ACROSS = "bisection-"  # rows that share the bottleneck on purpose: they have no figures of single pairs
-ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]

@@ -20,7 +20,7 @@ from fablint.analyse.data.pairs import Cells, Pairs
 from fablint.analyse.data.places import Codes, Places
 from fablint.analyse.data.ways import MOST_UNKNOWN, Ways
 from fablint.model import SCOPES, Scope
-from fablint.routing import Routes, codes_of
+from fablint.routing import Routes
 
 Loads = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -187,7 +187,7 @@ def cables_beyond(places: Places, routes: Routes | None) -> Loads | None:
 def _cables(places: Places, routes: Routes) -> npt.NDArray[np.int8]:
     """(S, S) cables that messages cross: on a shortest way, or on that of forwarding tables; -1 where there is none."""
     size = len(places.switches)
-    code = codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)})
+    code = routes.codes(places.switches)
     apart = routes.apart(code)
     if routes.routing.kind == "tables" and size * size <= MOST_UNKNOWN:
         host = np.full(size, -1, dtype=np.int32)  # one that stands for those on the same switch

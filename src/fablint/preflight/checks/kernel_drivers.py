@@ -61,11 +61,10 @@ PATTERNS = (
     Pattern("NETDEV WATCHDOG", re.compile(r"NETDEV WATCHDOG: (?P<device>[\w.-]+) \("), Grade.WARN, HUNG),
     Pattern("NETDEV WATCHDOG", re.compile(r"(?P<device>[\w.-]+): NETDEV WATCHDOG: CPU"), Grade.WARN, HUNG),
 )
-WORDS = ("unload and reload driver", "unrecoverable state", "HMC Error", "NETDEV WATCHDOG")  # beside names of drivers
-
 ENDINGS = (
-    RecoveryPattern("ink", re.compile(rf"{BDF} [\w.-]+: (?:NIC )?Link (?:is )?[Uu]p\b"), FAILURES),
-    RecoveryPattern("ink", re.compile(r"(?P<device>[\w.-]+): (?:NIC )?Link (?:is )?[Uu]p\b"), (HUNG,)),
+    RecoveryPattern(": NIC Link is ", re.compile(rf"{BDF} [\w.-]+: NIC Link is [Uu]p\b"), FAILURES),
+    RecoveryPattern(": NIC Link is ", re.compile(r"(?P<device>[\w.-]+): NIC Link is [Uu]p\b"), (HUNG,)),
+    RecoveryPattern(": Link up", re.compile(r"(?P<device>[\w.-]+): Link up\b"), (HUNG,)),  # mlx5
     # till Linux 6.12, and of the kernel's RDMA core since
     RecoveryPattern(
         "PORT_ACTIVE", re.compile(rf"hfi1 {BDF}: .*logical state changed to PORT_ACTIVE \("), FAILURES

@@ -30,7 +30,6 @@ class LogNic(PatternCheck):
     )
     severity = Severity.FAIL
     component = "nic"
-    words = ("mlx5_core", "bnxt_en", "hfi1", "Link down", "Link up", "Link is ", *kernel_drivers.WORDS)
     mend = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
         Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, _FATAL[0]),

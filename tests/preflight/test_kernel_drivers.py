@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Failures that drivers of bnxt_en, ice, irdma, hfi1 and cxi report in the kernel log, and what ends them.
 
 The lines have the formats of the messages in the sources of Linux 5.4 to 6.13 (drivers/net/ethernet/broadcom/bnxt/
@@ -76,7 +77,7 @@ RECOVERIES = [
     (ICE + ": Rebuild failed, unload and reload driver", ICE_UP, BNXT_UP),
     (ICE + " rocep177s0: HMC Error", ICE_UP, ICE_UP.replace("b1:00.0", "b1:00.1")),
     (HFI1 + "Critical temperature reached! Forcing device into freeze mode!", HFI1_UP, HFI1_UP.replace("ACTIVE", "INIT")),
-    (HFI1 + "Critical temperature reached! Forcing device into freeze mode!", HFI1_UP_613, HFI1_UP_613.replace("ACTIVE", "DOWN")),  # noqa: E501
+    (HFI1 + "Critical temperature reached! Forcing device into freeze mode!", HFI1_UP_613, HFI1_UP_613.replace("ACTIVE", "DOWN")),
     (
         "NETDEV WATCHDOG: ens3f0np0 (mlx5_core): transmit queue 3 timed out",
         "mlx5_core 0000:d2:00.0 ens3f0np0: Link up",

@@ -44,7 +44,9 @@ ALL = tuple(MODES)
 
 def settings(speed: int, partner: tuple[int, ...], advertised: tuple[int, ...] = ALL) -> str:
     lists = {"supported": ALL, "advertised": advertised, "partner": partner}
-    modes = {name: ("\n" + " " * 32).join(MODES[one] for one in speeds) or "Not reported" for name, speeds in lists.items()}
+    modes = {
+        name: ("\n" + " " * 32).join(MODES[one] for one in speeds) or "Not reported" for name, speeds in lists.items()
+    }
     return SETTINGS.format(speed=speed, **modes)
 
 

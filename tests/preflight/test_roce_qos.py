@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """How RoCE NICs treat priorities, on the hosts of documented_hosts.py: who differs is named, a class that agrees is not.
 
 Outputs have the formats of iproute2 (dcb/dcb_pfc.c, dcb_ets.c, dcb_app.c, dcb_apptrust.c with -j), of NVIDIA's manual of
@@ -144,9 +145,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("basis", "change", "message"), FAULTS)
-def test_a_host_that_differs_is_named_with_its_nic(
-    tmp_path: Path, basis: Change, change: Change, message: str
-) -> None:
+def test_a_host_that_differs_is_named_with_its_nic(tmp_path: Path, basis: Change, change: Change, message: str) -> None:
     found = wrong(results(tmp_path, basis, {"roce-03": change}))
     setting = message.partition(", 5 others ")[2]
     ((target, told), hosts) = next(iter(found.items()))

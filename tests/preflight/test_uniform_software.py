@@ -76,7 +76,8 @@ def test_a_lost_dimm_is_seen_and_kernels_that_keep_a_little_more_are_not() -> No
 def loaded(*loads: str, threads: str = "0") -> list[Host]:
     """Hosts of four CPUs; `threads`: 1 where two of these are one core."""
     same = {"/sys/devices/system/cpu/online": "0-3", "/sys/devices/system/cpu/smt/active": threads}
-    return [host(f"n{index}", {**same, "/proc/loadavg": f"{one} 1.00 1.00 1/300 77"}) for index, one in enumerate(loads)]
+    own = [{"/proc/loadavg": f"{load} 1.00 1.00 1/300 77"} for load in loads]
+    return [host(f"n{index}", {**same, **one}) for index, one in enumerate(own)]
 
 
 def test_a_busy_host_is_named_where_the_others_are_idle() -> None:

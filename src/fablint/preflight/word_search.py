@@ -52,7 +52,8 @@ class WordSearch:
             at = np.flatnonzero(first.take(pairs[:-1], mode="clip"))  # no pair is cut off; the default is slower
             at = at[second[pairs[at + 1]] | alone[pairs[at]]]
             found.append(_PAIR * at + start)
-        return np.sort(np.concatenate(found)).tolist()
+        places: list[int] = np.sort(np.concatenate(found)).tolist()
+        return places
 
     @cached_property
     def _by_pair(self) -> Mapping[str, Sequence[tuple[int, str]]]:

@@ -72,8 +72,8 @@ class FrequencyCap(UniformCheck):
 def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
     """The share of its highest frequency that the CPU which is capped most may run at.
 
-    The tallies do not say which CPU has which value. CPUs with higher ones of both are taken for the same: some cores of
-    a CPU reach more than others. None where the tallies are of different CPUs.
+    The tallies do not say which CPU has which value. CPUs with higher ones of both are taken for the same, since some
+    cores reach more than others. None where the tallies are of different CPUs.
     """
     now, most = numbers(allowed), numbers(possible)
     if not now or 0 in most or sum(now.values()) != sum(most.values()):

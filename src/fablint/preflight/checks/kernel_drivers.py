@@ -34,9 +34,7 @@ PATTERNS = (
         Grade.WARN,
         _RESET,
     ),
-    Pattern(
-        "Firmware reset aborted", re.compile(rf"bnxt_en {BDF} .*Firmware reset aborted"), Grade.FAIL, _ABORTED
-    ),
+    Pattern("Firmware reset aborted", re.compile(rf"bnxt_en {BDF} .*Firmware reset aborted"), Grade.FAIL, _ABORTED),
     Pattern(
         "unload and reload driver",
         re.compile(rf"ice {BDF}: Rebuild failed, unload and reload driver"),
@@ -66,8 +64,6 @@ ENDINGS = (
     RecoveryPattern(": NIC Link is ", re.compile(r"(?P<device>[\w.-]+): NIC Link is [Uu]p\b"), (HUNG,)),
     RecoveryPattern(": Link up", re.compile(r"(?P<device>[\w.-]+): Link up\b"), (HUNG,)),  # mlx5
     # till Linux 6.12, and of the kernel's RDMA core since
-    RecoveryPattern(
-        "PORT_ACTIVE", re.compile(rf"hfi1 {BDF}: .*logical state changed to PORT_ACTIVE \("), FAILURES
-    ),
+    RecoveryPattern("PORT_ACTIVE", re.compile(rf"hfi1 {BDF}: .*logical state changed to PORT_ACTIVE \("), FAILURES),
     RecoveryPattern("Link ACTIVE", re.compile(rf"hfi1 {BDF} [\w.-]+: Port: \d+ Link ACTIVE"), FAILURES),
 )

@@ -37,7 +37,9 @@ class LinkModes(HostCheck):
     rule = "the highest that both could, also where all like hosts run slower"
     severity = Severity.WARN
     component = "config"
-    mend = "look at the speed that is set on the host (ethtool -s) and on the port of the switch, and at the cable's rate"
+    mend = (
+        "look at the speed that is set on the host (ethtool -s) and on the port of the switch, and at the cable's rate"
+    )
     absent = ABSENT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -74,4 +76,5 @@ def ends_of(text: str) -> _Ends:
     speeds = {title: frozenset(map(int, _MODE.findall(modes))) for title, modes in _MODES.findall(text)}
     now = _SPEED.search(text)
     titles = ("Supported", "Advertised", "Link partner advertised")
-    return _Ends(*(speeds.get(title, frozenset()) for title in titles), int(now[1]) if now else None)
+    own, offered, other = (speeds.get(title, frozenset()) for title in titles)
+    return _Ends(own, offered, other, int(now[1]) if now else None)

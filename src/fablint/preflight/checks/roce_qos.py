@@ -19,7 +19,9 @@ _DCB = ("dcb-pfc", "dcb-ets", "dcb-app", "dcb-apptrust")  # the collector's name
 _MLNX_QOS = "mlnx_qos"
 _TRUST = re.compile(r"^Priority trust (?:state|mode): *(\w{1,20})", re.MULTILINE)
 _ENABLED = re.compile(r"^PFC configuration:\s+priority[ \t\d]+\n\s+enabled((?:[ \t]+[01]){8})", re.MULTILINE)
-_CLASS = re.compile(r"^tc: (\d{1,2}) ratelimit: ([^,\n]{1,40}), tsa: ([^\n]{1,60})\n\s+priority:([ \t\d]*)$", re.MULTILINE)
+_CLASS = re.compile(
+    r"^tc: (\d{1,2}) ratelimit: ([^,\n]{1,40}), tsa: ([^\n]{1,60})\n\s+priority:([ \t\d]*)$", re.MULTILINE
+)
 _TCLASS = re.compile(r"tclass *= *(\d{1,3})")
 _NO_ANSWER = "neither dcb nor mlnx_qos nor the driver tells it"
 
@@ -34,7 +36,9 @@ class RoceQos(ItemsCheck):
     rule = "as on most like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = "set it alike on all hosts and on the switches (dcb, mlnx_qos): packets of a priority without PFC are dropped"
+    mend = (
+        "set it alike on all hosts and on the switches (dcb, mlnx_qos): packets of a priority without PFC are dropped"
+    )
     absent = "no RoCE NIC"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:

@@ -96,7 +96,9 @@ class Load(MeasuredCheck):
     def alone(self, host: str, figure: float) -> Result:
         if figure < self._busy[host]:
             return super().alone(host, figure)
-        return self.wrong(host, "", f"{figure:.2f} processes for each CPU: all cores have work", figure, self._busy[host])
+        return self.wrong(
+            host, "", f"{figure:.2f} processes for each CPU: all cores have work", figure, self._busy[host]
+        )
 
 
 def _has_threads(host: Host) -> bool:

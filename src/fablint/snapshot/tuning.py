@@ -45,8 +45,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(://|\biscsi:)[^/\s@]+@")  # of a URL, or of dracut's netroot=iscsi:
-_PAUSES = re.compile("pause|pfc|xoff", re.IGNORECASE)
-_KEPT = {"ethtool-S": _PAUSES, "ethtool-S-later": _PAUSES}  # lines, of outputs of a thousand
+_OF_LINKS = re.compile("pause|pfc|xoff|symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
+_KEPT = {"ethtool-S": _OF_LINKS, "ethtool-S-later": _OF_LINKS}  # lines, of outputs of a thousand
 
 
 def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[Tuple[str, List[str]]]:

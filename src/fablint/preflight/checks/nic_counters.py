@@ -41,7 +41,7 @@ class NicCounters(Check):
     what = "symbols and frames that every NIC of the fabric found damaged, and frames for which it had no room"
     source = "ethtool -S NIC, twice, at level full"
     rule = (
-        f"fewer than {_NOW} in some seconds, of discarded ones fewer than {_TIMES} times as many as on most like hosts; "
+        f"fewer than {_NOW} in some seconds, of discarded ones fewer than {_TIMES} times those of most like hosts; "
         f"since the boot not {_TIMES} times as many as on most like hosts and {_A_DAY} a day"
     )
     severity = Severity.WARN

@@ -8,8 +8,8 @@ from lateness_cases import Layout, LossyFabric
 from segment_cases import Resending, accused
 
 from fablint.analyse import diagnose
-from fablint.analyse.findings.fusion import fuse_run
 from fablint.analyse.findings.retransmissions import joined
+from fablint.analyse.findings.root_cause import fuse_run
 from fablint.model import Finding, State
 from fablint.simulate import Noise, full_mesh, simulate
 

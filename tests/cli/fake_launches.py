@@ -14,24 +14,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fablint import flow
-from fablint.checks import Checked
-from fablint.crew import Crew
-from fablint.elimination import Elimination
 from fablint.errors import NotStartedError
 from fablint.model import Finding, Plan, Row as RunRow, Run, Slots, State, Switch, Topology
-from fablint.plan.grammar import parse_row
-from fablint.plan.options import RowRequest
-from fablint.plan.stages import Asked, Stage, stage_of
-from fablint.plan.suites import find_suite
-from fablint.relaunch import Launches
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.stages import Stage, stage_of
+from fablint.plan.check.suites import find_suite
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
 from fablint.simulate import SimulatedRow
-from fablint.simulate.rows import row_attributes
-from fablint.start_trials import StartTrials
+from fablint.simulate.simulated_rows import row_attributes
 from fablint.store import read_run, set_state
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.writing import write_row
 from fablint.system import System
+from fablint.workflows import flow
+from fablint.workflows.level_runs import Elimination
+from fablint.workflows.local_check import Checked
+from fablint.workflows.recovery.host_triage import Crew
+from fablint.workflows.recovery.launch_recovery import Launches
+from fablint.workflows.recovery.start_trials import StartTrials
 
 Pairs = list[tuple[int, int]]
 EPOCH_S = 1_795_176_000.0

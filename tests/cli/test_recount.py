@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from fake_launches import FakeCluster, FakeSystem, asked_of, fabric, launches_of
 
-from fablint import flow
-from fablint.checks import Checked
-from fablint.elimination import Elimination
 from fablint.errors import BrokenRunError
-from fablint.host_counters import Recount
 from fablint.model import Finding, Run, State
-from fablint.plan.suites import find_suite
+from fablint.plan.check.suites import find_suite
 from fablint.store import read_run
+from fablint.workflows import flow
+from fablint.workflows.counter_changes import Recount
+from fablint.workflows.level_runs import Elimination
+from fablint.workflows.local_check import Checked
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from fake_launches import FakeCluster, FakeSystem, Notes, asked_of, every_pair, fabric, launches_of
 
-from fablint import discovery, flow, readiness
-from fablint.checks import Checked
-from fablint.cluster_check import resume_check
 from fablint.discover import write_topology
-from fablint.elimination import Elimination
 from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
-from fablint.fitness import Fitness
-from fablint.kept_check import CHECK, KeptCheck, load_check
 from fablint.model import Allocation, Finding, Plan, Run, State
-from fablint.plan.suites import find_suite
+from fablint.model.preflight_results import Fitness
+from fablint.plan.check.suites import find_suite
 from fablint.snapshot import Heard
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
+from fablint.workflows import fabric_discovery, flow, host_preflight
+from fablint.workflows.check_files import CHECK, KeptCheck, load_check
+from fablint.workflows.cluster_check import resume_check
+from fablint.workflows.level_runs import Elimination
+from fablint.workflows.local_check import Checked
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
@@ -40,17 +40,17 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster(FakeSystem(tmp_path / "home"))
     monkeypatch.setattr(flow, "measure", fake.measure)
 
-    def fake_hosts(_: System, request: discovery.FabricRequest, **__: bool) -> tuple[Allocation, list[Finding]]:
+    def fake_hosts(_: System, request: fabric_discovery.FabricRequest, **__: bool) -> tuple[Allocation, list[Finding]]:
         assert request.hosts is not None
         return Allocation(tuple(request.hosts.split(",")), "test"), []
 
-    def fake_look(_: System, allocation: Allocation, **__: bool) -> readiness.Looked:
+    def fake_look(_: System, allocation: Allocation, **__: bool) -> host_preflight.Looked:
         silent = {host: "no answer within 20 s" for host in allocation.hosts if host in fake.silent}
-        return readiness.Looked(Heard({}, {}, silent), Fitness(allocation.hosts, [], {}, silent))
+        return host_preflight.Looked(Heard({}, {}, silent), Fitness(allocation.hosts, [], {}, silent))
 
-    monkeypatch.setattr(discovery, "usable_hosts", fake_hosts)
-    monkeypatch.setattr(readiness, "look_at", fake_look)
-    monkeypatch.setattr(discovery, "ask_hosts", lambda *_: Heard())
+    monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
+    monkeypatch.setattr(host_preflight, "look_at", fake_look)
+    monkeypatch.setattr(fabric_discovery, "ask_hosts", lambda *_: Heard())
     return fake
 
 

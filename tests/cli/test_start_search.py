@@ -11,7 +11,14 @@ from random import Random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from fablint.start_search import AT_ONCE, WITNESSES, Hosts, SearchEndedError, StartResult, StartSearch
+from fablint.workflows.recovery.start_search import (
+    AT_ONCE,
+    WITNESSES,
+    Hosts,
+    SearchEndedError,
+    StartResult,
+    StartSearch,
+)
 
 
 @dataclass

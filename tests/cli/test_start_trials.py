@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from fake_launches import FakeCluster, Notes
 
-from fablint import flow
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.measure import start_limit_s
 from fablint.model import Plan, State
-from fablint.start_search import Cause, StartResult
-from fablint.start_trials import LEAST_LIMIT_S, MOST_S, StartTrials, findings_of
 from fablint.system import System
+from fablint.workflows import flow
+from fablint.workflows.recovery.start_search import Cause, StartResult
+from fablint.workflows.recovery.start_trials import LEAST_LIMIT_S, MOST_S, StartTrials, findings_of
 
 HOSTS = [f"n{number:02d}" for number in range(12)]
 ADDRESSES = {f"10.150.0.{number}": host for number, host in enumerate(HOSTS)}

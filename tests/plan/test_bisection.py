@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 from test_suites import asked, met, rounds_of, topology
 
 from fablint.errors import UsageError
-from fablint.plan.bisection import halves
-from fablint.plan.levels import level_stage
-from fablint.plan.suites import find_suite
+from fablint.plan.check.levels import level_stage
+from fablint.plan.check.suites import find_suite
+from fablint.plan.schedule.bisection import halves
 
 
 def bisected(groups: list[list[int]], left_out=(), each: int = 1, **how):

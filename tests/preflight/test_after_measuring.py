@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from preflight_help import NOW, host, nic
 
-from fablint import discovery
-from fablint.fitness import Fitness, Outcome, Result, Rule, Severity
-from fablint.fitness_findings import suspects, warnings
-from fablint.host_counters import HostCounters, nic_counters
 from fablint.model import Allocation, Component, Run, State
+from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.preflight.after_measuring import spanning
 from fablint.snapshot import Heard, Snapshot
 from fablint.system import System
+from fablint.workflows import fabric_discovery
+from fablint.workflows.counter_changes import HostCounters, nic_counters
+from fablint.workflows.preflight_findings import suspects, warnings
 
 AT = "/sys/class/net/hsn0"
 NAMES = tuple(f"n{number}" for number in range(1, 9))
@@ -48,7 +48,7 @@ def asked_again(
         gone = {name: why for name, why in (silent or {}).items() if name in allocation.hosts}
         return Heard({}, {name: later[name] for name in allocation.hosts if name not in gone}, gone)
 
-    monkeypatch.setattr(discovery, "ask_hosts", fake_ask)
+    monkeypatch.setattr(fabric_discovery, "ask_hosts", fake_ask)
 
 
 def test_a_link_that_flapped_while_it_was_measured_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import pytest
 from preflight_help import host, of
 
-from fablint.preflight.check import Check
-from fablint.preflight.checks.kernel_fabric import LogCxi, LogNic
+from fablint.preflight.base import Check
+from fablint.preflight.checks.network.network_log import LogCxi, LogNic
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 BNXT = "bnxt_en 0000:41:00.0 enp65s0np0: "
 BNXT_UP = BNXT + "NIC Link is Up, 400000 Mbps (PAM4 112Gbps) full duplex, Flow control: none"

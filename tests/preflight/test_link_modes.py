@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from preflight_help import host, nic, of, wrong
 
-from fablint.fitness import Outcome
+from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.link_modes import LinkModes, ends_of
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 SETTINGS = """Settings for ens1f0np0:
 \tSupported ports: [ Backplane ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from preflight_help import host, nic, of, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.ethtool_settings import PauseFrames
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.ethtool_settings import PauseFrames
 from fablint.preflight.checks.nic_counters import NicCounters
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
-from fablint.snapshot.tuning import kept_of
+from fablint.snapshot.agent.tuning import kept_of
+from fablint.snapshot.host_snapshot import Output
 
 NIC = "ens3f0np0"
 MLX5 = (

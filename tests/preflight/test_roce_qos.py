@@ -17,12 +17,12 @@ import pytest
 from documented_hosts import collected
 from documented_machine import Machine
 
-from fablint.fitness import Outcome, Result
+from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight import Fleet, Host
 from fablint.preflight.checks.roce_qos import RoceQos
 from fablint.snapshot import snapshot_of
-from fablint.snapshot.machine import Machine as Read
-from fablint.snapshot.tuning import roce_nics
+from fablint.snapshot.agent.machine import Machine as Read
+from fablint.snapshot.agent.tuning import roce_nics
 
 NICS = ("ens3f0np0", "ens3f1np1")
 MLNX_QOS = """DCBX mode: OS controlled

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from preflight_help import host, nic, sysroot
 from tuned_hosts import amd, gpu, intel
 
-from fablint.fitness import Fitness, Outcome
+from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import CHECKS, Fleet, Host, judge
 from fablint.preflight.site.expectations import Site
 from fablint.preflight.site.learning import learn

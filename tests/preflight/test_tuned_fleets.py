@@ -31,15 +31,13 @@ from tuned_hosts import (
     tallied,
 )
 
-from fablint.fitness import Outcome, Result
-from fablint.preflight.check import Check
-from fablint.preflight.checks import (
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
+from fablint.preflight.checks.gpu import gpu_state
+from fablint.preflight.checks.host import (
     boot as boot_checks,
     clock,
-    ethtool_settings,
     frequency,
-    gpu_state,
-    infiniband_settings,
     interrupts,
     memory,
     pcie_requests,
@@ -47,10 +45,13 @@ from fablint.preflight.checks import (
     processors,
     software,
 )
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.judging import judge
-from fablint.preflight.table import CHECKS
-from fablint.snapshot.snapshot import Output
+from fablint.preflight.checks.infiniband import port_settings
+from fablint.preflight.checks.network import ethtool_settings
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.registry import CHECKS
+from fablint.preflight.runner import judge
+from fablint.snapshot.host_snapshot import Output
 
 FILES = (
     boot_checks,
@@ -58,7 +59,7 @@ FILES = (
     ethtool_settings,
     frequency,
     gpu_state,
-    infiniband_settings,
+    port_settings,
     interrupts,
     memory,
     pcie_requests,
@@ -316,7 +317,7 @@ def test_indices_of_roce_addresses() -> None:
     moved = {f"{port}/gids/3": None, f"{port}/gids/5": "0000:0000:0000:0000:0000:ffff:0a00:0001"}
     moved |= {f"{port}/gid_attrs/types/5": "RoCE v2"}
     hosts = [intel(n, files={**files, **(moved if n == 2 else {})}) for n in range(5)]
-    results = of(infiniband_settings.GidTypes, *hosts)
+    results = of(port_settings.GidTypes, *hosts)
     assert bad(results) == [("n2", "ib.gid", Outcome.WARN)]
     assert [one.message for one in results if one.host == "n2"] == ["RoCE v2 over IPv4 at index 5, 4 others at index 3"]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks.memory import Memory
-from fablint.preflight.checks.software import (
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.host.memory import Memory
+from fablint.preflight.checks.host.software import (
     Bios,
     Cpus,
     Driver,

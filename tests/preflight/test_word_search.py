@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from fablint.preflight.kernel_log import KernelLog
-from fablint.preflight.table import CHECKS
+from fablint.preflight.registry import CHECKS
 from fablint.preflight.word_search import WordSearch
+from fablint.snapshot.parsers.kernel_log import KernelLog
 
 WORDS = sorted({word for check in CHECKS for word in getattr(check, "words", ()) if check.id.startswith("log.")})
 

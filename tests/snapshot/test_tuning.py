@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from fablint.snapshot import collector
-from fablint.snapshot.machine import Late, Machine
-from fablint.snapshot.tuning import (
+from fablint.snapshot.agent import collector
+from fablint.snapshot.agent.machine import Late, Machine
+from fablint.snapshot.agent.tuning import (
     fill_tuning,
     fill_tuning_counters,
     first_cpu,

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from fablint.measure.engine import Engine
-from fablint.measure.launcher import Death, Mpiexec
-from fablint.measure.messages import Lost
+from fablint.measure.engine_messages import Lost
+from fablint.measure.launch_watch import Watch
+from fablint.measure.launchers.launcher import Death, Mpiexec
 from fablint.measure.oversubscription import is_oversubscribed
 from fablint.measure.progress import Progress
-from fablint.measure.watch import Watch
 from fablint.model import Plan
 from fablint.system import Process, System
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.rank_places import Codes, Places
 from fablint.model import Row, Run
 
 PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})  # where no two send to one host

@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.rank_places import Codes, Places
 from fablint.analyse.data.segments import Segments, segments_of
-from fablint.analyse.detect.explanation import Explanation, LateSearch, Member
-from fablint.analyse.detect.late_pairs import Candidate, Candidates
-from fablint.analyse.detect.lossy_pairs import SIDES, directed_candidates
+from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
+from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
+from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
+from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import NEXT_STEP
 from fablint.model import Direction, Finding, Run, State
-from fablint.names import plural
-from fablint.routing import Routes
+from fablint.text.names import plural
+from fablint.topology.routing import Routes
 
 BOUNDS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # share of its segments that are lost, above which a pair is lossy
 SPEAKS = 1.5  # nats beyond the log of the number of candidates, from which a component is named

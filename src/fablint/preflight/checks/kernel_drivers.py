@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-from fablint.preflight.checks.kernel import BDF
-from fablint.preflight.kernel_log import Grade, Pattern, RecoveryPattern
+from fablint.preflight.checks.log_checks import BDF
+from fablint.snapshot.parsers.kernel_log import Grade, Pattern, RecoveryPattern
 
 _RESET = "firmware error, reset by the driver"
 _ABORTED = "firmware reset failed"

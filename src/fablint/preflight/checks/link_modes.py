@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from fablint.fitness import Result, Severity
-from fablint.preflight.check import HostCheck
-from fablint.preflight.checks.links import ABSENT
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck
+from fablint.preflight.checks.network.links import ABSENT
 from fablint.preflight.checks.outputs import HUNG, without_answer
 from fablint.preflight.host import Host
 from fablint.snapshot import NicFact

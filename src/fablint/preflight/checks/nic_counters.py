@@ -13,12 +13,13 @@ from functools import lru_cache
 from statistics import quantiles
 from typing import NamedTuple
 
-from fablint.fitness import Result, Severity
-from fablint.preflight.check import Check
-from fablint.preflight.checks.links import ABSENT
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import Check
+from fablint.preflight.checks.network.links import ABSENT
 from fablint.preflight.checks.outputs import HUNG, without_answer
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.kernel_log import DAY_S
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.kernel_log import DAY_S
 
 _COUNTER = re.compile(r"^\s*([\w.]{1,80}): (\d{1,20})\s*$", re.MULTILINE)
 _WANTED = re.compile(r"symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)

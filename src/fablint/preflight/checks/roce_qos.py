@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fablint.fitness import Result, Severity
+from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.checks.items import Items, ItemsCheck
 from fablint.preflight.checks.outputs import with_reasons, without_answer
-from fablint.preflight.host import INFINIBAND, NET, Fleet, Host
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import INFINIBAND, NET, Host
 from fablint.snapshot import NicFact
-from fablint.snapshot.documents import dicts, documents
+from fablint.snapshot.parsers.documents import dicts, documents
 
 CONFIGFS = "/sys/kernel/config/rdma_cm"
 _DCB = ("dcb-pfc", "dcb-ets", "dcb-app", "dcb-apptrust")  # the collector's names

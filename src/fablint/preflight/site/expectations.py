@@ -9,11 +9,11 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from fablint.fitness import Severity
+from fablint.model.preflight_results import Severity
+from fablint.preflight.base import Value
 from fablint.preflight.cards import Card
-from fablint.preflight.check import Value
-from fablint.preflight.classes import Built, completed
 from fablint.preflight.host import Host
+from fablint.preflight.host_classes import Built, completed
 
 ALL = "*"  # hosts: of any name
 Cards = Counter[str]  # `NIC 15b3:1021 MT_0000000838` -> how many

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Codes
 
 Floats = npt.NDArray[np.float64]
 FEWEST_VALUES = 6  # that have a 95 % interval of their median

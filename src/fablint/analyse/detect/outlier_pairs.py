@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Pairs, Values
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
 from fablint.analyse.data.robust_stats import Floats, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
 
 SAMPLE_CELLS = 1 << 19  # looked at to know where the tail begins
 TAIL_SHARE = 0.01  # the slowest of all pairs, which are looked at one by one,
@@ -71,7 +71,7 @@ def slow_pairs(
         known = {tuple(sorted(pair.ranks)) for pair in slow}
         isolated = _isolated(tail, evidence.noise, settings, views)
         slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in known]
-    if slow or not evidence.places.switches:  # without a topology, pairs on one switch may be faster by design
+    if slow or not evidence.placement.switches:  # without a topology, pairs on one switch may be faster by design
         return slow
     mirrored = _tail_of(evidence, effects, settings, sign=-1)
     if one_way:
@@ -89,7 +89,7 @@ def seen_alone(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> lis
     """
     if effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
         return list(found)
-    pairs, switch = effects.residual, effects.classes.places.switch
+    pairs, switch = effects.residual, effects.classes.placement.switch
 
     def beside(source: int, target: int) -> bool:
         if switch[source] == switch[target] >= 0:
@@ -223,14 +223,14 @@ def _in_most_rounds(
     return found[most], loss[middle[most]]
 
 
-def slow_hosts(effects: Effects, places: Places, evidence: Evidence | None) -> list[tuple[int, float]]:
+def slow_hosts(effects: Effects, placement: Placement, evidence: Evidence | None) -> list[tuple[int, float]]:
     """Hosts whose median loss is surely beyond the tolerance although the evidence did not convict them.
 
     Their number and log-effect. Hosts that a culprit explains have no evidence left and are not among them;
     without `evidence` too little was measured to convict anybody.
     """
     found = []
-    hosts = places.host
+    hosts = placement.host
     lower = np.fmax(effects.sent_bounds[0], effects.received_bounds[0])
     median = np.fmax(effects.sent_bounds[1], effects.received_bounds[1])
     with np.errstate(invalid="ignore"):

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import MOST_UNKNOWN, Ways
-from fablint.analyse.data.pair_matrix import Cells, Pairs
-from fablint.analyse.data.rank_places import Codes, Places
-from fablint.model import SCOPES, Scope
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
+from fablint.model import SCOPES, Placement, Scope
 from fablint.topology.routing import Routes
 
 Loads = npt.NDArray[np.uint8]
@@ -45,7 +44,7 @@ class Classes:
     number of all these times the load's step. Codes below the number of scopes are the nearest of each scope.
     """
 
-    places: Places
+    placement: Placement
     load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
     beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: not known, or the same for all
     stream: bool = False  # is a healthy pair as fast over many cables as over one?
@@ -154,10 +153,11 @@ class Classes:
 
     def _distances(self, src: Codes, dst: Codes) -> npt.NDArray[np.uint8]:
         """Scope and distance of pairs of ranks, which broadcast against each other."""
-        scopes: npt.NDArray[np.uint8] = self.places.placement.scopes(src, dst)
+        scopes = self.placement.scopes(src, dst)
         if self.beyond is None:
             return scopes
-        return scopes + self._steps_beyond[self.places.switch[src], self.places.switch[dst]]
+        steps: Loads = self._steps_beyond[self.placement.switch[src], self.placement.switch[dst]]
+        return scopes + steps
 
     @cached_property
     def _steps_beyond(self) -> Loads:
@@ -166,16 +166,16 @@ class Classes:
         return np.pad(np.minimum(self.beyond, self._farthest) * np.uint8(len(SCOPES)), (0, 1)).astype(np.uint8)
 
 
-def cables_beyond(places: Places, routes: Routes | None) -> Loads | None:
+def cables_beyond(placement: Placement, routes: Routes | None) -> Loads | None:
     """(S, S) cables between the run's switches, beyond the fewest of their scope.
 
     None where no cables are known, or where all ways of a scope are equally long.
     """
-    if routes is None or not places.switches:
+    if routes is None or not placement.switches:
         return None
-    apart = _cables(places, routes)
-    group = np.full(len(places.switches), -1)
-    group[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
+    apart = _cables(placement, routes)
+    group = np.full(len(placement.switches), -1)
+    group[placement.switch[placement.switch >= 0]] = placement.group[placement.switch >= 0]
     near = group[:, None] == group[None, :]
     beyond = np.zeros(apart.shape, dtype=np.uint8)
     for scope in (near, np.logical_not(near)):
@@ -184,14 +184,14 @@ def cables_beyond(places: Places, routes: Routes | None) -> Loads | None:
     return beyond if beyond.any() else None
 
 
-def _cables(places: Places, routes: Routes) -> npt.NDArray[np.int8]:
+def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
     """(S, S) cables that messages cross: on a shortest way, or on that of forwarding tables; -1 where there is none."""
-    size = len(places.switches)
-    code = routes.codes(places.switches)
+    size = len(placement.switches)
+    code = routes.codes(placement.switches)
     apart = routes.apart(code)
     if routes.routing.kind == "tables" and size * size <= MOST_UNKNOWN:
         host = np.full(size, -1, dtype=np.int32)  # one that stands for those on the same switch
-        host[places.switch[places.switch >= 0]] = places.number[places.switch >= 0]
+        host[placement.switch[placement.switch >= 0]] = placement.location[placement.switch >= 0]
         src, dst = (index.ravel() for index in np.indices((size, size)))
         told = np.count_nonzero(routes.hops(code[src], code[dst], host[dst]) >= 0, axis=1).reshape(apart.shape)
         apart = np.where(told > 0, told, apart).astype(np.int8)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Pairs
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
+from fablint.model import Placement
 
 Mask = npt.NDArray[np.bool_]
 
@@ -77,37 +77,37 @@ class _Cells:
     receivers: int  # ends from this number on receive; of round trips none does so only
 
 
-def path_levels(flows: Flows, pairs: Pairs, places: Places, tolerance: float) -> PathLevels | None:
+def path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: float) -> PathLevels | None:
     """Levels of one size of a row, whose log times are `pairs`.
 
     None where no message crossed a path between two known switches. `tolerance` is how much longer messages may take
     among others than alone before the two are told apart.
     """
-    size = len(places.switches)
+    size = len(placement.switches)
     if flows.star or size < 2 or size > MOST_SWITCHES:
         return None
-    cells = _cells_of(flows, pairs, places)
+    cells = _cells_of(flows, pairs, placement)
     if not (cells.first != cells.second).any():
         return None
     ends = int(cells.ends.max()) + 1
-    fitted = _fit(cells, size, ends, places)
+    fitted = _fit(cells, size, ends, placement)
     if cells.shared.any() and _loads_cost_nothing(fitted, tolerance):
         cells = replace(cells, shared=np.zeros_like(cells.shared), load=np.zeros_like(cells.load))
-        fitted = _fit(cells, size, ends, places)
-    return _levels(cells, fitted, size, places, mutual=not flows.one_way)
+        fitted = _fit(cells, size, ends, placement)
+    return _levels(cells, fitted, size, placement, mutual=not flows.one_way)
 
 
 # ------------------------------------------------------------------------------------------------ cells
 
 
-def _cells_of(flows: Flows, pairs: Pairs, places: Places) -> _Cells:
+def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _Cells:
     row, column = pairs.sample_cells(MOST_CELLS)
     to = pairs.destination((row, column))
-    a, b = (places.switch[end].astype(np.int64) for end in (row, to))
-    known = (a >= 0) & (b >= 0) & (places.host[row] != places.host[to])
+    a, b = (placement.switch[end].astype(np.int64) for end in (row, to))
+    known = (a >= 0) & (b >= 0) & (placement.host[row] != placement.host[to])
     row, column, to, a, b = (values[known] for values in (row, column, to, a, b))
-    ranks, hosts = pairs.ranks, len(places.hosts)
-    host = np.stack([places.host[row], places.host[to]], axis=1).astype(np.int64)
+    ranks, hosts = pairs.ranks, len(placement.hosts)
+    host = np.stack([placement.host[row], placement.host[to]], axis=1).astype(np.int64)
     ends = np.stack([row, to], axis=1).astype(np.int64)
     if flows.one_way:
         ends[:, 1] += ranks
@@ -117,7 +117,7 @@ def _cells_of(flows: Flows, pairs: Pairs, places: Places) -> _Cells:
         a, b = np.minimum(a, b), np.maximum(a, b)
     far = a != b
     shared = far & _concurrent(flows, (row, column))
-    load = np.where(shared, _loads(flows, places, row, column, to), 0)
+    load = np.where(shared, _loads(flows, placement, row, column, to), 0)
     value = pairs.value[row, column].astype(np.float64)
     receivers = ranks if flows.one_way else 2 * ranks
     return _Cells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)
@@ -132,7 +132,7 @@ def _concurrent(flows: Flows, cells: Cells) -> Mask:
     return np.full(cells[0].size, flows.row.attributes.get("order") == "parallel")
 
 
-def _loads(flows: Flows, places: Places, row: Codes, column: Codes, to: Codes) -> Codes:
+def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Codes) -> Codes:
     """(c,) most messages that left the sender's switch or group, or entered the receiver's, in the same turn.
 
     Which cables these took is not known: it is the largest number that a cable of the path can have carried. 0 where
@@ -147,7 +147,7 @@ def _loads(flows: Flows, places: Places, row: Codes, column: Codes, to: Codes) -
     if flows.one_way:
         turn = 2 * turn + (row < to)  # the directions of a pair take turns
     most = np.zeros(row.size, dtype=np.int64)
-    for place in (places.switch, places.group):
+    for place in (placement.switch, placement.group):
         a, b = place[row].astype(np.int64), place[to].astype(np.int64)
         away = a != b
         for end in (a, b):
@@ -171,7 +171,7 @@ class _Fitted:
     load: dict[int, tuple[float, int]]  # effect and number of cells of each load
 
 
-def _fit(cells: _Cells, size: int, ends: int, places: Places) -> _Fitted:
+def _fit(cells: _Cells, size: int, ends: int, placement: Placement) -> _Fitted:
     """Alternate medians of entries, ends and loads until they stay."""
     keys, entry = np.unique((cells.first * size + cells.second) * 2 + cells.shared, return_inverse=True)
     end_switch = np.full(ends, -1, dtype=np.int64)
@@ -236,9 +236,9 @@ def _loads_cost_nothing(fitted: _Fitted, tolerance: float) -> bool:
 # ------------------------------------------------------------------------------------------------ levels
 
 
-def _levels(cells: _Cells, fitted: _Fitted, size: int, places: Places, *, mutual: bool) -> PathLevels:
+def _levels(cells: _Cells, fitted: _Fitted, size: int, placement: Placement, *, mutual: bool) -> PathLevels:
     count = fitted.keys.size
-    width = len(places.hosts) ** 2
+    width = len(placement.hosts) ** 2
     both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
     value, entry = group_medians(fitted.left, of_pair, both.size), both // width
     order = np.lexsort((value, entry))

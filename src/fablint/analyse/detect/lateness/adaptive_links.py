@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_of
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
 from fablint.topology.routing import Index, Routes, Shares
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
@@ -88,7 +88,7 @@ class _Exposures:
 
 def late_parts(
     routes: Routes,
-    places: Places,
+    placement: Placement,
     effects: Effects,
     histograms: tuple[Histograms, Floats] | None,
     settings: Settings,
@@ -112,7 +112,7 @@ def late_parts(
     upper = np.full(len(routes.ends), np.nan)
     for only in (None,) if alone is None else (alone, None):
         compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
-        exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
+        exposures = _of_parts(routes, placement, effects, compared[0].cells, least=least)
         counts = np.bincount(exposures.part, minlength=exposures.parts)
         bar = float(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
@@ -190,12 +190,12 @@ class _Search:
         self.rejected[bets.exposures.around(part - links) if part >= links else part] = True
 
 
-def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
+def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
     """Exposures to links and switches above `least`."""
     to = effects.residual.destination(cells)
-    cell, link, share = _exposures(routes, places, cells[0], to)
+    cell, link, share = _exposures(routes, placement, cells[0], to)
     if effects.mutual:  # the way back is late as well, and which of the two it was cannot be told
-        back = _exposures(routes, places, to, cells[0])
+        back = _exposures(routes, placement, to, cells[0])
         cell, link, share = (np.concatenate(both) for both in zip((cell, link, share), back, strict=True))
     leaves = routes.ends[link, 0] if len(routes.ends) else link
     if effects.mutual:
@@ -211,11 +211,11 @@ def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *,
     return _Exposures(routes, cell[known], part[known], chance[known])
 
 
-def _exposures(routes: Routes, places: Places, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
+def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
     """Flat: pair of ranks, link, probability that a message of the pair crosses the link."""
-    size = len(places.switches)
-    code = routes.codes(places.switches)
-    here, there = places.switch[src].astype(np.int64), places.switch[dst].astype(np.int64)
+    size = len(placement.switches)
+    code = routes.codes(placement.switches)
+    here, there = placement.switch[src].astype(np.int64), placement.switch[dst].astype(np.int64)
     known = (here >= 0) & (there >= 0)
     key = np.where(known, here * size + there, 0)
     unique, inverse = np.unique(key, return_inverse=True)

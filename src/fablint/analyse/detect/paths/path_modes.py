@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import BY_HOST, Ways
-from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S, Measure
 from fablint.analyse.fit.effects import FINEST_NOISE

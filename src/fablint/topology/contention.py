@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.topology.routed_placement import RoutedPlacement
-from fablint.topology.routing import Index, Shares
+from fablint.topology.routing import Index, Routes, Shares
 
 Flows = npt.NDArray[np.float32]
 Turns = npt.NDArray[np.int64]
@@ -64,10 +64,28 @@ def flows_on_links(
 def flows_on_busiest(
     message: npt.NDArray[np.integer], flows: npt.NDArray[np.floating], messages: int
 ) -> npt.NDArray[np.float64]:
-    """(messages,) flows on the busiest link of each message, from those on each of the links that it may cross."""
+    """(messages,) largest of the values on the links that each message may cross, 0 where it crosses none.
+
+    Parameters
+    ----------
+    message
+        Flat: one entry for each link that a message may cross.
+    flows
+        Flows on that link, or what they cost.
+    messages
+        Number of messages.
+    """
     busiest = np.zeros(messages)
     np.maximum.at(busiest, message, flows)
     return busiest
+
+
+def detour_links(routes: Routes) -> float:
+    """Links that a message crosses on detours, on average: those of two shortest paths, where all detours are equal."""
+    if routes.routing.kind != "adaptive":
+        return 0.0
+    apart = routes.apart(np.arange(len(routes.switches), dtype=np.int32))
+    return (1.0 - routes.routing.minimal_share) * 2.0 * float(apart[apart > 0].mean()) if (apart > 0).any() else 0.0
 
 
 def link_flows(pairs: Index, placement: RoutedPlacement) -> Flows:

@@ -23,6 +23,7 @@ Shares = npt.NDArray[np.float32]
 BETWEEN_GROUPS = 5
 UNREACHED = np.iinfo(np.int8).max
 QUERIES = 1 << 18  # whose next hops are looked up at a time
+ROWS = 256  # switches whose distances are computed at a time
 MAX_HOPS = 16  # of a forwarding table: what is longer goes round in circles
 
 
@@ -198,25 +199,15 @@ class Routes:
     def _distance(self) -> npt.NDArray[np.int8]:
         """(switches with hosts, S + 1) cost of the way, UNREACHED where there is none, as in the last column."""
         from scipy import sparse
+        from scipy.sparse.csgraph import dijkstra
 
         size = len(self.switches)
+        start, end = self.ends.T
+        graph = sparse.csr_matrix((self.costs.astype(np.float64), (start, end)), shape=(size, size))
         distance = np.full((self._leaves.size, size + 1), UNREACHED, dtype=np.int8)
-        distance[np.arange(self._leaves.size), self._leaves] = 0
-        joined = {}
-        for cost in np.unique(self.costs).tolist():
-            a, b = self.ends[self.costs == cost].T
-            joined[cost] = sparse.csr_matrix((np.ones(a.size, np.float32), (a, b)), shape=(size + 1, size + 1))
-        furthest = 0
-        for total in range(1, int(UNREACHED)):
-            if total > furthest + max(joined, default=0):
-                break
-            for cost, links in joined.items():
-                before = distance == total - cost
-                if total >= cost and before.any():
-                    touched = np.asarray(before.astype(np.float32) @ links) > 0
-                    new = touched & (distance > total)
-                    distance[new] = total
-                    furthest = max(furthest, total if new.any() else 0)
+        for first in range(0, self._leaves.size, ROWS):
+            cost = dijkstra(graph, indices=self._leaves[first : first + ROWS])
+            distance[first : first + ROWS, :size] = np.minimum(cost, UNREACHED)
         return distance
 
     @cached_property

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Pairs, unordered
-from fablint.analyse.data.robust_stats import lower_medians
 from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 
@@ -32,7 +32,9 @@ def balanced(pairs: Pairs, placement: Placement, of: Mask | None = None) -> Mask
     row, column, a, b = row[between], column[between], a[between], b[between]
     hosts = len(placement.hosts)
     both, of_pair, times = np.unique(unordered(a, b, hosts), return_inverse=True, return_counts=True)
-    usual = np.nan_to_num(lower_medians(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts))
+    usual = np.nan_to_num(
+        GroupedValues.of(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts).lower_medians()
+    )
     allowed = np.minimum(times, np.minimum(usual[both // hosts], usual[both % hosts]).astype(np.int64))
     if (allowed == times).all():
         return of

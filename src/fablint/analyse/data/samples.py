@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.settings import Settings
 from fablint.model import Observations, Placement, Row, Run
+from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import plural
 
 STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has is judged
@@ -271,10 +272,9 @@ def _star(observations: Observations, *, turned: bool) -> Observations:
     time *= _median(time) / _median_of_alike(time, _leaves_of_hub(partner)[leaf, column])
     n = partner.shape[0]
     pair = hub * n + leaf if turned else leaf * n + hub
-    order = np.lexsort((time, pair))
-    pairs, first, count = np.unique(pair[order], return_index=True, return_counts=True)
+    pairs, of_pair = np.unique(pair, return_inverse=True)
     sent = np.full(n * n, np.nan, dtype=np.float32)
-    sent[pairs] = time[order][first + (count - 1) // 2]
+    sent[pairs] = GroupedValues.of(time, of_pair, pairs.size).lower_medians()
     return replace(observations, sent=sent.reshape(n, n), partner=None)
 
 
@@ -292,10 +292,8 @@ def _median(values: npt.NDArray[np.float64]) -> float:
 
 def _median_of_alike(values: npt.NDArray[np.float64], kind: Codes) -> npt.NDArray[np.float64]:
     """For each value the median of all of its kind."""
-    medians = np.ones_like(values)
-    for one in np.unique(kind):
-        medians[kind == one] = _median(values[kind == one])
-    return medians
+    kinds, of_kind = np.unique(kind, return_inverse=True)
+    return GroupedValues.of(values, of_kind, kinds.size).medians()[of_kind]
 
 
 def _at_best(observations: Observations, again: Observations) -> Observations:

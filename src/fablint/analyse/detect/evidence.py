@@ -31,6 +31,7 @@ LEVELS = 256
 
 Gains = npt.NDArray[np.int8]
 Sums = npt.NDArray[np.int64]
+Frequencies = npt.NDArray[np.floating]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -159,8 +160,6 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
 
 def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
     """(LEVELS,) gain of a value at each level of the grid, in 1/32 nat rounded down. `pool` is the noise."""
-    from scipy.optimize import isotonic_regression
-
     low, step = grid
     centre = low + step * (np.arange(LEVELS) + 0.5)
     level = levels(pool, grid)
@@ -169,12 +168,32 @@ def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
     bins = edges.size + 1
     f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
     f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5
-    raw = np.clip(np.log(f1 / f0), -LARGEST_GAIN, LARGEST_GAIN)
-    monotone = isotonic_regression(raw, weights=f0).x
-    table = monotone[np.searchsorted(edges, centre)]
-    table -= np.log(np.mean(np.exp(table[level])))
+    table = e_value_increments(f0, f1, LARGEST_GAIN, pool=f0 - 0.5)[np.searchsorted(edges, centre)]
     units = np.minimum(np.floor(table * UNITS_PER_NAT), np.iinfo(np.int8).max)
     return np.where(units == 0, -1, units).astype(np.int8)  # 0 is kept for "says nothing"
+
+
+def e_value_increments(
+    null: Frequencies, other: Frequencies, largest: float, *, rising: bool = True, pool: Frequencies | None = None
+) -> npt.NDArray[np.float64]:
+    """(bins,) log-likelihood ratio of `other` against `null`, in nats.
+
+    Parameters
+    ----------
+    null, other
+        (bins,) frequency of each bin under the two hypotheses, none of them 0.
+    largest
+        Ratios are clipped at plus and minus so many nats, before normalisation.
+    rising
+        Whether the ratio may only rise from bin to bin; otherwise it may only fall.
+    pool
+        (bins,) frequencies under which the exponential of the ratio has mean 1; None: `null`.
+    """
+    from scipy.optimize import isotonic_regression
+
+    raw = np.clip(np.log(other / null), -largest, largest)
+    monotone = isotonic_regression(raw, weights=null, increasing=rising).x
+    return np.asarray(monotone - np.log(np.average(np.exp(monotone), weights=null if pool is None else pool)))
 
 
 def levels(values: Values, grid: tuple[float, float]) -> npt.NDArray[np.uint8]:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
-from fablint.analyse.phrasing import size_text
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.text import units
 from fablint.text.names import plural
 
 Mask = npt.NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Cells:
 
     @property
     def name(self) -> str:
-        return f"{self.row} {size_text(self.size)}"
+        return f"{self.row} {units.size(self.size)}"
 
 
 @dataclass(frozen=True)

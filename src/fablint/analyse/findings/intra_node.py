@@ -15,9 +15,10 @@ from fablint.analyse.data.robust_stats import Floats, robust_sd
 from fablint.analyse.data.samples import Usable, statistic_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.effects import FEW_PARTS
-from fablint.analyse.phrasing import size_text
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Row, State
+from fablint.model.grouped_values import GroupedValues
+from fablint.text import units
 from fablint.text.names import plural
 
 FEWEST_HOSTS = 4
@@ -42,10 +43,10 @@ def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> li
     inside = placement.host[src] == placement.host[partner[src, column]]
     src, column = src[inside], column[inside]
     host, value = placement.host[src], np.log(sent[src, column])
-    hosts = np.unique(host)
+    hosts, of_host = np.unique(host, return_inverse=True)
     if hosts.size < FEWEST_HOSTS:
         return []
-    medians = np.array([np.median(value[host == one]) for one in hosts])
+    medians = GroupedValues.of(value, of_host, hosts.size).medians()
     usual = float(np.median(medians))
     loss = medians - usual
     slow = loss > _tolerance(robust_sd(loss), hosts.size, settings) + settings.smallest_fault
@@ -74,7 +75,7 @@ def _finding(state: State, row: Row, size: int, name: str, loss: float, measured
         name=name,
         quantity=row.quantity,
         effect=relative(loss, row.quantity),
-        evidence=f"{row.name} {size_text(size)}: {plural(measured, 'measurement')} beside those of {others} hosts",
+        evidence=f"{row.name} {units.size(size)}: {plural(measured, 'measurement')} beside those of {others} hosts",
         alternatives=(f"memory of {name}", f"CPUs of {name}: clock, binding, other processes"),
         next_step=f"look at clock frequency, memory channels and what else runs on {name}",
     )

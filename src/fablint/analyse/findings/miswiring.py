@@ -17,8 +17,10 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Observations, Placement, Run, State
+from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import plural
 
 Mask = npt.NDArray[np.bool_]
@@ -50,9 +52,8 @@ class HostPairs:
         use = (a != b) & (seconds > 0)  # NaN is not
         low, high = np.minimum(a, b)[use].astype(np.int64), np.maximum(a, b)[use].astype(np.int64)
         key, known = low * len(placement.hosts) + high, seconds[use].astype(np.float64)
-        order = np.lexsort((known, key))
-        unique, first, count = np.unique(key[order], return_index=True, return_counts=True)
-        middle = known[order][first + (count - 1) // 2]
+        unique, of_pair = np.unique(key, return_inverse=True)
+        middle = GroupedValues.of(known, of_pair, unique.size).lower_medians()
         return cls(unique // len(placement.hosts), unique % len(placement.hosts), middle)
 
     def some(self, which: Mask) -> HostPairs:
@@ -258,16 +259,8 @@ def _gains(on: Floats, off: Floats) -> _Gains:
     edges = np.unique(np.concatenate([np.quantile(part, levels) for part in (on, off)]))
     counts = [np.bincount(np.searchsorted(edges, part), minlength=edges.size + 1) + 0.5 for part in (on, off)]
     f_on, f_off = (count / count.sum() for count in counts)
-    return _Gains(edges, _table(f_on, f_off, rising=True), _table(f_off, f_on, rising=False))
-
-
-def _table(null: Floats, other: Floats, *, rising: bool) -> Floats:
-    """(bins,) nats for `other` against `null`: monotone in time, clipped, its exponential with mean 1 under `null`."""
-    from scipy.optimize import isotonic_regression
-
-    raw = np.clip(np.log(other / null), -LARGEST_GAIN, LARGEST_GAIN)
-    monotone = isotonic_regression(raw, weights=null, increasing=rising).x
-    return np.asarray(monotone - np.log(np.sum(null * np.exp(monotone))))
+    away = e_value_increments(f_on, f_off, LARGEST_GAIN)
+    return _Gains(edges, away, e_value_increments(f_off, f_on, LARGEST_GAIN, rising=False))
 
 
 def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
@@ -279,18 +272,8 @@ def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
     added = np.zeros(hosts)
     host, other, number = far.ends()
     for _ in range(PASSES):
-        added = _medians(host, left[number] - np.nan_to_num(added)[other], hosts)
+        added = GroupedValues.of(left[number] - np.nan_to_num(added)[other], host, hosts).medians(FEWEST_FAR)
     return added
-
-
-def _medians(group: Codes, values: Floats, groups: int) -> Floats:
-    """(groups,) median of each group; NaN with fewer than three values."""
-    order = np.lexsort((values, group))
-    count = np.bincount(group, minlength=groups)
-    first = np.cumsum(count) - count
-    ordered = np.append(values[order], np.nan)
-    below, above = (np.minimum(first + half // 2, values.size) for half in (np.maximum(count - 1, 0), count))
-    return np.where(count >= FEWEST_FAR, (ordered[below] + ordered[above]) / 2, np.nan)
 
 
 # ------------------------------------------------------------------------------------------------ where it is

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, lower_medians, robust_sd
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 MOST_WINDOWS = 64
 FEWEST_CELLS = 24  # in a window of one class
@@ -86,7 +87,7 @@ def _is_of_all(src: Codes, dst: Codes, placement: Placement) -> bool:
 def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
     """Median over hosts of the medians of their cells: no host and no path counts more than the others."""
     host = np.concatenate([sender, receiver])
-    of_hosts = lower_medians(np.tile(left, 2), host, int(host.max(initial=-1)) + 1)
+    of_hosts = GroupedValues.of(np.tile(left, 2), host, int(host.max(initial=-1)) + 1).lower_medians()
     return float(np.nanmedian(of_hosts)) if host.size else 0.0
 
 

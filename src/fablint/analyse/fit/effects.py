@@ -41,6 +41,7 @@ from fablint.analyse.fit.host_populations import (
 )
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Placement, Scope
+from fablint.model.grouped_values import GroupedValues
 
 PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
@@ -367,16 +368,12 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     segment, value = segment[segment >= 0], value[segment >= 0]
     if not value.size:
         return np.zeros(ways.count, dtype=np.int64), median, upper
-    order = np.lexsort((value, segment))
-    segment, value = segment[order], value[order]
-    crossed = np.bincount(segment, minlength=ways.count)
-    first = np.cumsum(crossed) - crossed
-    last = value.size - 1
+    grouped = GroupedValues.of(value, segment, ways.count)
+    crossed, middle = grouped.count, grouped.upper_medians()
     fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
-    median[fitted] = value[np.minimum(first + crossed // 2, last)][fitted]
-    upper[known] = value[np.minimum(first + interval_ranks(crossed)[1], last)][known]
-    middle = value[np.minimum(first + crossed // 2, last)]
-    upper[known] = np.minimum(upper, middle + median_error(crossed, effects.noise))[known]
+    median[fitted] = middle[fitted]
+    bound = np.minimum(grouped.at(interval_ranks(crossed)[1]), middle + median_error(crossed, effects.noise))
+    upper[known] = bound[known]
     return crossed, median, upper
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes, Pairs
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, lower_medians, robust_sd
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, modes_of
 from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 FEWEST_CELLS = 12  # of two populations in a class, from which their pairs have an offset of their own
 BEST = 0.2  # quantile of a host's pairs: what a host does with the best of its partners
@@ -63,7 +64,7 @@ def populations_of(
         Smallest difference that matters, log.
     """
     for values in (effect, best):
-        hosts = lower_medians(values, placement.host, len(placement.hosts))
+        hosts = GroupedValues.of(values, placement.host, len(placement.hosts)).lower_medians()
         modes = _without_switches(modes_of(hosts, error, least), placement)
         if modes is not None and _is_of_hosts(pairs, modes, placement, sent=sent):
             return Populations(modes.label, modes.centre - modes.centre[0])

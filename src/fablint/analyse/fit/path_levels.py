@@ -20,6 +20,7 @@ from fablint.analyse.data.samples import Flows
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 
@@ -177,14 +178,14 @@ def _fit(cells: _Cells, size: int, ends: int, placement: Placement) -> _Fitted:
     end_switch = np.full(ends, -1, dtype=np.int64)
     end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
     effect, own_load = np.zeros(ends), np.zeros(cells.value.size)
-    level = group_medians(cells.value, entry, keys.size)
+    level = GroupedValues.of(cells.value, entry, keys.size).medians()
     loads: dict[int, tuple[float, int]] = {}
     for _ in range(PASSES):
         before = effect
         effect = _end_effects(cells, cells.value - level[entry] - own_load, effect, end_switch, size)
         left = cells.value - effect[cells.ends].sum(axis=1)
         own_load, loads = _load_effects(cells, left - level[entry])
-        level = group_medians(left - own_load, entry, keys.size)
+        level = GroupedValues.of(left - own_load, entry, keys.size).medians()
         if not np.any(np.abs(effect - before) > FINEST_NOISE / 10):
             break
     return _Fitted(left - own_load, effect, end_switch, entry, keys, loads)
@@ -197,12 +198,12 @@ def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, si
     """
     others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
     end = cells.ends.T.ravel()
-    effect = group_medians(others, end, before.size)
+    effect = GroupedValues.of(others, end, before.size).medians()
     few = np.bincount(end, minlength=before.size) < FEWEST_OF_END
     effect[few | np.isnan(effect)] = 0.0
     role = switch + size * (np.arange(before.size) >= cells.receivers)
     used = switch >= 0
-    centre = group_medians(effect[used], role[used], 2 * size, lower=True)
+    centre = GroupedValues.of(effect[used], role[used], 2 * size).lower_medians()
     effect[used] -= centre[role[used]]
     return effect
 
@@ -240,15 +241,11 @@ def _levels(cells: _Cells, fitted: _Fitted, size: int, placement: Placement, *, 
     count = fitted.keys.size
     width = len(placement.hosts) ** 2
     both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
-    value, entry = group_medians(fitted.left, of_pair, both.size), both // width
-    order = np.lexsort((value, entry))
-    value, pairs = value[order], np.bincount(entry, minlength=count)
-    first = np.cumsum(pairs) - pairs
-    level = (value[first + (pairs - 1) // 2] + value[first + pairs // 2]) / 2
-    low, high = (first + rank for rank in interval_ranks(pairs))
-    few = pairs < FEWEST_VALUES
-    lower, upper = (np.where(few, np.nan, value[at]) for at in (low, high))
-    residual = value - level[entry[order]]
+    value, entry = GroupedValues.of(fitted.left, of_pair, both.size).medians(), both // width
+    grouped = GroupedValues.of(value, entry, count)
+    level, pairs = grouped.medians(), grouped.count
+    lower, upper = (np.where(pairs < FEWEST_VALUES, np.nan, grouped.at(rank)) for rank in interval_ranks(pairs))
+    residual = value - level[entry]
     ends = np.count_nonzero(fitted.end)
     noise = max(
         robust_sd(residual) * float(np.sqrt(residual.size / max(residual.size - count - ends, 1))), FINEST_NOISE
@@ -303,15 +300,3 @@ def _distinct(group: Codes, member: Codes, groups: int) -> Codes:
     """(groups,) different members of each."""
     width = int(member.max(initial=0)) + 1
     return np.bincount(np.unique(group * width + member) // width, minlength=groups)
-
-
-def group_medians(values: Floats, group: Codes, groups: int, *, lower: bool = False) -> Floats:
-    """(groups,) median of the values of each, or the lower one of the two in the middle; NaN where it has none."""
-    order = np.lexsort((values, group))
-    counts = np.bincount(group, minlength=groups)
-    first = np.cumsum(counts) - counts
-    last = max(0, values.size - 1)
-    ordered = values[order] if values.size else np.full(1, np.nan)
-    below = ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
-    above = below if lower else ordered[np.minimum(first + counts // 2, last)]
-    return np.where(counts > 0, (below + above) / 2, np.nan)

@@ -25,6 +25,7 @@ from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, cou
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 from fablint.topology.routing import Index, Routes, Shares
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
@@ -145,12 +146,9 @@ def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
     share = np.bincount(exposures.part, weights=exposures.share, minlength=exposures.parts)[:links]
     fewest = binom.ppf(MISSED / max(1, links), count, share / np.maximum(count, 1) / 2)
     excess = np.nan_to_num(tails.excess, nan=-np.inf)[exposures.cell]
-    order = np.lexsort((-excess, exposures.part))
-    known = np.flatnonzero(fewest >= 1)
-    upper = np.full(links, np.nan)
-    at = (np.cumsum(count) - count)[known] + fewest[known].astype(np.int64) - 1
-    upper[known] = np.maximum(tails.limit, excess[order][at])
-    return upper
+    of_links = exposures.part < links
+    grouped = GroupedValues.of(-excess[of_links], exposures.part[of_links], links)
+    return np.where(fewest >= 1, np.maximum(tails.limit, -grouped.at(fewest.astype(np.int64) - 1)), np.nan)
 
 
 @dataclass(frozen=True)
@@ -250,11 +248,8 @@ def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
 
 def _median_beyond(codes: Codes, rate: Floats, ranks: int) -> Floats:
     """(n,) how much the median of each rank's cells is beyond 0."""
-    order = np.lexsort((rate, codes))
-    count = np.bincount(codes, minlength=ranks)
-    first = np.cumsum(count) - count
-    middle = rate[order][np.minimum(first + count // 2, max(0, rate.size - 1))] if rate.size else np.zeros(ranks)
-    return np.where(count >= 3, np.maximum(middle, 0.0), 0.0)
+    grouped = GroupedValues.of(rate, codes, ranks)
+    return np.where(grouped.count >= 3, np.maximum(grouped.upper_medians(), 0.0), 0.0)
 
 
 class _Bets:

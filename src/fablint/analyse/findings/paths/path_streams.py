@@ -28,9 +28,9 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
-from fablint.analyse.fit.path_levels import group_medians
 from fablint.analyse.phrasing import NEXT_STEP, listed
 from fablint.model import Finding, Placement, Question, State
+from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import ends_of, plural
 from fablint.topology.routing import Routes
 
@@ -76,7 +76,7 @@ class _View:
         if not self.faulty.size:
             return np.zeros(entries, dtype=bool)
         faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
-        others = group_medians(levels.left[~faulty], levels.entry[~faulty], entries)
+        others = GroupedValues.of(levels.left[~faulty], levels.entry[~faulty], entries).medians()
         slow = others - judged.reference > judged.tolerance
         return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
 

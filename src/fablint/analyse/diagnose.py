@@ -236,13 +236,13 @@ def _circumstances(placement: Placement) -> list[Finding]:
             )
         )
     if placement.oversubscribed.any():
-        crowded = [placement.hosts[host] for host in np.nonzero(placement.oversubscribed)[0]]
+        oversubscribed = [placement.hosts[host] for host in np.nonzero(placement.oversubscribed)[0]]
         findings.append(
             Finding(
                 state=State.CONFOUNDED,
                 component="config",
                 name="more ranks than CPUs",
-                evidence=f"on {fold(crowded)} ranks wait for each other, and their times with them",
+                evidence=f"on {fold(oversubscribed)} ranks wait for each other, and their times with them",
                 next_step="give every rank a CPU of its own and measure again",
             )
         )
@@ -301,11 +301,11 @@ def _notes(run: Run, judged: Sequence[Judged], placement: Placement, topology: T
             notes.append("too few cables between switches to compare them with each other")
     notes += _contention(judged)
     if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in judged):
-        crowded = any("histogram" in row.arrays for row in run.rows)
+        shared = any("histogram" in row.arrays for row in run.rows)
         notes.append(
             "adaptive routing: no link was judged, since all pairs that may cross one shared links with others"
             " (rows with --order serial tell)"
-            if crowded
+            if shared
             else "adaptive routing: links are judged by rows with --histogram, of which there is none"
         )
     if judged and not any(view.one_way for view in judged) and len(placement.hosts) > 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from fablint.model import Placement, Topology
 from fablint.topology.routing import Index, Routes, Shares, routes_of
@@ -68,10 +69,9 @@ class RoutedPlacement(Placement):
         if self.routes is None or not messages.size:
             return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32)
         a, b = self.switch[src[messages]], self.switch[dst[messages]]
-        hops = self.routes.hops(a, b, self.location[dst[messages]])
-        row, column = np.nonzero(hops >= 0)
-        parts = [(messages[row], hops[row, column], np.ones(row.size, np.float32))]
-        unknown = np.flatnonzero((hops < 0).all(axis=1))
+        row, link = links_crossed(self.routes, a, b, self.location[dst[messages]])
+        parts = [(messages[row], link, np.ones(row.size, np.float32))]
+        unknown = np.setdiff1d(np.arange(messages.size), row)
         if unknown.size:
             query, link, share = self.routes.exposure(a[unknown], b[unknown])
             parts.append((messages[unknown[query]], link, share))
@@ -86,6 +86,34 @@ class RoutedPlacement(Placement):
         """
         ends = np.sort(pairs, axis=1)
         return self.crossings(ends[:, direction], ends[:, 1 - direction])
+
+
+def links_crossed(
+    routes: Routes,
+    src_switch: npt.NDArray[np.integer],
+    dst_switch: npt.NDArray[np.integer],
+    dst_host: Index,
+    switches: Sequence[str] | None = None,
+) -> tuple[Index, Index]:
+    """Flat: message and directed link that it crosses; nothing of a message whose path is not known.
+
+    Parameters
+    ----------
+    routes
+        Links and routing.
+    src_switch, dst_switch
+        (k,) switch of each sender and receiver, -1: unknown.
+    dst_host
+        (k,) position of the receiving host among the topology's hosts.
+    switches
+        Names of the switch codes; None: the codes are those of `routes`.
+    """
+    if switches is not None:
+        code = np.append(routes.codes(switches), np.int32(-1))
+        src_switch, dst_switch = code[src_switch], code[dst_switch]
+    hops = routes.hops(src_switch.astype(np.int32), dst_switch.astype(np.int32), dst_host)
+    message, hop = np.nonzero(hops >= 0)
+    return message.astype(np.int32), hops[message, hop]
 
 
 def number_within(container: Index, item: Index) -> Index:

@@ -122,10 +122,23 @@ class Routes:
         Equal choice among the shortest ways, times the share of messages that take one (`minimal_share`). What takes
         a detour is spread so thin that it belongs to the background.
         """
-        src, dst = (np.asarray(values, dtype=np.int32).ravel() for values in (src_switch, dst_switch))
+        src, dst = (np.asarray(values, dtype=np.int64).ravel() for values in (src_switch, dst_switch))
+        between = np.flatnonzero((src != dst) & (src >= 0) & (dst >= 0))
+        size = max(1, len(self.switches))
+        pairs, which = np.unique(src[between] * size + dst[between], return_inverse=True)
+        pair, link, share = self._exposure_of_pairs((pairs // size).astype(np.int32), (pairs % size).astype(np.int32))
+        # Entries of a pair of switches stand together: each query takes those of its pair.
+        count = np.bincount(pair, minlength=pairs.size)
+        width, first = count[which], (np.cumsum(count) - count)[which]
+        query = np.repeat(between, width)
+        at = np.repeat(first - (np.cumsum(width) - width), width) + np.arange(query.size)
+        return query.astype(np.int32), link[at], share[at]
+
+    def _exposure_of_pairs(self, src: Index, dst: Index) -> tuple[Index, Index, Shares]:
+        """`exposure` of different pairs of different switches, in the order of the pairs."""
         share = np.float32(self.routing.minimal_share if self.routing.kind == "adaptive" else 1.0)
-        query = np.flatnonzero((src != dst) & (src >= 0) & (dst >= 0)).astype(np.int32)
-        at, weight = src[query], np.full(query.size, share, dtype=np.float32)
+        query = np.arange(src.size, dtype=np.int32)
+        at, weight = src, np.full(query.size, share, dtype=np.float32)
         found: list[tuple[Index, Index, Shares]] = []
         while query.size:
             ways = self._shortest(at, dst[query])

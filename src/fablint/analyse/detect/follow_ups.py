@@ -21,6 +21,7 @@ from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.search import Bar, Conviction, Sides, convict
 from fablint.analyse.fit.effects import Effects
 from fablint.model import Placement, Question
+from fablint.topology.routed_placement import links_crossed
 
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
 MOST_QUESTIONS = 200
@@ -193,14 +194,12 @@ def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> npt.NDArray
     ways, placement = evidence.ways, evidence.placement
     if ways.routes is None or not pairs.size:
         return np.zeros(len(pairs), dtype=bool)
-    code = {name: index for index, name in enumerate(ways.routes.switches)}
-    at = np.array(
-        [*(code[name] for name in placement.switches), -1], dtype=np.int32
-    )  # the last: of switches nobody knows
-    hops = ways.routes.hops(
-        at[placement.switch[pairs[:, 0]]], at[placement.switch[pairs[:, 1]]], placement.location[pairs[:, 1]]
-    )
-    return np.asarray(np.isin(hops, segments).any(axis=1))
+    src, dst = pairs.T
+    here, there = placement.switch[src], placement.switch[dst]
+    message, link = links_crossed(ways.routes, here, there, placement.location[dst], placement.switches)
+    crossing = np.zeros(len(pairs), dtype=bool)
+    crossing[message[np.isin(link, segments)]] = True
+    return crossing
 
 
 def _unmeasured_first(pairs: RankPairs, evidence: Evidence) -> RankPairs:

@@ -211,21 +211,8 @@ def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cel
 
 def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
     """Flat: pair of ranks, link, probability that a message of the pair crosses the link."""
-    size = len(placement.switches)
-    code = routes.codes(placement.switches)
-    here, there = placement.switch[src].astype(np.int64), placement.switch[dst].astype(np.int64)
-    known = (here >= 0) & (there >= 0)
-    key = np.where(known, here * size + there, 0)
-    unique, inverse = np.unique(key, return_inverse=True)
-    query, link, share = routes.exposure(code[unique // size], code[unique % size])
-    # From the pairs of switches to the cells: each cell has the entries of its pair.
-    first = np.searchsorted(query, np.arange(unique.size))
-    width = np.bincount(query, minlength=unique.size)
-    width_of = np.where(known, width[inverse], 0)
-    cell = np.repeat(np.arange(inverse.size), width_of)
-    offset = np.arange(cell.size) - np.repeat(np.cumsum(width_of) - width_of, width_of)
-    at = first[inverse[cell]] + offset
-    return cell.astype(np.int32), link[at], share[at]
+    code = np.append(routes.codes(placement.switches), np.int32(-1))
+    return routes.exposure(code[placement.switch[src]], code[placement.switch[dst]])
 
 
 def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:

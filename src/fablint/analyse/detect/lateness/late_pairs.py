@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fablint.analyse.data.mean_ratios import Cells
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.model import Component, Direction, Placement
+from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes, codes_of
 
 Floats = npt.NDArray[np.float64]
@@ -176,12 +177,10 @@ def _links(pairs: Pairs, placement: Placement, routes: Routes | None) -> tuple[C
     nothing = np.zeros(0, np.int64)
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
-    code = routes.codes(placement.switches)
-    ends = np.where(pairs.switches >= 0, code[pairs.switches], -1).astype(np.int32)
-    found = []
-    for src, dst in ((0, 1), (1, 0)):
-        hops = routes.hops(ends[:, src], ends[:, dst], placement.location[pairs.ranks[:, dst]])
-        at, step = np.nonzero(hops >= 0)
-        found.append((at, hops[at, step].astype(np.int64)))
-    pair, link = (np.concatenate(column) for column in zip(*found, strict=True))
+    ends, hosts = pairs.switches, placement.location[pairs.ranks]
+    there, back = (
+        links_crossed(routes, ends[:, src], ends[:, dst], hosts[:, dst], placement.switches)
+        for src, dst in ((0, 1), (1, 0))
+    )
+    pair, link = (np.concatenate(column).astype(np.int64) for column in zip(there, back, strict=True))
     return pair, link

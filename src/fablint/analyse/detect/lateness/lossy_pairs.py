@@ -8,6 +8,7 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.segments import Segments
 from fablint.analyse.detect.lateness.late_pairs import Candidate, CandidateBuilder, Candidates
 from fablint.model import Direction, Placement
+from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes
 
 SIDES: tuple[tuple[int, Direction], ...] = ((0, "tx"), (1, "rx"))
@@ -40,11 +41,9 @@ def _links(segments: Segments, placement: Placement, routes: Routes) -> tuple[Co
     nothing = np.zeros(0, np.int64)
     if not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
-    code = routes.codes(placement.switches)
-    ends = np.where(segments.switches >= 0, code[segments.switches], -1).astype(np.int32)
-    hops = routes.hops(ends[:, 0], ends[:, 1], placement.location[segments.ranks[:, 1]])
-    at, step = np.nonzero(hops >= 0)
-    return at, hops[at, step].astype(np.int64)
+    here, there = segments.switches.T
+    pair, link = links_crossed(routes, here, there, placement.location[segments.ranks[:, 1]], placement.switches)
+    return pair.astype(np.int64), link.astype(np.int64)
 
 
 def _add_paths(builder: CandidateBuilder, segments: Segments, placement: Placement) -> None:

@@ -24,11 +24,11 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State
-from fablint.plan.schedule.seats import seats_of
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report import write_html
 from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, TrueFault, random_faults, score
 from fablint.simulate.fabrics.kinds import build
+from fablint.topology.routed_placement import RoutedPlacement
 
 GIB = 1 << 30
 SIZE = 1 << 20
@@ -63,7 +63,7 @@ def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
         ]
         rounds = None
     else:
-        rounds = stratified_rounds(seats_of(fabric.hosts, fabric.topology))
+        rounds = stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology))
         faults = random_faults(fabric, 8, np.random.default_rng(1), rounds=rounds)
     sick = SimulatedFabric(fabric, tuple(faults))
     run = sick.measure(rounds, rows)

@@ -22,7 +22,6 @@ import numpy as np
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Run
 from fablint.plan.check.follow_up import follow_up, measured_pairs
-from fablint.plan.schedule.seats import Seats, seats_of
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import (
     Fabric,
@@ -35,6 +34,7 @@ from fablint.simulate import (
     random_faults,
     score,
 )
+from fablint.topology.routed_placement import RoutedPlacement
 
 FABRICS: dict[str, Callable[[], Fabric]] = {
     "fat tree 16": lambda: fat_tree(4, 2),
@@ -81,12 +81,12 @@ class Case:
 
 
 @lru_cache(maxsize=2)
-def place(name: str) -> tuple[Fabric, Seats, list[np.ndarray]]:
+def place(name: str) -> tuple[Fabric, RoutedPlacement, list[np.ndarray]]:
     """The fabric, where its ranks sit and the rounds that are measured first."""
     fabric = FABRICS[name]()
     hosts = list(fabric.hosts)
-    seats = seats_of(hosts, fabric.topology)
-    return fabric, seats, stratified_rounds(seats)
+    placement = RoutedPlacement.on_routes(hosts, fabric.topology)
+    return fabric, placement, stratified_rounds(placement)
 
 
 def row_of(fabric: Fabric) -> SimulatedRow:
@@ -97,7 +97,7 @@ def row_of(fabric: Fabric) -> SimulatedRow:
 
 def judged(simulated: SimulatedFabric, name: str, settings: Settings) -> tuple[Run, Diagnosis, int, float]:
     """Measure, judge, and go on measuring what is open. The seconds are those of judging."""
-    fabric, seats, rounds = place(name)
+    fabric, placement, rounds = place(name)
     run = simulated.measure(rounds, [row_of(fabric)])
     used, seconds = len(rounds), 0.0
     while True:
@@ -108,7 +108,7 @@ def judged(simulated: SimulatedFabric, name: str, settings: Settings) -> tuple[R
         asked = [question for question in diagnosis.questions if question.open]
         if room < 1 or not asked:
             return run, diagnosis, used, seconds
-        more = follow_up(asked, seats, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
+        more = follow_up(asked, placement, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
         if not more:
             return run, diagnosis, used, seconds
         run = simulated.extended(run, more[:room])

@@ -9,15 +9,13 @@ import numpy as np
 
 from fablint.analyse.data.message_paths import Ways, ways_of
 from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.rank_places import Places, locate
 from fablint.analyse.data.samples import Usable
 from fablint.analyse.detect.components import Family, families
 from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.effects import Effects, fit
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Run, State, Topology
-from fablint.plan.schedule.seats import seats_of
+from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import (
     Fabric,
@@ -29,6 +27,7 @@ from fablint.simulate import (
     fat_tree,
     multi_rail,
 )
+from fablint.topology.routed_placement import RoutedPlacement
 from fablint.topology.routing import routes_of
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,))
@@ -58,7 +57,7 @@ def rounds_of(fabric: Fabric, seed: int = 1) -> Sequence[np.ndarray]:
 def _plan(fabric: Fabric, seed: int) -> Sequence[np.ndarray]:
     hosts = np.repeat(fabric.hosts, fabric.rails).tolist()
     nics = [fabric.nics[rank % fabric.rails] for rank in range(len(hosts))] if fabric.rails > 1 else []
-    return stratified_rounds(seats_of(hosts, fabric.topology, nics), seed)
+    return stratified_rounds(RoutedPlacement.on_routes(hosts, fabric.topology, nics), seed)
 
 
 def sick(fabric: Fabric, *faults: Fault, noise: Noise | None = None, seed: int = 1) -> SimulatedFabric:
@@ -118,17 +117,17 @@ class View:
 
     def __init__(self, run: Run, topology: Topology | None, *, mutual: bool, loads: np.ndarray | None = None) -> None:
         self.run, self.topology, self.mutual = run, topology, mutual
-        self.places: Places = locate(run, topology)
+        self.placement: Placement = Placement.of(run, topology)
         self.routes = routes_of(topology) if topology and topology.cables else None
-        self.pairs = Pairs.log_times(Usable(run.rows[0]).flows(run.rows[0].sizes[0], self.places).observations)
-        self.ways: Ways = ways_of(self.pairs, self.places, self.routes)
-        self.classes = Classes(self.places, loads)
+        self.pairs = Pairs.log_times(Usable(run.rows[0]).flows(run.rows[0].sizes[0], self.placement).observations)
+        self.ways: Ways = ways_of(self.pairs, self.placement, self.routes)
+        self.classes = Classes(self.placement, loads)
 
     def fitted(self) -> Effects:
         return fit(self.pairs, self.classes, self.ways, Settings(), mutual=self.mutual)
 
     def families(self) -> list[Family]:
-        return families(self.pairs, self.places, self.ways, mutual=self.mutual)
+        return families(self.pairs, self.placement, self.ways, mutual=self.mutual)
 
     def evidence(self, effects: Effects) -> Evidence:
         tests = 3 * sum(len(family) for family in self.families())

@@ -103,8 +103,8 @@ def test_nothing_is_better_than_before_and_the_worst_is_first(
     assert (after.verdict == "fault") == (word == "fault" or State.FAULT in judged_again)
     assert {one.name for one in after.findings} == {one.name for one in (*before.verdict.findings, *known)}
     order = list(State).index
-    places = [order(one.state) for one in after.findings]
-    assert places == sorted(places) or not besides
+    placement = [order(one.state) for one in after.findings]
+    assert placement == sorted(placement) or not besides
 
 
 def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> None:

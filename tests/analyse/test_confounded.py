@@ -11,11 +11,10 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.rank_places import Places, locate
 from fablint.analyse.detect.timing import Cells, slow_periods, when
 from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Run, State
+from fablint.model import Finding, Placement, Run, State
 from fablint.simulate import SimulatedRow, full_mesh, simulate
 
 SETTINGS = Settings()
@@ -57,7 +56,7 @@ def hour_glass(hosts: int, first: float, seed: int, groups: int = 1, size: int =
 def test_the_first_host_of_an_allocation_is_confounded_where_each_pair_was_a_launch() -> None:
     run = run_of(18, **PAIRWISE)
     views = [hour_glass(18, 0.015, seed=1, size=size) for size in (8, 1024, 65536)]
-    findings, notes = confounded(run, locate(run, None), views, SETTINGS)
+    findings, notes = confounded(run, Placement.of(run, None), views, SETTINGS)
     (finding,) = findings
     assert (finding.state, finding.component, finding.name) == (
         State.CONFOUNDED,
@@ -76,22 +75,22 @@ def test_several_allocations_that_agree_are_confounded_in_one_launch_too() -> No
     hosts = [f"h{index:02d}" for index in range(72)]
     run = run_of(72, allocations=[hosts[start : start + 18] for start in range(0, 72, 18)])
     view = hour_glass(18, 0.03, seed=1, groups=4)
-    (finding,) = first_hosts(run, locate(run, None), [view])
+    (finding,) = first_hosts(run, Placement.of(run, None), [view])
     assert "pairs with h[00,18,36,54] take" in finding.evidence
-    assert confounded(run, locate(run, None), [view], SETTINGS)[1] == []
-    assert first_hosts(run, locate(run, None), [hour_glass(18, 0.005, seed=1, groups=4)]) == []
+    assert confounded(run, Placement.of(run, None), [view], SETTINGS)[1] == []
+    assert first_hosts(run, Placement.of(run, None), [hour_glass(18, 0.005, seed=1, groups=4)]) == []
 
 
 def test_one_launch_of_one_allocation_has_no_first_host_to_tell_from_a_slow_one() -> None:
     run = run_of(18)
-    assert first_hosts(run, locate(run, None), [hour_glass(18, 0.5, seed=1)]) == []
+    assert first_hosts(run, Placement.of(run, None), [hour_glass(18, 0.5, seed=1)]) == []
 
 
 def test_healthy_launches_have_first_hosts_like_others() -> None:
     """One in a hundred may be confounded: it costs a note."""
     run = run_of(18, **PAIRWISE)
-    places = locate(run, None)
-    found = sum(bool(first_hosts(run, places, [hour_glass(18, 0, seed)])) for seed in range(400))
+    placement = Placement.of(run, None)
+    found = sum(bool(first_hosts(run, placement, [hour_glass(18, 0, seed)])) for seed in range(400))
     assert found <= 12
 
 
@@ -99,8 +98,8 @@ def test_too_few_pairs_say_nothing_about_first_hosts() -> None:
     run = run_of(5, **PAIRWISE)
     src, dst = np.array(list(combinations(range(5), 2))).T
     view = cells(src, dst, np.where(src == 0, 0.1, 0.0), np.arange(10.0))
-    assert first_hosts(run, locate(run, None), [view]) == []
-    assert first_hosts(run, locate(run, None), []) == []
+    assert first_hosts(run, Placement.of(run, None), [view]) == []
+    assert first_hosts(run, Placement.of(run, None), []) == []
 
 
 # ------------------------------------------------------------------------------------------------ bound
@@ -120,14 +119,14 @@ def test_too_few_pairs_say_nothing_about_first_hosts() -> None:
 )
 def test_ranks_on_one_cpu_are_confounded(cores: list[str], sharing: str | None) -> None:
     run = run_of(4, ranks_per_host=2, rank_cores=cores)
-    findings = shared_cores(run, locate(run, None))
+    findings = shared_cores(run, Placement.of(run, None))
     assert [finding.name for finding in findings] == (["ranks on the same CPU"] if sharing else [])
     assert all(finding.evidence.startswith(f"on {sharing} more ranks") for finding in findings)
 
 
 def test_three_ranks_on_two_cpus_are_too_many() -> None:
     run = run_of(2, ranks_per_host=3, rank_cores=["0", "0-1", "1", "0", "1", "2"])
-    (finding,) = shared_cores(run, locate(run, None))
+    (finding,) = shared_cores(run, Placement.of(run, None))
     assert finding.evidence.startswith("on h00 more ranks")
 
 
@@ -139,8 +138,8 @@ def at_times(view: Cells, begin: float, end: float, more: float) -> Cells:
     return cells(view.src, view.dst, view.excess + np.where(inside, more, 0), view.started)
 
 
-def places_of(hosts: int) -> Places:
-    return locate(run_of(hosts), None)
+def places_of(hosts: int) -> Placement:
+    return Placement.of(run_of(hosts), None)
 
 
 def test_a_slow_time_is_no_hosts_fault() -> None:
@@ -200,7 +199,7 @@ def test_without_times_nothing_is_said() -> None:
 def test_a_run_has_one_finding_of_time() -> None:
     run = run_of(32)
     view = at_times(all_pairs(32), 8, 18, 0.4)
-    findings, notes = confounded(run, locate(run, None), [view, view], SETTINGS)
+    findings, notes = confounded(run, Placement.of(run, None), [view, view], SETTINGS)
     assert [finding.name for finding in findings] == ["time of measurement"]
     assert notes == []
 
@@ -208,7 +207,7 @@ def test_a_run_has_one_finding_of_time() -> None:
 def test_a_slow_time_that_other_times_outvote_is_noted() -> None:
     run = run_of(32)
     view = at_times(all_pairs(32), 8, 12, 0.4)
-    findings, notes = confounded(run, locate(run, None), [view], SETTINGS)
+    findings, notes = confounded(run, Placement.of(run, None), [view], SETTINGS)
     assert findings == []
     assert "from 8 s to 12 s pairs of 31 hosts took +49%" in notes[0]
 
@@ -256,6 +255,6 @@ def test_findings_are_of_the_configuration_only() -> None:
     """Nothing here accuses a part."""
     run = run_of(32, ranks_per_host=2, rank_cores=["0"] * 64, **PAIRWISE)
     view = at_times(all_pairs(32), 8, 12, 0.4)
-    findings: list[Finding] = confounded(run, locate(run, None), [view], SETTINGS)[0]
+    findings: list[Finding] = confounded(run, Placement.of(run, None), [view], SETTINGS)[0]
     assert {finding.state for finding in findings} == {State.CONFOUNDED}
     assert {finding.component for finding in findings} == {"config"}

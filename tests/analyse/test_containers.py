@@ -10,8 +10,7 @@ import pytest
 from analyse_cases import accused, attributed, named
 
 from fablint.analyse import diagnose
-from fablint.analyse.data.rank_places import locate
-from fablint.model import Diagnosis, Run, State
+from fablint.model import Diagnosis, Placement, Run, State
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
 
 MESH = full_mesh(4, 4)
@@ -58,7 +57,7 @@ def test_it_is_noted(machines: int, said: list[str]) -> None:
 def test_runs_that_do_not_say_have_a_machine_for_every_host() -> None:
     run = run_of()
     assert "machines" not in run.attributes
-    assert not locate(run, MESH.topology).containers
+    assert not Placement.of(run, MESH.topology).shared_machines
     assert not any("share the CPUs" in note for note in judged(run).verdict.notes)
 
 
@@ -137,7 +136,7 @@ def test_a_machine_that_is_oversubscribed_does_not_crowd_its_containers(machines
     """Without `machines` nobody knows which hosts are crowded: all of them."""
     run = run_of()
     run = attributed(run, machines=machines, instrument={**run.attributes["instrument"], "oversubscribed": True})
-    assert int(locate(run, MESH.topology).crowded.sum()) == crowded
+    assert int(Placement.of(run, MESH.topology).oversubscribed.sum()) == crowded
     confounded = named(judged(run), State.CONFOUNDED)
     assert (("config", "more ranks than CPUs", None) in confounded) == bool(crowded)
 
@@ -149,4 +148,4 @@ def test_a_container_with_more_ranks_than_cpus_of_its_own_is_crowded() -> None:
         rank_cores=["0"] * 2 + ["0", "1"] * 15,
     )
     run = attributed(run, instrument={**run.attributes["instrument"], "oversubscribed": True})
-    assert np.flatnonzero(locate(run, MESH.topology).crowded).tolist() == [0]
+    assert np.flatnonzero(Placement.of(run, MESH.topology).oversubscribed).tolist() == [0]

@@ -9,11 +9,10 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.data.rank_places import locate
 from fablint.analyse.data.samples import usable_rows
 from fablint.analyse.detect.view import judge
 from fablint.analyse.findings.paths.path_streams import about_paths
-from fablint.model import Diagnosis, Routing, State
+from fablint.model import Diagnosis, Placement, Routing, State
 from fablint.topology.routing import routes_of
 
 FAST_S = 0.010
@@ -77,11 +76,11 @@ def test_the_way_out_of_a_group_through_a_slow_neighbour_is_not_named_as_well():
     far = [(a, b) for a in range(8) for b in range(16) if switch_of(a) != switch_of(b) and a < b]
     rows = [list_row("edge-bandwidth", ALL, by_way_of_s0)]
     run = run_of(*rows, list_row("bandwidth-follow-up-1", far, by_way_of_s0, order="serial"))
-    places = locate(run, FABRIC)
-    (usable,), _ = usable_rows(run, places, Settings())
+    placement = Placement.of(run, FABRIC)
+    (usable,), _ = usable_rows(run, placement, Settings())
     routes = routes_of(FABRIC)
-    view = judge(usable.flows(65536, places), places, routes, Settings(), views=1)
-    found = about_paths([view], places, routes, np.empty(0, np.int64))
+    view = judge(usable.flows(65536, placement), placement, routes, Settings(), views=1)
+    found = about_paths([view], placement, routes, np.empty(0, np.int64))
     assert [(one.component, one.name) for one in found.findings] == [("cable", "s0=s1")]
 
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from lateness_cases import Layout, LossyFabric, cauchy, faults, named, pareto
 
-from fablint.analyse.data.rank_places import locate
 from fablint.analyse.data.samples import usable_rows
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Run, State
+from fablint.model import Finding, Placement, Run, State
 from fablint.topology.routing import routes_of
 
 SEEDS = range(20)
@@ -22,9 +21,9 @@ LAYOUTS = pytest.mark.parametrize("layout", ["list", "matrix"])
 def late(fabric: LossyFabric, run: Run) -> list[Finding]:
     """What late messages alone say of a run."""
     settings, topology = Settings(), fabric.topology
-    places = locate(run, topology)
+    placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables else None
-    return late_messages(usable_rows(run, places, settings)[0], places, routes, settings)
+    return late_messages(usable_rows(run, placement, settings)[0], placement, routes, settings)
 
 
 def exact(fabric: LossyFabric, layout: Layout, *truth: tuple[str, str], rounds: int | None = None) -> int:

@@ -160,14 +160,14 @@ def test_a_class_is_a_scope_a_distance_and_a_step_of_load(fabric: Fabric, layout
     rng = np.random.default_rng(1)
     load = rng.integers(0, UNKNOWN + 1, view.pairs.value.shape).astype(np.uint8)
     for steps in (None, load):
-        classes = Classes(view.places, steps, cables_beyond(view.places, view.routes))
+        classes = Classes(view.placement, steps, cables_beyond(view.placement, view.routes))
         cells = np.nonzero(~np.isnan(view.pairs.value))
         codes = classes.of_cells(view.pairs, cells)
         assert codes.max() < classes.count <= 256
         np.testing.assert_array_equal(
             np.concatenate([classes.of_rows(view.pairs, rows) for rows in view.pairs.blocks()])[cells], codes
         )
-        scopes = view.places.placement.scopes(cells[0], view.pairs.destination(cells))
+        scopes = view.placement.scopes(cells[0], view.pairs.destination(cells))
         np.testing.assert_array_equal(codes % len(SCOPES), scopes)
         told = {(0, 0) if steps is None else (0, int(step)) for step in np.unique(load)}
         distances = {
@@ -195,8 +195,8 @@ def hops(fabric: Fabric, src: int, dst: int) -> int:
 def test_a_fat_tree_has_one_distance_per_scope() -> None:
     for fabric in (TREE, DEEP):
         view = View(measured(fabric, "list"), fabric.topology, mutual=False)
-        assert cables_beyond(view.places, view.routes) is None
-    assert cables_beyond(view.places, None) is None
+        assert cables_beyond(view.placement, view.routes) is None
+    assert cables_beyond(view.placement, None) is None
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def crowded_view(costly: float) -> tuple[View, Classes, dict[int, float]]:
     for scope in (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL):
         offsets[SCOPES.index(scope)] = -10.0
         offsets[SCOPES.index(scope) + len(SCOPES)] = -10.0 + np.log(costly)
-    return view, Classes(view.places, load), offsets
+    return view, Classes(view.placement, load), offsets
 
 
 def test_pairs_that_shared_a_link_do_not_tell_of_their_ends_where_sharing_costs() -> None:
@@ -237,7 +237,7 @@ def test_all_pairs_tell_where_sharing_costs_nothing() -> None:
     view, classes, offsets = crowded_view(1.01)
     assert classes.telling(view.pairs, offsets, 0.05) is None
     assert classes.sharing(offsets, 0.05) is None
-    assert Classes(view.places).telling(view.pairs, offsets, 0.05) is None
+    assert Classes(view.placement).telling(view.pairs, offsets, 0.05) is None
 
 
 def test_all_pairs_tell_where_too_few_were_free() -> None:
@@ -259,7 +259,7 @@ def test_a_direction_slow_beside_others_is_not_judged_where_sharing_costs(costly
     """Its turn may have lasted into the next one, whose messages share its cable."""
     run = SimulatedFabric(TREE, (), QUIET, seed=1).measure(None, [STREAM])
     view, (row,) = View(run, TREE.topology, mutual=False), run.rows
-    when, switch = np.asarray(row.arrays["round"][0]), view.places.switch
+    when, switch = np.asarray(row.arrays["round"][0]), view.placement.switch
     load = loads(view.pairs, view.ways, np.empty(0, dtype=bool), when)
     assert load is not None
     times = np.array(row.arrays["time_median"])

@@ -10,11 +10,10 @@ import pytest
 from path_cases import HOP_S, Capacity, Small
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.data.rank_places import locate
 from fablint.analyse.data.samples import usable_rows
 from fablint.analyse.detect.paths.view_paths import path_bounds
 from fablint.analyse.detect.view import judge
-from fablint.model import Diagnosis, State
+from fablint.model import Diagnosis, Placement, State
 
 SEEDS = range(20)
 LAYOUTS = ("matrix", "list")
@@ -118,10 +117,10 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses():
     covered = total = 0
     for seed in SEEDS:
         run = small.run(seed)
-        places = locate(run, small.topology)
-        (usable,), _ = usable_rows(run, places, Settings())
-        view = judge(usable.flows(usable.row.sizes[0], places), places, None, Settings(), views=1)
-        bounds = path_bounds(view.paths, places)
+        placement = Placement.of(run, small.topology)
+        (usable,), _ = usable_rows(run, placement, Settings())
+        view = judge(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1)
+        bounds = path_bounds(view.paths, placement)
         assert bounds.names == tuple(f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b)
         assert (bounds.host_pairs == 9).all()
         covered += bounds.upper[0] >= 0.03

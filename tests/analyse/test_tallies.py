@@ -33,8 +33,8 @@ SICK = Fault("host", "h05", bandwidth_factor=0.7, added_latency_s=1e-6)
 
 def counted(evidence: Evidence, values: np.ndarray) -> Tally:
     """(n, m) values added up cell by cell."""
-    pairs, places, ways = evidence.pairs, evidence.places, evidence.ways
-    n, size = pairs.ranks, max(1, len(places.switches))
+    pairs, placement, ways = evidence.pairs, evidence.placement, evidence.ways
+    n, size = pairs.ranks, max(1, len(placement.switches))
     tally = Tally(np.zeros(n, int), np.zeros(n, int), np.zeros((size, size), int), np.zeros(ways.count, int))
     for row, column in zip(*(index.tolist() for index in np.nonzero(values)), strict=True):
         value = int(values[row, column])
@@ -48,8 +48,8 @@ def counted(evidence: Evidence, values: np.ndarray) -> Tally:
             continue
         tally.sent[row] += value
         tally.received[to] += value
-        a, b = places.switch[row], places.switch[to]
-        if a >= 0 and b >= 0 and places.switches:
+        a, b = placement.switch[row], placement.switch[to]
+        if a >= 0 and b >= 0 and placement.switches:
             tally.between[a, b] += value
     return tally
 

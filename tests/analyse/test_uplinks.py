@@ -1,13 +1,12 @@
 """All uplinks of a switch slow at once are one finding, and some of them are theirs."""
 
-from fablint.analyse.data.rank_places import locate
 from fablint.analyse.findings.paths.uplinks import uplinks_together
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.simulate import fat_tree, simulate
 from fablint.topology.routing import routes_of
 
 TREE = fat_tree(4, 2)
-PLACES = locate(simulate(TREE), TREE.topology)
+PLACES = Placement.of(simulate(TREE), TREE.topology)
 ROUTES = routes_of(TREE.topology)
 LEAF = PLACES.switches[0]
 CABLES = sorted({f"{one.a}={one.b}" for one in TREE.topology.cables if LEAF in (one.a, one.b)})

@@ -10,11 +10,10 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, permuted
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.rank_places import locate
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
 from fablint.analyse.fit.topology_inference import infer
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Run, State, Topology
+from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate
 
 MESH = full_mesh(8, 8)
@@ -34,7 +33,7 @@ def elsewhere(topology: Topology, moved: Mapping[str, str]) -> Topology:
 def verified(run: Run, topology: Topology | None) -> list[Finding]:
     observations = shortest_round_trips(run)
     assert observations is not None
-    return verify(observations, locate(run, topology), Settings())
+    return verify(observations, Placement.of(run, topology), Settings())
 
 
 def slowed(run: Run, between: list[int], other: list[int] | None, factor: float) -> Run:
@@ -145,7 +144,7 @@ def test_the_shortest_round_trips_are_those_of_the_smallest_message() -> None:
 def inferred(run: Run) -> Topology | None:
     observations = shortest_round_trips(run)
     assert observations is not None
-    return infer(observations, locate(run, None))
+    return infer(observations, Placement.of(run, None))
 
 
 def parts(topology: Topology, hosts: list[str]) -> list[set[str]]:

@@ -28,7 +28,7 @@ from fablint.workflows.recovery.launch_recovery import Launches
 
 HOSTS = [f"h{number}" for number in range(6)]
 ASKED = asked_of(HOSTS)
-ROUNDS = all_rounds(ASKED.seats(), 2, seed=1)
+ROUNDS = all_rounds(ASKED.placement(), 2, seed=1)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def started(cluster: FakeCluster, tmp_path: Path) -> tuple[Launches, Notes]:
 
 def stage(asked: Asked, name: str = "edge") -> Stage:
     """Every pair of the hosts twice."""
-    return one_row(asked, all_rounds(asked.seats(), 2, seed=1), name)
+    return one_row(asked, all_rounds(asked.placement(), 2, seed=1), name)
 
 
 def met(run: Run, row: str = "edge-latency") -> set[frozenset[str]]:

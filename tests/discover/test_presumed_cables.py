@@ -14,10 +14,10 @@ from hypothesis import given, settings, strategies as st
 from fablint.analyse import diagnose
 from fablint.discover import load_topology, with_presumed_cables, write_topology
 from fablint.discover.assumed_cables import MOST_IN_A_GROUP
-from fablint.model import Cable, Finding, Scope, State, Switch, Topology
-from fablint.plan.schedule.seats import seats_of
+from fablint.model import SCOPES, Cable, Finding, Scope, State, Switch, Topology
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly
+from fablint.topology.routed_placement import RoutedPlacement
 from fablint.topology.routing import routes_of
 
 Rounds = Sequence[np.ndarray]
@@ -130,9 +130,9 @@ def test_distances_are_those_of_the_groups() -> None:
     after = with_presumed_cables(before)
     hosts = list(before.host_switch)
     pairs = np.array(list(combinations(range(len(hosts)), 2)), np.int32)
-    scopes = [seats_of(hosts, one).scopes(pairs).tolist() for one in (before, after)]
+    scopes = [RoutedPlacement.on_routes(hosts, one).scopes(*pairs.T).tolist() for one in (before, after)]
     assert scopes[0] == scopes[1]
-    assert set(scopes[0]) == {Scope.EDGE, Scope.LOCAL, Scope.GLOBAL}
+    assert {SCOPES[code] for code in scopes[0]} == {Scope.EDGE, Scope.LOCAL, Scope.GLOBAL}
 
 
 # ------------------------------------------------------------------------------------------------ what it tells
@@ -145,7 +145,7 @@ SERIAL = (SimulatedRow("latency", (8,), "serial"), SimulatedRow("bandwidth", (1 
 
 @pytest.fixture(scope="module")
 def rounds() -> Rounds:
-    return stratified_rounds(seats_of(list(FLY.hosts), PRESUMED), 1)
+    return stratified_rounds(RoutedPlacement.on_routes(list(FLY.hosts), PRESUMED), 1)
 
 
 def found(rounds: Rounds, *faults: Fault) -> list[Finding]:

@@ -10,9 +10,9 @@ from simgrid_bed import NEEDS_SIMGRID, make_fabric, run_engine, topology_of
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State
-from fablint.plan.schedule.seats import seats_of
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.store import read_run
+from fablint.topology.routed_placement import RoutedPlacement
 
 pytestmark = NEEDS_SIMGRID
 
@@ -44,7 +44,7 @@ class Case:
         faults = [word for fault in self.faults for word in ("--fault", fault)]
         make_fabric(folder, [*self.fabric, "--hosts", str(self.hosts), *SCATTER, *faults])
         topology = topology_of(folder)
-        rounds = stratified_rounds(seats_of(list(topology.host_switch), topology))
+        rounds = stratified_rounds(RoutedPlacement.on_routes(list(topology.host_switch), topology))
         (folder / "a.run" / "rounds").mkdir(parents=True)
         lines = [" ".join(f"{a}-{b}" for a, b in pairs.tolist()) for pairs in rounds]
         (folder / "a.run" / "rounds" / "planned.txt").write_text("\n".join(lines) + "\n")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from fablint.model import Cable, Routing, Switch, Topology
+import numpy as np
+
+from fablint.model import SCOPES, Cable, Placement, Routing, Switch, Topology
+
+
+def scopes_of(placement: Placement, pairs: np.ndarray) -> np.ndarray:
+    """(k,) the scope of each of (k, 2) pairs."""
+    return np.array(SCOPES, dtype=object)[placement.scopes(pairs[:, 0], pairs[:, 1])]
 
 
 def two_level(leaves: int = 8, hosts: int = 8, spines: int = 4, kind: str = "d-mod-k") -> Topology:

@@ -8,7 +8,9 @@ from fabrics import fat_tree, two_level
 
 from fablint.model import Question, Row, Run
 from fablint.plan.check.follow_up import follow_up, measured_pairs, with_controls
-from fablint.plan.schedule.seats import loads, pair_keys, seats_of
+from fablint.plan.schedule.rank_pairs import pair_keys
+from fablint.topology.contention import most_flows
+from fablint.topology.routed_placement import RoutedPlacement
 
 
 def about(rank: int, partners: list[int]) -> Question:
@@ -19,7 +21,7 @@ def pairs_of(rounds: list[np.ndarray]) -> set[frozenset[int]]:
     return {frozenset(pair) for pairs in rounds for pair in pairs.tolist()}
 
 
-FLAT = seats_of([f"h{rank}" for rank in range(40)])
+FLAT = RoutedPlacement.on_routes([f"h{rank}" for rank in range(40)])
 
 
 def test_suspects_are_measured_side_by_side_each_with_three_partners():
@@ -60,40 +62,40 @@ def test_room_that_is_left_is_used():
 
 
 def test_answers_do_not_collide_where_that_can_be_helped():
-    seats = seats_of([f"h{i}" for i in range(64)], two_level(8, 8, 4))
+    placement = RoutedPlacement.on_routes([f"h{i}" for i in range(64)], two_level(8, 8, 4))
     # Destinations 16 and 20 are reached over the same spine.
-    rounds = follow_up([about(0, [16]), about(1, [20])], seats)
+    rounds = follow_up([about(0, [16]), about(1, [20])], placement)
     assert len(rounds) == 2
-    assert loads(rounds, seats) == [1, 1]
-    together = follow_up([about(0, [16]), about(1, [20])], seats, most_rounds=1)
-    assert loads(together, seats) == [2]
+    assert most_flows(rounds, placement) == [1, 1]
+    together = follow_up([about(0, [16]), about(1, [20])], placement, most_rounds=1)
+    assert most_flows(together, placement) == [2]
 
 
 def test_ranks_of_one_host_answer_nothing():
-    seats = seats_of(["a", "a", "b"])
-    assert pairs_of(follow_up([about(0, [1, 2])], seats)) == {frozenset({0, 2})}
-    assert follow_up([about(0, [1])], seats) == []
-    assert follow_up([], seats) == []
+    placement = RoutedPlacement.on_routes(["a", "a", "b"])
+    assert pairs_of(follow_up([about(0, [1, 2])], placement)) == {frozenset({0, 2})}
+    assert follow_up([about(0, [1])], placement) == []
+    assert follow_up([], placement) == []
 
 
 def test_controls_are_pairs_of_others_in_the_same_rounds():
     topology = fat_tree(4, 4, 4)
-    seats = seats_of(list(topology.host_switch), topology)
-    rounds = follow_up([about(0, [20, 30, 40])], seats)
-    controlled = with_controls(rounds, seats, [0, 1], 5)
+    placement = RoutedPlacement.on_routes(list(topology.host_switch), topology)
+    rounds = follow_up([about(0, [20, 30, 40])], placement)
+    controlled = with_controls(rounds, placement, [0, 1], 5)
     for pairs, more in zip(rounds, controlled, strict=True):
         assert more[: len(pairs)].tolist() == pairs.tolist()
         assert len(more) == len(pairs) + 5
         assert np.unique(more).size == more.size
         assert not np.isin(more[len(pairs) :], [0, 1]).any()
-    assert max(loads(controlled, seats)) == 1
+    assert max(most_flows(controlled, placement)) == 1
 
 
 def test_controls_are_as_many_as_there_are():
-    seats = seats_of([f"h{i}" for i in range(6)])
-    ((*_, last),) = [pairs.tolist() for pairs in with_controls([np.array([[0, 1]])], seats, [0], 9)]
+    placement = RoutedPlacement.on_routes([f"h{i}" for i in range(6)])
+    ((*_, last),) = [pairs.tolist() for pairs in with_controls([np.array([[0, 1]])], placement, [0], 9)]
     assert len(last) == 2
-    assert with_controls([], seats, [0], 9) == []
+    assert with_controls([], placement, [0], 9) == []
 
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])

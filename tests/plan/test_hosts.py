@@ -73,5 +73,5 @@ def test_slots_of_two_lists():
 
 def test_the_most_ranks_on_a_host():
     slots = (Slots("a", 2), Slots("b", 3), Slots("a", 2))
-    assert Plan(7, (), slots).crowd == 4
-    assert Plan(7, ()).crowd == 7
+    assert Plan(7, (), slots).most_ranks_per_host == 4
+    assert Plan(7, ()).most_ranks_per_host == 7

@@ -27,7 +27,7 @@ def asked(*, shared: bool = True, **more: object) -> Asked:
 
 def stage_of(level: Level, request: Asked | None = None, rate: float | None = None, budget_s: float = 0.0) -> Stage:
     request = request or asked()
-    stage = level_stage(level, request, request.seats(), (), rate, budget_s or None)
+    stage = level_stage(level, request, request.placement(), (), rate, budget_s or None)
     assert stage is not None
     parse_plan(stage.plan.text, request.ranks, "test", stage.texts().__getitem__)
     return stage

@@ -17,7 +17,7 @@ from fablint.plan.check.surviving_ranks import HostPair, narrowed
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.plan_file import parse_plan
-from fablint.plan.schedule.seats import seats_of
+from fablint.topology.routed_placement import RoutedPlacement
 
 HOSTS = tuple("abcd")
 SLOTS = tuple(Slots(host, 1) for host in HOSTS)
@@ -128,7 +128,7 @@ SIZES = st.lists(st.integers(1, 3), min_size=2, max_size=5)
 def test_every_pair_that_may_meet_meets_in_its_round_and_no_other_does(each: list[int], random: Random) -> None:
     slots = tuple(Slots(f"h{number}", count) for number, count in enumerate(each))
     hosts = [slot.host for slot in slots for _ in range(slot.ranks)]
-    rounds = all_rounds(seats_of(hosts), 2, random.randrange(100))
+    rounds = all_rounds(RoutedPlacement.on_routes(hosts), 2, random.randrange(100))
     names = list(dict.fromkeys(hosts))
     lost = set(random.sample(names, random.randrange(len(names))))
     every = [frozenset(pair) for pair in combinations(names, 2)]

@@ -49,7 +49,7 @@ def test_only_hosts_that_are_needed_take_part(checked, planned):
     hosts = [slot.host for slot in planned.stage.plan.slots]
     assert len(hosts) == planned.stage.plan.ranks < 120
     assert {"h100", "h300"} <= set(hosts)
-    assert planned.seats.ranks == len(hosts)
+    assert planned.placement.ranks == len(hosts)
     (rounds,) = planned.stage.rounds.values()
     for pairs in rounds:
         assert np.unique(pairs).size == pairs.size

@@ -15,9 +15,10 @@ from fablint.plan.check.levels import Level, level_stage
 from fablint.plan.check.retest import plan_retest
 from fablint.plan.check.stages import ROUTE_REPEATS, first_stage, next_stage
 from fablint.plan.check.suites import ALL_PAIRS, between
-from fablint.plan.schedule.seats import Pairs, Seats, seats_of
+from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import SimulatedFabric, fat_tree as simulated_fat_tree
+from fablint.topology.routed_placement import RoutedPlacement
 
 STRETCHES = 4
 SEEDS = (1, 2)
@@ -39,11 +40,11 @@ def asked(topology: Topology, **more: object) -> Asked:
     return Asked(len(slots), slots, topology, **more)  # type: ignore[arg-type]
 
 
-def components(pairs: Pairs, seats: Seats) -> Iterator[Component]:
+def components(pairs: Pairs, placement: RoutedPlacement) -> Iterator[Component]:
     """Hosts, switches with their own hosts, and paths between two switches that a round measures."""
     for rank in np.unique(pairs).tolist():
         yield "host", rank
-    for a, b in np.unique(np.sort(seats.switch[pairs], axis=1), axis=0).tolist():
+    for a, b in np.unique(np.sort(placement.switch_or_host[pairs], axis=1), axis=0).tolist():
         yield ("path", (a, b)) if a != b else ("switch", a)
 
 
@@ -56,9 +57,9 @@ def stretches(rounds: Sequence[Iterable[Component]]) -> Mapping[Component, list[
     return found
 
 
-def shares(rounds: Sequence[Pairs], seats: Seats) -> tuple[float, float]:
+def shares(rounds: Sequence[Pairs], placement: RoutedPlacement) -> tuple[float, float]:
     """Shares of components with several rounds that have them in one stretch, and of those with many that lack one."""
-    found = stretches([components(pairs, seats) for pairs in rounds]).values()
+    found = stretches([components(pairs, placement) for pairs in rounds]).values()
     several = [len(set(where)) == 1 for where in found if len(where) > 1]
     many = [len(set(where)) < STRETCHES for where in found if len(where) >= 2 * STRETCHES]
     return float(np.mean(several)), float(np.mean(many)) if many else 0.0
@@ -66,15 +67,18 @@ def shares(rounds: Sequence[Pairs], seats: Seats) -> tuple[float, float]:
 
 def level_rounds(level: Level, topology: Topology, seed: int) -> Sequence[Pairs]:
     request = asked(topology, seed=seed)
-    stage = level_stage(level, request, request.seats())
+    stage = level_stage(level, request, request.placement())
     return () if stage is None else next(iter(stage.rounds.values()))
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_near_and_far_rounds_are_interleaved(name: str, seed: int) -> None:
-    seats = asked(FABRICS[name]).seats()
-    rounds = stratified_rounds(seats, seed)
-    near = [(seats.switch[pairs[:, 0]] == seats.switch[pairs[:, 1]]).mean() > 0.5 for pairs in rounds]
+    placement = asked(FABRICS[name]).placement()
+    rounds = stratified_rounds(placement, seed)
+    near = [
+        (placement.switch_or_host[pairs[:, 0]] == placement.switch_or_host[pairs[:, 1]]).mean() > 0.5
+        for pairs in rounds
+    ]
     where = stretches([[("near" if here else "far", 0)] for here in near])
     for kind in ("near", "far"):
         counts = np.bincount(where[kind, 0], minlength=STRETCHES)
@@ -84,17 +88,17 @@ def test_near_and_far_rounds_are_interleaved(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_matchings_measure_no_component_in_one_stretch_only(name: str, seed: int) -> None:
-    seats = asked(FABRICS[name]).seats()
-    in_one, lack_one = shares(stratified_rounds(seats, seed), seats)
+    placement = asked(FABRICS[name]).placement()
+    in_one, lack_one = shares(stratified_rounds(placement, seed), placement)
     assert in_one == 0
     assert lack_one == 0
 
 
 def test_paths_with_two_rounds_each_are_spread_as_far_as_the_rounds_allow() -> None:
     """The rounds of a dragonfly bring many switches together in the same two rounds and no others."""
-    seats = asked(dragonfly()).seats()
+    placement = asked(dragonfly()).placement()
     for seed in SEEDS:
-        in_one, _ = shares(stratified_rounds(seats, seed), seats)
+        in_one, _ = shares(stratified_rounds(placement, seed), placement)
         assert in_one < 0.03
 
 
@@ -104,7 +108,7 @@ def test_a_level_measures_every_component_in_all_stretches(name: str, seed: int,
     topology = FABRICS[name]
     rounds = level_rounds(level, topology, seed)
     if rounds:
-        in_one, lack_one = shares(rounds, asked(topology).seats())
+        in_one, lack_one = shares(rounds, asked(topology).placement())
         assert in_one == 0
         assert lack_one == 0
 
@@ -115,12 +119,12 @@ def test_a_small_switch_is_measured_as_long_as_a_large_one() -> None:
     small = {f"h{number}" for number in range(8, 13)}
     kept = {host: name for host, name in topology.host_switch.items() if host not in small}
     request = asked(Topology(topology.switches, kept, topology.cables, routing=topology.routing))
-    seats = request.seats()
-    stage = level_stage(between(Scope.EDGE), request, seats)
+    placement = request.placement()
+    stage = level_stage(between(Scope.EDGE), request, placement)
     assert stage is not None
     (rounds,) = stage.rounds.values()
-    where = stretches([components(pairs, seats) for pairs in rounds])
-    for switch in np.unique(seats.switch).tolist():
+    where = stretches([components(pairs, placement) for pairs in rounds])
+    for switch in np.unique(placement.switch_or_host).tolist():
         assert set(where["switch", switch]) == set(range(STRETCHES))
 
 
@@ -128,7 +132,7 @@ def test_all_pairs_that_are_spelt_out_are_spread() -> None:
     for name in ("one switch a group", "three hosts a switch"):
         request = asked(FABRICS[name])
         (rounds,) = first_stage(request).rounds.values()
-        assert shares(rounds, request.seats()) == (0, 0)
+        assert shares(rounds, request.placement()) == (0, 0)
 
 
 # ------------------------------------------------------------------------------------------------ again
@@ -153,7 +157,7 @@ def host_question(rank: int, ranks: int) -> Question:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_follow_up_rounds_of_one_question_do_not_lie_together(seed: int) -> None:
     fabric = simulated_fat_tree(4, 3)
-    run = SimulatedFabric(fabric).measure(stratified_rounds(seats_of(fabric.hosts, fabric.topology)))
+    run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     request = asked(fabric.topology, seed=seed)
     hosts = [host_question(rank, len(fabric.hosts)) for rank in (0, 21)]
     routes = [Question("route", f"h{a}=h{b}", np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
@@ -170,7 +174,7 @@ def test_follow_up_rounds_of_one_question_do_not_lie_together(seed: int) -> None
 
 def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
     fabric = simulated_fat_tree(4, 3)
-    run = SimulatedFabric(fabric).measure(stratified_rounds(seats_of(fabric.hosts, fabric.topology)))
+    run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     ranks = len(fabric.hosts)
     link = Question("link", "a path", np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
     questions = (host_question(5, ranks), host_question(6, ranks), link)

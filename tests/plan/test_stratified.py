@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fabrics import dragonfly, fat_tree, two_level
+from fabrics import dragonfly, fat_tree, scopes_of, two_level
 
 from fablint.model import Scope, Topology
-from fablint.plan.schedule.seats import Seats, link_flows, loads, number_within, pair_keys, seats_of
+from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.plan.schedule.stratified import collisions, strata, stratified_rounds
+from fablint.topology.contention import link_flows, most_flows
+from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 
-def seated(topology: Topology, missing: float = 0.0, each: int = 1, scattered: int = 0) -> Seats:
+def seated(topology: Topology, missing: float = 0.0, each: int = 1, scattered: int = 0) -> RoutedPlacement:
     """`each` ranks on the hosts of a topology, of which some are left out, or `scattered` taken."""
     draw = np.random.default_rng(5)
     hosts = [host for host in topology.host_switch if draw.random() >= missing]
     if scattered:
         hosts = [hosts[i] for i in sorted(draw.choice(len(hosts), scattered, replace=False))]
-    return seats_of([host for host in hosts for _ in range(each)], topology)
+    return RoutedPlacement.on_routes([host for host in hosts for _ in range(each)], topology)
 
 
-def without_topology(ranks: int) -> Seats:
-    return seats_of([f"h{rank}" for rank in range(ranks)])
+def without_topology(ranks: int) -> RoutedPlacement:
+    return RoutedPlacement.on_routes([f"h{rank}" for rank in range(ranks)])
 
 
-def share_repeated(rounds: list[np.ndarray], seats: Seats) -> float:
-    keys = np.concatenate([pair_keys(pairs, seats.ranks) for pairs in rounds])
+def share_repeated(rounds: list[np.ndarray], placement: RoutedPlacement) -> float:
+    keys = np.concatenate([pair_keys(pairs, placement.ranks) for pairs in rounds])
     return 1 - np.unique(keys).size / keys.size
 
 
@@ -45,20 +47,20 @@ FABRICS = {
 
 @pytest.mark.parametrize("name", FABRICS)
 def test_a_round_is_a_matching_between_hosts_that_keeps_nearly_all_busy(name):
-    seats = FABRICS[name]
-    rounds = stratified_rounds(seats)
-    assert len(rounds) == sum(strata(seats).values())
+    placement = FABRICS[name]
+    rounds = stratified_rounds(placement)
+    assert len(rounds) == sum(strata(placement).values())
     for pairs in rounds:
         assert np.unique(pairs).size == pairs.size
-        assert (seats.host[pairs[:, 0]] != seats.host[pairs[:, 1]]).all()
-        assert pairs.size >= 0.97 * seats.ranks
-    assert share_repeated(rounds, seats) < 0.2
+        assert (placement.host[pairs[:, 0]] != placement.host[pairs[:, 1]]).all()
+        assert pairs.size >= 0.97 * placement.ranks
+    assert share_repeated(rounds, placement) < 0.2
 
 
 @pytest.mark.parametrize("name", FABRICS)
 def test_the_seed_makes_the_rounds(name):
-    seats = FABRICS[name]
-    first, again, other = (stratified_rounds(seats, seed) for seed in (1, 1, 2))
+    placement = FABRICS[name]
+    first, again, other = (stratified_rounds(placement, seed) for seed in (1, 1, 2))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
@@ -75,51 +77,54 @@ def test_the_seed_makes_the_rounds(name):
     ],
 )
 def test_strata_are_those_that_exist(topology, rounds):
-    seats = seated(topology)
-    assert strata(seats) == rounds
-    shares = [{scope: (seats.scopes(pairs) == scope).mean() for scope in rounds} for pairs in stratified_rounds(seats)]
+    placement = seated(topology)
+    assert strata(placement) == rounds
+    shares = [
+        {scope: (scopes_of(placement, pairs) == scope).mean() for scope in rounds}
+        for pairs in stratified_rounds(placement)
+    ]
     for scope, count in rounds.items():
         assert sum(share[scope] > 0.7 for share in shares) == count
 
 
 def test_without_a_topology_all_rounds_are_a_tournament():
-    seats = without_topology(64)
-    assert strata(seats) == {Scope.GLOBAL: 24}
-    assert share_repeated(stratified_rounds(seats), seats) == 0
+    placement = without_topology(64)
+    assert strata(placement) == {Scope.GLOBAL: 24}
+    assert share_repeated(stratified_rounds(placement), placement) == 0
 
 
 @pytest.mark.parametrize("topology", [two_level(16, 16, 16), fat_tree(8, 8, 8), fat_tree(9, 7, 6), fat_tree(6, 4, 8)])
 def test_nothing_collides_on_a_fat_tree_with_destination_routing(topology):
-    seats = seated(topology)
-    rounds = stratified_rounds(seats)
-    assert max(loads(rounds, seats)) == 1
-    assert collisions(rounds, seats) == 0
-    crossed = sum(link_flows(pairs, seats).sum(axis=0) for pairs in rounds)
+    placement = seated(topology)
+    rounds = stratified_rounds(placement)
+    assert max(most_flows(rounds, placement)) == 1
+    assert collisions(rounds, placement) == 0
+    crossed = sum(link_flows(pairs, placement).sum(axis=0) for pairs in rounds)
     assert crossed.min() >= 8
 
 
 def test_random_rounds_collide_more_than_planned_ones():
-    seats = seated(fat_tree(8, 8, 8), missing=0.05)
+    placement = seated(fat_tree(8, 8, 8), missing=0.05)
     draw = np.random.default_rng(1)
-    random = [draw.permutation(seats.ranks)[: seats.ranks // 2 * 2].reshape(-1, 2) for _ in range(24)]
-    planned = stratified_rounds(seats)
-    assert max(loads(planned, seats)) <= 2 < max(loads(random, seats))
-    assert 10 * collisions(planned, seats) < collisions(random, seats)
+    random = [draw.permutation(placement.ranks)[: placement.ranks // 2 * 2].reshape(-1, 2) for _ in range(24)]
+    planned = stratified_rounds(placement)
+    assert max(most_flows(planned, placement)) <= 2 < max(most_flows(random, placement))
+    assert 10 * collisions(planned, placement) < collisions(random, placement)
 
 
 def test_a_dragonfly_is_loaded_evenly():
     """A group's hosts go to all the other groups: as many messages on a global cable as must be, or little more."""
-    seats = seated(dragonfly(9, 8, 4))
-    rounds = stratified_rounds(seats)
+    placement = seated(dragonfly(9, 8, 4))
+    rounds = stratified_rounds(placement)
     must = 32 / 8  # hosts of a group for each cable to another one; in one direction they may all be
-    assert max(loads(rounds, seats)) <= 2 * must
-    crossed = sum(link_flows(pairs, seats).sum(axis=0) for pairs in rounds)
+    assert max(most_flows(rounds, placement)) <= 2 * must
+    crossed = sum(link_flows(pairs, placement).sum(axis=0) for pairs in rounds)
     assert crossed.min() >= 6  # from which a link is judged
 
 
 def test_each_direction_has_loads_of_its_own():
-    seats = seated(two_level(2, 4, 1))
-    flows = link_flows(np.array([[0, 4], [1, 5]]), seats)
+    placement = seated(two_level(2, 4, 1))
+    flows = link_flows(np.array([[0, 4], [1, 5]]), placement)
     assert flows.shape == (2, 4)
     assert flows.sum() == 8
     assert sorted(flows[0]) == [0, 0, 2, 2]
@@ -127,15 +132,15 @@ def test_each_direction_has_loads_of_its_own():
 
 
 def test_messages_whose_way_is_unknown_count_by_chance():
-    seats = seated(two_level(2, 4, 4, kind="adaptive"))
-    flows = link_flows(np.array([[0, 4]]), seats)[0]
+    placement = seated(two_level(2, 4, 4, kind="adaptive"))
+    flows = link_flows(np.array([[0, 4]]), placement)[0]
     assert sorted(set(flows.tolist())) == [0, 0.25]  # a quarter on each of four spines
 
 
 def test_a_host_of_another_name_sits_nowhere():
-    seats = seats_of(["h0.site.org", "h1", "login"], two_level())
-    assert seats.place.tolist() == [0, 1, -1]
-    assert set(seats.scopes(np.array([[0, 1], [1, 2]]))) == {Scope.EDGE, Scope.UNKNOWN}
+    placement = RoutedPlacement.on_routes(["h0.site.org", "h1", "login"], two_level())
+    assert placement.location.tolist() == [0, 1, -1]
+    assert set(scopes_of(placement, np.array([[0, 1], [1, 2]]))) == {Scope.EDGE, Scope.UNKNOWN}
 
 
 def test_numbers_within_containers():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabrics import dragonfly, fat_tree, two_level
+from fabrics import dragonfly, fat_tree, scopes_of, two_level
 from hypothesis import assume, given, settings, strategies as st
 from test_stages import QUESTION
 
@@ -22,8 +22,8 @@ from fablint.plan.check.suites import SUITES, between, find_suite, plan_summary
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.plan.schedule.edge_coloring import coloured
-from fablint.plan.schedule.seats import seats_of
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
+from fablint.topology.routed_placement import RoutedPlacement
 
 SCOPES = (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)
 
@@ -81,14 +81,14 @@ def test_every_pair_of_a_scope_is_measured_equally_often(groups, each, scope, ra
     # The busiest host has its partners in the other groups; with more of them matchings are measured, not every pair.
     assume(sum(map(sum, groups)) - min(map(sum, groups)) <= MOST_ROUNDS)
     request = asked(topology(*groups), each)
-    seats = request.seats()
+    placement = request.placement()
     left_out = random.sample(range(request.ranks), random.randrange(request.ranks // 2 + 1))
-    stage = level_stage(between(scope), request, seats, left_out)
+    stage = level_stage(between(scope), request, placement, left_out)
     number = np.arange(request.ranks) % each
     ranks = [rank for rank in range(request.ranks) if rank not in left_out]
     every = np.array([(a, b) for a, b in itertools.combinations(ranks, 2) if number[a] == number[b]], int)
     every = every.reshape(-1, 2)
-    wanted = {tuple(pair) for pair in every[seats.scopes(every) == scope].tolist()}
+    wanted = {tuple(pair) for pair in every[scopes_of(placement, every) == scope].tolist()}
     counts = met(stage)
     assert set(counts) == wanted
     if stage is None:
@@ -97,11 +97,13 @@ def test_every_pair_of_a_scope_is_measured_equally_often(groups, each, scope, ra
     assert min(counts.values()) >= 2
     for pairs in rounds_of(stage):
         assert np.unique(pairs).size == pairs.size
-        partner = dict(seats.host[np.concatenate([pairs, pairs[:, ::-1]])].tolist())
-        assert all(partner[seats.host[a]] == seats.host[b] for a, b in pairs.tolist())  # of all ranks of a host
-    lead = {int(seats.host[rank]): rank for rank in reversed(ranks)}
+        partner = dict(placement.host[np.concatenate([pairs, pairs[:, ::-1]])].tolist())
+        assert all(partner[placement.host[a]] == placement.host[b] for a, b in pairs.tolist())  # of all ranks of a host
+    lead = {int(placement.host[rank]): rank for rank in reversed(ranks)}
     near = np.array(list(itertools.combinations(lead.values(), 2)))
-    busiest = np.bincount(near[seats.scopes(near) == scope].ravel()).max()  # by hosts, whatever ranks are left of them
+    busiest = np.bincount(
+        near[scopes_of(placement, near) == scope].ravel()
+    ).max()  # by hosts, whatever ranks are left of them
     repeats = max(counts.values())
     assert len(rounds_of(stage)) <= repeats * (busiest + 1)
 
@@ -110,14 +112,14 @@ def test_every_pair_of_a_scope_is_measured_equally_often(groups, each, scope, ra
 @settings(max_examples=40)
 def test_whoever_is_left_out_is_in_no_round_of_any_level(groups, each, random):
     request = asked(topology(*groups), each)
-    seats = request.seats()
+    placement = request.placement()
     left_out = random.sample(range(request.ranks), random.randrange(request.ranks + 1))
     for level in (*SUITES["full"].levels, SUITES["switch-pairs"].levels[-1]):
-        stage = level_stage(level, request, seats, left_out)
+        stage = level_stage(level, request, placement, left_out)
         for pairs in rounds_of(stage) if stage is not None else ():
             assert np.unique(pairs).size == pairs.size > 0
             assert not np.isin(pairs, left_out).any()
-            same = seats.host[pairs[:, 0]] == seats.host[pairs[:, 1]]
+            same = placement.host[pairs[:, 0]] == placement.host[pairs[:, 1]]
             assert same.all() if level.within_hosts else not same.any()
 
 
@@ -126,40 +128,40 @@ def test_ranks_on_nics_of_several_switches_are_paired_by_nic():
     nics = {f"{host}/hsn{rail}": f"g0s{rail}" for host in fabric.host_switch for rail in (0, 1)}
     fabric = Topology(fabric.switches, fabric.host_switch, nic_switch=nics)
     request = asked(fabric, 2)
-    seats = seats_of(request.rank_hosts, fabric, ["hsn0", "hsn1"] * 4)
-    edge = met(level_stage(between(Scope.EDGE), request, seats))
+    placement = RoutedPlacement.on_routes(request.rank_hosts, fabric, ["hsn0", "hsn1"] * 4)
+    edge = met(level_stage(between(Scope.EDGE), request, placement))
     assert set(edge) == {(a, b) for a, b in itertools.combinations(range(8), 2) if a % 2 == b % 2}
-    assert level_stage(between(Scope.LOCAL), request, seats) is None
+    assert level_stage(between(Scope.LOCAL), request, placement) is None
 
 
 def test_many_hosts_meet_in_matchings_of_the_scope():
     request = asked(fat_tree(8, 8, 8))
-    seats = request.seats()
+    placement = request.placement()
     for scope, rounds in ((Scope.EDGE, 7 * 5), (Scope.LOCAL, 9), (Scope.GLOBAL, 9)):
-        stage = level_stage(between(scope), request, seats)
+        stage = level_stage(between(scope), request, placement)
         assert stage.plan.rows[0].rounds == rounds
         pairs = np.array(list(met(stage)))
-        assert set(seats.scopes(pairs)) == {scope}
+        assert set(scopes_of(placement, pairs)) == {scope}
         assert len(pairs) > 0.9 * rounds / (5 if scope is Scope.EDGE else 1) * 256
 
 
 def test_hosts_of_which_few_have_near_partners_still_meet_them():
     request = asked(topology(*[[1]] * 60, [40]))
-    stage = level_stage(between(Scope.EDGE), request, request.seats())
+    stage = level_stage(between(Scope.EDGE), request, request.placement())
     assert 0 < len(met(stage)) <= 40 * 39 / 2
     assert min(min(pair) for pair in met(stage)) == 60
 
 
 def test_without_a_topology_all_pairs_are_far():
     request = asked(9)
-    levels = {scope: level_stage(between(scope), request, request.seats()) for scope in SCOPES}
+    levels = {scope: level_stage(between(scope), request, request.placement()) for scope in SCOPES}
     assert levels[Scope.EDGE] is levels[Scope.LOCAL] is None
     assert len(met(levels[Scope.GLOBAL])) == 9 * 8 / 2
 
 
 def test_rows_are_named_by_level_and_kernel_and_are_what_the_engine_reads():
     request = asked(two_level(2, 4), 2)
-    stage = level_stage(SUITES["acceptance"].levels[2], request, request.seats())
+    stage = level_stage(SUITES["acceptance"].levels[2], request, request.placement())
     assert [parse_row(row.options.split()).name for row in stage.plan.rows] == [
         "edge-latency",
         "edge-bandwidth",
@@ -176,7 +178,7 @@ def test_every_row_of_every_suite_is_one(suite, rate):
     request = several_each(asked(two_level(4, 4)))
     names = []
     for level in find_suite(suite).levels:
-        stage = level_stage(level, request, request.seats(), (), rate)
+        stage = level_stage(level, request, request.placement(), (), rate)
         if stage is not None:
             parse_plan(stage.plan.text, request.ranks, "test", stage.texts().__getitem__)
             names += [parse_row(row.options.split()).name for row in stage.plan.rows]
@@ -185,9 +187,9 @@ def test_every_row_of_every_suite_is_one(suite, rate):
 
 def test_neighbours_on_a_host():
     level = SUITES["quick"].levels[0]
-    assert level_stage(level, asked(4), asked(4).seats()) is None
+    assert level_stage(level, asked(4), asked(4).placement()) is None
     request = several_each(asked(4), 3)
-    assert set(met(level_stage(level, request, request.seats(), [0]))) == {
+    assert set(met(level_stage(level, request, request.placement(), [0]))) == {
         *((1, 2), (3, 4), (4, 5), (6, 7), (7, 8)),
         *((9, 10), (10, 11)),
     }
@@ -197,15 +199,15 @@ def test_neighbours_on_a_host():
 def test_a_budget_is_kept_by_every_level(budget_s):
     request = asked(dragonfly(4, 4, 4))
     for scope in SCOPES:
-        stage = level_stage(between(scope), request, request.seats(), budget_s=budget_s)
+        stage = level_stage(between(scope), request, request.placement(), budget_s=budget_s)
         assert stage.plan.predicted_s <= budget_s + 1e-9
     with pytest.raises(UsageError, match="no duration"):
-        level_stage(between(scope), request, request.seats(), budget_s=0.0)
+        level_stage(between(scope), request, request.placement(), budget_s=0.0)
 
 
 def test_crowded_hosts_are_measured_one_pair_at_a_time():
     request = asked(topology([4]), oversubscribed=True)
-    stage = level_stage(between(Scope.EDGE), request, request.seats())
+    stage = level_stage(between(Scope.EDGE), request, request.placement())
     assert all("--order serial" in row.options for row in stage.plan.rows)
 
 
@@ -214,10 +216,10 @@ def test_crowded_hosts_are_measured_one_pair_at_a_time():
 
 def test_reach_brings_everybody_near_and_far_in_no_time():
     request = asked(fat_tree(4, 4, 4))
-    seats = request.seats()
-    stage = level_stage(REACH_LEVEL, request, seats, (), 1.25e6)
+    placement = request.placement()
+    stage = level_stage(REACH_LEVEL, request, placement, (), 1.25e6)
     assert stage.plan.predicted_s < 2.0
-    scopes = [set(seats.scopes(pairs)) for pairs in rounds_of(stage)]
+    scopes = [set(scopes_of(placement, pairs)) for pairs in rounds_of(stage)]
     assert len(scopes) == 3
     assert set.union(*scopes) == set(SCOPES)
     assert all(np.unique(pairs).size == request.ranks for pairs in rounds_of(stage))
@@ -226,7 +228,7 @@ def test_reach_brings_everybody_near_and_far_in_no_time():
 @pytest.mark.parametrize("hosts", [2, 3, 5, 40])
 def test_reach_without_a_topology(hosts):
     request = asked(hosts, 2)
-    stage = level_stage(REACH_LEVEL, request, request.seats())
+    stage = level_stage(REACH_LEVEL, request, request.placement())
     assert 1 <= len(rounds_of(stage)) <= 3
 
 
@@ -261,7 +263,7 @@ def measured(stage: Stage, faults: tuple[Fault, ...] = ()) -> Run:
 def test_the_rate_is_that_of_healthy_ranks():
     fabric = simulated_fat_tree(4, 2)
     request = asked(fabric.topology)
-    stage = level_stage(REACH_LEVEL, request, request.seats())
+    stage = level_stage(REACH_LEVEL, request, request.placement())
     healthy = rate_of(measured(stage))
     sick = rate_of(measured(stage, (Fault("host", fabric.hosts[0], bandwidth_factor=0.1),)))
     assert healthy == pytest.approx(sick, rel=0.05)

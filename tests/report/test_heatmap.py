@@ -94,6 +94,7 @@ def test_ranks_stand_in_the_order_of_group_switch_and_host():
         host=np.array([0, 1, 2, 3, 4]),
         switch=np.array([2, 0, 1, -1, 0]),
         group=np.array([0, 1, 0, -1, 1]),
+        location=np.array([0, 1, 2, -1, 4]),
         switches=("s1", "s10", "s2"),
         groups=("g0", "g1"),
     )

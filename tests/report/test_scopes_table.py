@@ -32,7 +32,7 @@ def suite_run(each: int = 1, suite: str = "acceptance") -> Run:
     fabric = SimulatedFabric(FABRIC, noise=SILENT, ranks_per_host=each)
     rows, root = [], {}
     for level in find_suite(suite).levels[1:]:
-        stage = level_stage(level, asked, asked.seats())
+        stage = level_stage(level, asked, asked.placement())
         assert stage is not None
         (rounds,) = stage.rounds.values()
         run = fabric.measure(rounds[:6], tuple(SimulatedRow(kernel, sizes) for kernel, sizes in KERNELS.items()))

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places, locate
 from fablint.analyse.data.samples import Usable, usable_rows
 from fablint.analyse.decide import EXIT_CODES, decide
 from fablint.analyse.detect.components import FEWEST_PEERS
@@ -38,7 +37,7 @@ from fablint.analyse.findings.unreported_components import judgeable_links, not_
 from fablint.analyse.fit.topology_inference import infer
 from fablint.analyse.phrasing import between_switches, times_text, without_run
 from fablint.analyse.settings import Settings
-from fablint.model import Coverage, Diagnosis, Finding, Limits, Question, Run, State, Topology, Verdict
+from fablint.model import Coverage, Diagnosis, Finding, Limits, Placement, Question, Run, State, Topology, Verdict
 from fablint.text.names import ends_of, fold, plural, unfold
 from fablint.topology.routing import Routes, routes_of
 
@@ -61,43 +60,45 @@ def diagnose(
     """
     settings = settings or Settings()
     topology, misplaced, wiring_notes = _wiring(run, topology, settings)
-    places = locate(run, topology)
-    routes = routes_of(topology) if topology and topology.cables and places.switches else None
-    rows, left_out = usable_rows(run, places, settings)
+    placement = Placement.of(run, topology)
+    routes = routes_of(topology) if topology and topology.cables and placement.switches else None
+    rows, left_out = usable_rows(run, placement, settings)
     settings = replace(settings, look=max((1 + len(usable.more) for usable in rows), default=1))
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     declared = topology is not None and not topology.inferred
     judged = [
-        judge(usable.flows(size, places), places, routes, settings, views=len(views), declared=declared)
+        judge(usable.flows(size, placement), placement, routes, settings, views=len(views), declared=declared)
         for usable, size in views
     ]
-    clearing = [view for view in judged if view.clears and not (places.containers and view.quantity == "latency")]
-    resent = retransmissions(run, places, routes, settings)
-    slow = _ranked(convicted(judged, places), run, topology, others, resent.lost)
+    clearing = [
+        view for view in judged if view.clears and not (placement.shared_machines and view.quantity == "latency")
+    ]
+    resent = retransmissions(run, placement, routes, settings)
+    slow = _ranked(convicted(judged, placement), run, topology, others, resent.lost)
     findings = [*damaged(run), *lost(run), *misplaced, *slow]
-    findings += suspected(judged, places, findings)
-    findings += populations(run, judged, places, host_facts or {})
+    findings += suspected(judged, placement, findings)
+    findings += populations(run, judged, placement, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
-    faulty = named_hosts([one for one in findings if one.state is State.FAULT], places)
-    paths = about_paths(judged, places, routes, faulty)
+    faulty = named_hosts([one for one in findings if one.state is State.FAULT], placement)
+    paths = about_paths(judged, placement, routes, faulty)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
-    designed = by_design(findings, routes, places, settings)
-    findings = off_slow_paths(designed.findings, designed.effects, places, settings)
-    findings = _without_doubles(through_neighbours(uplinks_together(findings, places, routes), topology))
+    designed = by_design(findings, routes, placement, settings)
+    findings = off_slow_paths(designed.findings, designed.effects, placement, settings)
+    findings = _without_doubles(through_neighbours(uplinks_together(findings, placement, routes), topology))
     findings += _not_named(
-        [*late_messages(rows, places, routes, settings), *slow_inside(rows, places, settings)], findings
+        [*late_messages(rows, placement, routes, settings), *slow_inside(rows, placement, settings)], findings
     )
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
-    findings += unexplained_pairs(judged, places, set(named_hosts(findings, places).tolist()))
-    coverage = _coverage(rows, clearing, places, routes, settings)
-    findings += _circumstances(places)
-    beside, beside_notes = confounded(run, places, [view.sample for view in clearing], settings)
+    findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
+    coverage = _coverage(rows, clearing, placement, routes, settings)
+    findings += _circumstances(placement)
+    beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)
     findings += beside
-    findings += not_accused(clearing, places, routes, findings, settings, designed.effects)
-    of_paths, path_notes = healthy_paths(clearing, places, findings, settings)
+    findings += not_accused(clearing, placement, routes, findings, settings, designed.effects)
+    of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
     findings += of_paths
     notes = [
-        *_notes(run, judged, places, topology),
+        *_notes(run, judged, placement, topology),
         *wiring_notes,
         *paths.notes,
         *path_notes,
@@ -125,7 +126,7 @@ def diagnose(
         questions=_once(question for view in judged for question in view.questions),
         retests=_once(question for view in judged for question in view.retests),
         distances=_once(paths.questions),
-        routes=_once(_about_route(pair, places) for view in judged for pair in view.slow_pairs if pair.loss > 0),
+        routes=_once(_about_route(pair, placement) for view in judged for pair in view.slow_pairs if pair.loss > 0),
     )
 
 
@@ -169,8 +170,8 @@ def _without_doubles(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _about_route(pair: SlowPair, places: Places) -> Question:
-    ends = [places.hosts[places.host[rank]] for rank in pair.ranks]
+def _about_route(pair: SlowPair, placement: Placement) -> Question:
+    ends = [placement.hosts[placement.host[rank]] for rank in pair.ranks]
     name = ">".join(ends) if pair.one_way else "=".join(sorted(ends))
     return Question("route", name, np.array([pair.ranks, pair.ranks[::-1]]))
 
@@ -208,13 +209,13 @@ def _wiring(
     if round_trips is None or len(run.hosts) < 2:
         return topology, [], []
     if topology is None:
-        found = infer(round_trips, locate(run, None)) if len(run.hosts) <= MOST_INFERRED else None
+        found = infer(round_trips, Placement.of(run, None)) if len(run.hosts) <= MOST_INFERRED else None
         if found is None:
             return None, [], []
         switches = plural(len(found.switches), "switch")
         return found, [], [f"no topology was given: {switches} inferred from the times ({found.source})"]
-    places = locate(run, topology)
-    misplaced = verify(round_trips, places, settings)
+    placement = Placement.of(run, topology)
+    misplaced = verify(round_trips, placement, settings)
     names = {finding.name for finding in misplaced}
     if not names:
         return topology, [], []
@@ -222,27 +223,27 @@ def _wiring(
     return replace(topology, host_switch=hosts), misplaced, []
 
 
-def _circumstances(places: Places) -> list[Finding]:
+def _circumstances(placement: Placement) -> list[Finding]:
     """What makes the whole run unfit to judge a fabric by."""
     findings = []
-    if len(places.hosts) == 1:
+    if len(placement.hosts) == 1:
         findings.append(
             Finding(
                 state=State.NOT_JUDGED,
                 component="config",
                 name="one host",
-                evidence=f"all {places.host.size} ranks run on {places.hosts[0]}: no message crossed a network",
+                evidence=f"all {placement.host.size} ranks run on {placement.hosts[0]}: no message crossed a network",
                 next_step="measure with at least 4 hosts to judge a fabric",
             )
         )
-    if places.crowded.any():
-        crowded = [places.hosts[host] for host in np.nonzero(places.crowded)[0]]
+    if placement.oversubscribed.any():
+        oversubscribed = [placement.hosts[host] for host in np.nonzero(placement.oversubscribed)[0]]
         findings.append(
             Finding(
                 state=State.CONFOUNDED,
                 component="config",
                 name="more ranks than CPUs",
-                evidence=f"on {fold(crowded)} ranks wait for each other, and their times with them",
+                evidence=f"on {fold(oversubscribed)} ranks wait for each other, and their times with them",
                 next_step="give every rank a CPU of its own and measure again",
             )
         )
@@ -250,7 +251,7 @@ def _circumstances(places: Places) -> list[Finding]:
 
 
 def _coverage(
-    rows: Sequence[Usable], judged: Sequence[Judged], places: Places, routes: Routes | None, settings: Settings
+    rows: Sequence[Usable], judged: Sequence[Judged], placement: Placement, routes: Routes | None, settings: Settings
 ) -> Coverage:
     """`judged`: the views that show who is fine."""
     planned = measured = 0
@@ -262,7 +263,7 @@ def _coverage(
             cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
             planned += cells // max(1, int(row.attributes.get("repeats", 1)))
         measured += min((view.pairs_measured for view in judged if view.row == usable.row.name), default=0)
-    hosts = np.full(len(places.hosts), bool(judged) and len(places.hosts) > 1)
+    hosts = np.full(len(placement.hosts), bool(judged) and len(placement.hosts) > 1)
     links = judgeable_links(judged, routes)
     in_use = int(np.count_nonzero(links))
     for view in judged:
@@ -271,44 +272,44 @@ def _coverage(
     return Coverage(
         pairs_planned=planned,
         pairs_measured=measured,
-        hosts=len(places.hosts),
+        hosts=len(placement.hosts),
         hosts_judged=int(np.count_nonzero(hosts)),
         links=in_use,
         links_judged=int(np.count_nonzero(links)) if judged else 0,
     )
 
 
-def _notes(run: Run, judged: Sequence[Judged], places: Places, topology: Topology | None) -> list[str]:
+def _notes(run: Run, judged: Sequence[Judged], placement: Placement, topology: Topology | None) -> list[str]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
     imported = (run.attributes.get("imported") or {}).get("missing", ())
     notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
-    if places.containers:
+    if placement.shared_machines:
         machines = plural(int(run.attributes["machines"]), "machine")
         notes.append(f"hosts share the CPUs of {machines}: latencies accuse, but they clear nobody")
     notes += _unfinished(run)
     if not topology and any(len(view.convictions) >= MANY_CULPRITS for view in judged):
         notes.append("several culprits at once: with --topology, parts that they share can be told from them")
-    if not topology and len(places.hosts) > 1:
+    if not topology and len(placement.hosts) > 1:
         notes.append("no topology: switches and links were not judged one by one (--topology names them)")
-    if topology and (unknown := np.unique(places.host[places.switch < 0])).size:
-        notes.append(f"the topology does not name {fold([places.hosts[host] for host in unknown])}")
-    if topology and len(places.hosts) > 1:
+    if topology and (unknown := np.unique(placement.host[placement.switch < 0])).size:
+        notes.append(f"the topology does not name {fold([placement.hosts[host] for host in unknown])}")
+    if topology and len(placement.hosts) > 1:
         compared = {kind for view in judged for kind in view.compared}
         if "switch" not in compared:
-            notes.append(f"{plural(len(places.switches), 'switch')} in the run: too few to compare switches")
+            notes.append(f"{plural(len(placement.switches), 'switch')} in the run: too few to compare switches")
         followed = topology.routing.kind not in ("adaptive", "ecmp")
         if topology.cables and "cable" not in compared and followed:
             notes.append("too few cables between switches to compare them with each other")
     notes += _contention(judged)
     if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in judged):
-        crowded = any("histogram" in row.arrays for row in run.rows)
+        shared = any("histogram" in row.arrays for row in run.rows)
         notes.append(
             "adaptive routing: no link was judged, since all pairs that may cross one shared links with others"
             " (rows with --order serial tell)"
-            if crowded
+            if shared
             else "adaptive routing: links are judged by rows with --histogram, of which there is none"
         )
-    if judged and not any(view.one_way for view in judged) and len(places.hosts) > 1:
+    if judged and not any(view.one_way for view in judged) and len(placement.hosts) > 1:
         notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
     return notes
 

@@ -42,14 +42,6 @@ def times_text(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
-def size_text(size: int) -> str:
-    """`8 B`, `1 MiB`."""
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= scale and size % scale == 0:
-            return f"{size // scale} {unit}"
-    return f"{size} B"
-
-
 def listed(names: Sequence[str], kind: str) -> str:
     """A few names, or how many there are: names of links do not fold."""
     return ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} {kind}s"

@@ -81,7 +81,7 @@ def plan(session: Session, explain: bool, output: Path | None, **values: Any) ->
         _refuse_with_suite(explain, output, values)
         _plan_of_suite(session, asked, values)
         return
-    _plan_of_stage(session, first_stage(asked, asked.seats()), asked, explain, output)
+    _plan_of_stage(session, first_stage(asked, asked.placement()), asked, explain, output)
 
 
 def _plan_of_stage(session: Session, stage: Stage, asked: Asked, explain: bool, output: Path | None) -> None:
@@ -98,7 +98,7 @@ def _plan_of_stage(session: Session, stage: Stage, asked: Asked, explain: bool, 
     if explain:
         from fablint.plan.check.explain import explain as explained
 
-        told = explained(stage, asked, asked.seats())
+        told = explained(stage, asked, asked.placement())
         facts["explained"] = told.facts()
         lines += ["", told.text()]
     session.result("\n".join(lines), facts)

@@ -126,8 +126,8 @@ def _fabric(wanted: Wanted) -> Fabric:
 def _rounds(fabric: Fabric, wanted: Wanted) -> list[Pairs] | None:
     """The rounds to measure, None for all pairs: those that a check would take."""
     from fablint.model import Scope
-    from fablint.plan.schedule.seats import seats_of
     from fablint.plan.schedule.stratified import stratified_rounds
+    from fablint.topology.routed_placement import RoutedPlacement
 
     if wanted.full:
         if wanted.rounds is not None:
@@ -141,7 +141,7 @@ def _rounds(fabric: Fabric, wanted: Wanted) -> list[Pairs] | None:
     number = wanted.rounds or ROUNDS
     counts = {scope: round(number * SHARES[scope]) for scope in (Scope.EDGE, Scope.LOCAL)}
     counts[Scope.GLOBAL] = number - sum(counts.values())
-    return stratified_rounds(seats_of(hosts, fabric.topology, nics), wanted.seed, counts)
+    return stratified_rounds(RoutedPlacement.on_routes(hosts, fabric.topology, nics), wanted.seed, counts)
 
 
 def _broken(fabric: Fabric, rounds: list[Pairs] | None, wanted: Wanted) -> SimulatedFabric:

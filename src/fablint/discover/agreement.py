@@ -75,13 +75,13 @@ def _translation(said: Sequence[Claim], owned: Mapping[str, Sequence[Claim]]) ->
     """The believed name of each container that goes by another: where most of its things are, one for each."""
     known = {claim.container for claims in owned.values() for claim in claims}
     own = {claim.container for claim in said} & known
-    seats: dict[tuple[str, str], set[str]] = defaultdict(set)  # (our name, a believed one): what both are said to hold
+    shared: dict[tuple[str, str], set[str]] = defaultdict(set)  # (our name, a believed one): what both are said to hold
     for claim in said:
         for other in owned.get(claim.owner, ()) if claim.container not in known else ():
-            seats[claim.container, other.container].add(claim.owner)
+            shared[claim.container, other.container].add(claim.owner)
     names: dict[str, str] = {}
     taken = set(own)
-    for ours, theirs in sorted(seats, key=lambda pair: (-len(seats[pair]), pair)):
+    for ours, theirs in sorted(shared, key=lambda pair: (-len(shared[pair]), pair)):
         if ours not in names and theirs not in taken:
             names[ours] = theirs
             taken.add(theirs)

@@ -42,9 +42,9 @@ def merge(facts: Facts, nics: Iterable[NicFact] = (), hosts: Sequence[str] = ())
     """
     draft = _named_alike(facts, hosts)
     _keep_fabric(draft, nics)
-    seats, disputes = settle(_by_trust(Claim(p.end, p.switch, p.source, p.host) for p in draft.places))
+    settled, disputes = settle(_by_trust(Claim(p.end, p.switch, p.source, p.host) for p in draft.places))
     wanted = set(hosts) or {place.host for place in draft.places}
-    on = {end: claim for end, claim in seats.items() if claim.owner in wanted}
+    on = {end: claim for end, claim in settled.items() if claim.owner in wanted}
     draft.findings += _contradictions(disputes, wanted, "hangs on")
     host_switch, nic_switch = _places(on, hosts)
     missing = tuple(host for host in hosts if host not in host_switch)

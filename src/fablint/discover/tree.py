@@ -28,14 +28,14 @@ def print_tree(found: Discovered, width: int = WIDTH) -> str:
 
 def _fabric(topology: Topology, width: int) -> Iterator[str]:
     hosts: dict[str, list[str]] = defaultdict(list)
-    for host, seat in topology.host_switch.items():
-        hosts[seat].append(host)
+    for host, name in topology.host_switch.items():
+        hosts[name].append(host)
     rails: dict[str, set[str]] = defaultdict(set)
-    for end, seat in topology.nic_switch.items():
+    for end, name in topology.nic_switch.items():
         host, _, nic = end.partition("/")
-        rails[seat].add(nic)
-        if host not in hosts[seat]:
-            hosts[seat].append(host)
+        rails[name].add(nic)
+        if host not in hosts[name]:
+            hosts[name].append(host)
     groups: dict[str, list[str]] = defaultdict(list)
     for name, switch in topology.switches.items():
         groups[switch.group].append(name)

@@ -23,7 +23,7 @@ def is_oversubscribed(system: System, plan: Plan) -> bool:
     """
     cpus = slurm_cpus(system.environ)
     if cpus:
-        return plan.crowd > min(cpus) if plan.slots else plan.ranks > sum(cpus)
+        return plan.most_ranks_per_host > min(cpus) if plan.slots else plan.ranks > sum(cpus)
     if plan.slots or "PBS_NODEFILE" in system.environ:
         return False
     return plan.ranks > len(system.affinity())

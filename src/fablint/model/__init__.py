@@ -1,7 +1,7 @@
 """The words of fablint as types. Everything is frozen; stages take and return these and nothing else.
 
 Nothing of ours is imported here but `errors` and `lazy`, so that every stage can import it. What needs pydantic is
-imported on first use: most verbs of a run that is not judged do without.
+imported on first use: most verbs of a run that is not judged do without. So is `Placement`, which needs numpy.
 Seconds and bytes throughout; relative effects are fractions of the healthy figure (-0.2: 20 % less).
 """
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from fablint.model.cluster import Allocation, Answer, HostState
 from fablint.model.lazy_imports import lazy_names
-from fablint.model.placement import SCOPES, Placement
 from fablint.model.plan import Plan, PlannedLevel, PlanRow, Slots
 from fablint.model.run import Observations, Row, Run
-from fablint.model.topology import Cable, Routing, Scope, Switch, Topology
+from fablint.model.topology import SCOPES, Cable, Routing, Scope, Switch, Topology
 
 if TYPE_CHECKING:
     from fablint.model.diagnosis import Diagnosis, Fit, Question
+    from fablint.model.placement import Placement
     from fablint.model.verdict import (
         OF_HOSTS,
         Component,
@@ -79,5 +79,8 @@ _OF_VERDICT = (
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(
-        __name__, dict.fromkeys(("Diagnosis", "Fit", "Question"), "diagnosis") | dict.fromkeys(_OF_VERDICT, "verdict")
+        __name__,
+        dict.fromkeys(("Diagnosis", "Fit", "Question"), "diagnosis")
+        | dict.fromkeys(_OF_VERDICT, "verdict")
+        | {"Placement": "placement"},
     )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Placement, Row, Run
+from fablint.model.grouped_values import GroupedValues
 
 BOTH_WAYS = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth"})
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
@@ -37,13 +38,10 @@ class Figures:
 
     def by_pair(self) -> Figures:
         """One figure for each ordered pair: the median of what was measured of it (of two, the one with less)."""
-        order = np.lexsort((self.value, self.dst, self.src))
-        ordered = self.where(order)
-        new = np.ones(order.size, dtype=bool)
-        new[1:] = (np.diff(ordered.src) != 0) | (np.diff(ordered.dst) != 0)
-        first = np.flatnonzero(new)
-        count = np.diff(np.append(first, order.size))
-        return ordered.where(first + (count - 1) // 2)
+        key = self.src.astype(np.int64) * (int(self.dst.max(initial=0)) + 1) + self.dst
+        pairs, of_pair = np.unique(key, return_inverse=True)
+        grouped = GroupedValues.of(self.value, of_pair, pairs.size)
+        return self.where(grouped.members((grouped.count - 1) // 2))
 
 
 def quotable(run: Run) -> list[Row]:

@@ -1,69 +1,205 @@
-"""Where the ranks of a run sit in a fabric, and the scope of their pairs."""
+"""Where the ranks of a run are: host, NIC, switch and group, and the scope of a pair of ranks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from fablint.model.run import Run
-from fablint.model.topology import Scope, Topology
+from fablint.model.topology import SCOPES, Scope, Topology
 
-if TYPE_CHECKING:
-    import numpy as np
-
-
-SCOPES = tuple(Scope)  # arrays hold the scope of a pair as an index into this
+_CODE = {scope: np.uint8(index) for index, scope in enumerate(SCOPES)}  # small codes: four times faster
+_STRATUM = np.array(
+    [_CODE[{Scope.INTRA_NODE: Scope.EDGE, Scope.UNKNOWN: Scope.GLOBAL}.get(scope, scope)] for scope in SCOPES]
+)
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where every rank sits, as integers: all that is needed to tell the scope of a pair."""
+    """Where every rank is. A code is a position in the tuple of names of the same kind.
 
-    host: np.ndarray  # (n,) int32, index into the run's hosts
-    switch: np.ndarray  # (n,) int32, index into `switches`; -1 where no topology tells
-    group: np.ndarray  # (n,) int32, index into `groups`; -1 where no topology tells
+    Hosts are also found in the topology by the first label of their name: a run's `h00.site.org` as `h00`.
+    """
+
+    host: np.ndarray  # (n,) int32, index into `hosts`
+    switch: np.ndarray  # (n,) int32, index into `switches`; -1 where no topology names it
+    group: np.ndarray  # (n,) int32, index into `groups`; -1 where no topology names it
+    location: np.ndarray  # (n,) int32, position of the host among the topology's hosts; -1: not in the topology
+    hosts: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    nics: tuple[str, ...] = ()  # HOST/NIC
+    nic: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `nics`; -1: not known
+    oversubscribed: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (hosts,) ranks > CPUs
+    shared_machines: bool = False  # several hosts are containers of one machine, and share its CPUs
+    line_rate: npt.NDArray[np.float64] | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
 
     @classmethod
-    def of(cls, run: Run, topology: Topology | None = None) -> Placement:
-        """Placement of the ranks of a run. Hosts that the topology does not know get switch and group -1.
-
-        A run's `h00.site.org` is also found as `h00`.
-        """
-        import numpy as np
-
+    def of(cls, run: Run, topology: Topology | None = None) -> Self:
+        """Placement of the ranks of a run. `switches` and `groups` are those with hosts in the run, sorted."""
+        hosts = tuple(run.hosts)
         host = np.asarray(run.attributes["rank_host"], dtype=np.int32)
-        known = [_attachment(full, topology) if topology else "" for full in run.hosts]
-        at = [known[code] for code in host]
-        if topology and topology.nic_switch:
-            nics = run.attributes.get("rank_nic") or [""] * host.size
-            at = [
-                topology.nic_switch.get(f"{run.hosts[code].split('.')[0]}/{nic}")
-                or topology.nic_switch.get(f"{run.hosts[code]}/{nic}", known[code])
-                for code, nic in zip(host, nics, strict=True)
-            ]
-        switches = sorted(set(at) - {""})
-        group_of = {name: topology.switches[name].group or name for name in switches} if topology else {}
-        groups = sorted(set(group_of.values()))
-        switch_index = {name: index for index, name in enumerate(switches)} | {"": -1}
-        group_index = {name: index for index, name in enumerate(groups)}
-        of_switch = np.array([group_index[group_of[name]] for name in switches] + [-1], dtype=np.int32)
-        switch = np.array([switch_index[name] for name in at], dtype=np.int32)
-        return cls(host, switch, of_switch[switch], tuple(switches), tuple(groups))
+        rank_nics = run.attributes.get("rank_nic") or [""] * host.size
+        location, at = _locate(hosts, host, topology, rank_nics)
+        switches = tuple(sorted(set(at) - {""}))
+        group_of = _groups_of(switches, topology)
+        nics, nic = _nics(hosts, host, rank_nics)
+        return cls(
+            **_codes(at, switches, group_of, tuple(sorted(set(group_of.values())))),
+            host=host,
+            location=location,
+            hosts=hosts,
+            nics=nics,
+            nic=nic,
+            oversubscribed=_oversubscribed(run, host),
+            shared_machines=run.attributes.get("machines", len(hosts)) < len(hosts),
+            line_rate=_line_rates(run, hosts),
+        )
 
-    def scopes(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    @classmethod
+    def of_hosts(
+        cls, rank_hosts: Sequence[str], topology: Topology | None = None, rank_nics: Sequence[str] = (), **extra: Any
+    ) -> Self:
+        """Placement of ranks that are to be started on `rank_hosts`.
+
+        Parameters
+        ----------
+        rank_hosts
+            Host of each rank. `hosts` has each once, in the order of their first ranks.
+        topology
+            `switches` and `groups` are all of its switches and groups, in its order.
+        rank_nics
+            NIC of each rank, which says the switch where a host has several.
+        extra
+            Further fields of a subclass.
+        """
+        index: dict[str, int] = {}
+        host = np.array([index.setdefault(name, len(index)) for name in rank_hosts], dtype=np.int32)
+        location, at = _locate(tuple(index), host, topology, rank_nics or [""] * host.size)
+        switches = tuple(topology.switches) if topology else ()
+        group_of = _groups_of(switches, topology)
+        codes = _codes(at, switches, group_of, tuple(dict.fromkeys(group_of.values())))
+        return cls(**codes, host=host, location=location, hosts=tuple(index), **extra)
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return int(self.host.size)
+
+    def scopes(self, src: np.ndarray, dst: np.ndarray) -> npt.NDArray[np.uint8]:
         """Scope of the pairs (src, dst), ranks that broadcast against each other: uint8 indices into `SCOPES`."""
-        import numpy as np
-
-        code = {scope: np.uint8(index) for index, scope in enumerate(SCOPES)}  # small codes: four times faster
-        far = np.where(self.group[src] == self.group[dst], code[Scope.LOCAL], code[Scope.GLOBAL])
-        near = np.where(self.switch[src] == self.switch[dst], code[Scope.EDGE], far)
+        far = np.where(self.group[src] == self.group[dst], _CODE[Scope.LOCAL], _CODE[Scope.GLOBAL])
+        near = np.where(self.switch[src] == self.switch[dst], _CODE[Scope.EDGE], far)
         known = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
-        between = np.where(known, near, code[Scope.UNKNOWN])
-        return np.where(self.host[src] == self.host[dst], code[Scope.INTRA_NODE], between)
+        between = np.where(known, near, _CODE[Scope.UNKNOWN])
+        return np.where(self.host[src] == self.host[dst], _CODE[Scope.INTRA_NODE], between)
+
+    def strata(self, pairs: np.ndarray) -> npt.NDArray[np.uint8]:
+        """(k,) uint8 indices into `SCOPES` of (k, 2) pairs: edge, local or global.
+
+        A host that no topology names is a switch and a group of its own: its pairs are global. Pairs within a host
+        are edge.
+        """
+        strata: npt.NDArray[np.uint8] = _STRATUM[self.scopes(pairs[:, 0], pairs[:, 1])]
+        return strata
+
+    def in_stratum(self, pairs: np.ndarray, scope: Scope | None) -> npt.NDArray[np.bool_]:
+        """(k,) whether each of (k, 2) pairs is between two hosts and in a stratum (None: in any)."""
+        apart: npt.NDArray[np.bool_] = self.host[pairs[:, 0]] != self.host[pairs[:, 1]]
+        return apart if scope is None else apart & (self.strata(pairs) == _CODE[scope])
+
+    @cached_property
+    def switch_or_host(self) -> npt.NDArray[np.int32]:
+        """(n,) `switch`, with a code of its own behind those of all switches for each host without a switch."""
+        return np.where(self.switch >= 0, self.switch, len(self.switches) + self.host).astype(np.int32)
+
+    @cached_property
+    def group_or_host(self) -> npt.NDArray[np.int32]:
+        """(n,) `group`, with a code of its own behind those of all groups for each host without a group."""
+        return np.where(self.group >= 0, self.group, len(self.groups) + self.host).astype(np.int32)
 
 
-def _attachment(host: str, topology: Topology) -> str:
-    """The switch of a run's host, empty where the topology does not know it."""
-    return topology.host_switch.get(host) or topology.host_switch.get(host.split(".")[0], "")
+def unfold_cores(folded: str) -> set[int]:
+    """`0-3,8` as a set."""
+    cores: set[int] = set()
+    for part in filter(None, folded.split(",")):
+        first, _, last = part.partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return cores
+
+
+def _locate(
+    hosts: Sequence[str], host: np.ndarray, topology: Topology | None, rank_nics: Sequence[str]
+) -> tuple[np.ndarray, list[str]]:
+    """(n,) position of each rank's host in the topology, and the switch of each rank ('': not known)."""
+    if topology is None:
+        return np.full(host.size, -1, dtype=np.int32), [""] * host.size
+    position = {name: index for index, name in enumerate(topology.host_switch)}
+    located = [position.get(name, position.get(name.split(".")[0], -1)) for name in hosts]
+    attached = [*topology.host_switch.values(), ""]
+    at = [attached[located[code]] for code in host]
+    if topology.nic_switch:
+        for rank, (code, nic) in enumerate(zip(host, rank_nics, strict=True)):
+            names = f"{hosts[code].split('.')[0]}/{nic}", f"{hosts[code]}/{nic}"
+            at[rank] = next((topology.nic_switch[name] for name in names if name in topology.nic_switch), at[rank])
+    return np.array(located, dtype=np.int32)[host], at
+
+
+def _groups_of(switches: Sequence[str], topology: Topology | None) -> dict[str, str]:
+    """Group of each switch; the switch's own name where no groups were declared."""
+    return {name: topology.switches[name].group or name for name in switches} if topology else {}
+
+
+def _codes(
+    at: Sequence[str], switches: tuple[str, ...], group_of: Mapping[str, str], groups: tuple[str, ...]
+) -> dict[str, Any]:
+    """The fields `switch`, `group`, `switches`, `groups` of ranks at these switches."""
+    switch_code = {name: index for index, name in enumerate(switches)} | {"": -1}
+    group_code = {name: index for index, name in enumerate(groups)}
+    of_switch = np.array([group_code[group_of[name]] for name in switches] + [-1], dtype=np.int32)
+    switch = np.array([switch_code[name] for name in at], dtype=np.int32)
+    return {"switch": switch, "group": of_switch[switch], "switches": switches, "groups": groups}
+
+
+def _nics(hosts: Sequence[str], host: np.ndarray, rank_nics: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names `HOST/NIC` and their codes, per rank."""
+    index: dict[str, int] = {}
+    codes = np.full(host.size, -1, dtype=np.int64)
+    for rank, (code, nic) in enumerate(zip(host, rank_nics, strict=True)):
+        if nic:
+            codes[rank] = index.setdefault(f"{hosts[code]}/{nic}", len(index))
+    return tuple(index), codes
+
+
+def _line_rates(run: Run, hosts: Sequence[str]) -> npt.NDArray[np.float64] | None:
+    """(hosts,) bytes/s of the fastest NIC of each host."""
+    nics = run.attributes.get("nics") or {}
+    speeds = [
+        max(
+            (float(speed) for nic in nics.get(host, ()) if isinstance(speed := nic.get("speed_mbps"), int | float)),
+            default=0.0,
+        )
+        for host in hosts
+    ]
+    return np.array(speeds) * 1e6 / 8 if speeds and all(speed > 0 for speed in speeds) else None
+
+
+def _oversubscribed(run: Run, host: np.ndarray) -> npt.NDArray[np.bool_]:
+    """(hosts,) whether a host has more ranks than CPUs that these may use; all hosts when the run does not say which.
+
+    Hosts that are containers of one machine share its CPUs: what `check` measures of them allows for that.
+    """
+    hosts = len(run.hosts)
+    if not run.attributes.get("instrument", {}).get("oversubscribed", False):
+        return np.zeros(hosts, dtype=bool)
+    cores: list[set[int]] = [set() for _ in range(hosts)]
+    for code, folded in zip(host, run.attributes.get("rank_cores", ()), strict=False):
+        cores[code] |= unfold_cores(folded)
+    oversubscribed = np.bincount(host, minlength=hosts) > np.array([len(allowed) for allowed in cores])
+    containers = run.attributes.get("machines", hosts) < hosts
+    return oversubscribed if oversubscribed.any() or containers else np.ones(hosts, dtype=bool)

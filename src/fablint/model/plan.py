@@ -58,7 +58,7 @@ class Plan:
         return sum(row.predicted_s for row in self.rows)
 
     @property
-    def crowd(self) -> int:
-        """The most ranks that sit on one host; all of them where it is the launcher who decides."""
+    def most_ranks_per_host(self) -> int:
+        """Ranks of the host with the most; all ranks where the launcher decides where they run."""
         hosts = {slot.host for slot in self.slots}
         return max((sum(slot.ranks for slot in self.slots if slot.host == host) for host in hosts), default=self.ranks)

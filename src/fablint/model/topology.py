@@ -74,3 +74,6 @@ class Scope(StrEnum):
     LOCAL = "local"  # same group
     GLOBAL = "global"  # between groups
     UNKNOWN = "unknown"  # between hosts, no topology given
+
+
+SCOPES = tuple(Scope)  # arrays hold the scope of a pair as an index into this

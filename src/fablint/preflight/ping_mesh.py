@@ -49,7 +49,7 @@ class Ping(NamedTuple):
     received: int = 0  # answers to them
 
 
-class Seat(NamedTuple):
+class PingTarget(NamedTuple):
     """An end that can be pinged."""
 
     end: End
@@ -74,7 +74,7 @@ class Lookup(NamedTuple):
 class Reach:
     """What all hosts said."""
 
-    seats: Mapping[End, Seat] = field(default_factory=dict)
+    targets: Mapping[End, PingTarget] = field(default_factory=dict)
     labels: Mapping[End, str] = field(default_factory=dict)  # ends that ping each other have the same
     left_out: Mapping[End, str] = field(default_factory=dict)  # ends that cannot be pinged, and why
     pings: Sequence[Ping] = ()
@@ -91,11 +91,11 @@ class Reach:
         return found
 
     @cached_property
-    def owners(self) -> Mapping[str, Sequence[Seat]]:
+    def owners(self) -> Mapping[str, Sequence[PingTarget]]:
         """Who should have an address: one, as a rule."""
-        found: dict[str, list[Seat]] = defaultdict(list)
-        for seat in self.seats.values():
-            found[seat.address].append(seat)
+        found: dict[str, list[PingTarget]] = defaultdict(list)
+        for target in self.targets.values():
+            found[target.address].append(target)
         return found
 
 
@@ -120,20 +120,20 @@ def repeats(count: int, level: str) -> int:
 
 def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
     """The hosts and their rails, as the pinger wants them."""
-    seats, labels, _ = _seated(hosts)
+    targets, labels, _ = _targets(hosts)
     rails: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
-    for end, seat in seats.items():
-        rails[end.host][labels[end]] = (seat.address, seat.mtu)
+    for end, target in targets.items():
+        rails[end.host][labels[end]] = (target.address, target.mtu)
     named = {one.name: one.read("/proc/sys/kernel/hostname") or one.name for one in hosts}
     return [{"host": one.name, "own": named[one.name], "rails": rails[one.name]} for one in hosts if one.name in rails]
 
 
-def _seated(hosts: Sequence[Host]) -> tuple[dict[End, Seat], dict[End, str], dict[End, str]]:
+def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, str], dict[End, str]]:
     """Ends that can be pinged, their labels, and why others cannot.
 
     NICs of the same name ping each other; where no host has more than one, those.
     """
-    seats: dict[End, Seat] = {}
+    targets: dict[End, PingTarget] = {}
     left_out: dict[End, str] = {}
     for host in hosts:
         for nic in host.interfaces:
@@ -143,9 +143,9 @@ def _seated(hosts: Sequence[Host]) -> tuple[dict[End, Seat], dict[End, str], dic
             elif not address:
                 left_out[end] = _without(nic)
             else:
-                seats[end] = Seat(end, address, nic.mtu or _MTU)
-    single = len({end.host for end in seats}) == len(seats)
-    return seats, {end: "" if single else end.nic for end in seats}, left_out
+                targets[end] = PingTarget(end, address, nic.mtu or _MTU)
+    single = len({end.host for end in targets}) == len(targets)
+    return targets, {end: "" if single else end.nic for end in targets}, left_out
 
 
 def _address(every: Iterable[str]) -> str:
@@ -173,10 +173,10 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
     """What the hosts' pingers said; None where none was run. What is not as it should be is left out."""
     if not any(host.snapshot.reach for host in hosts):
         return None
-    seats, labels, left_out = _seated(hosts)
+    targets, labels, left_out = _targets(hosts)
     known = {(end.host, label): end for end, label in labels.items()}
-    seated = {end.host for end in seats}
-    said = {host.name: host.snapshot.reach for host in hosts if host.name in seated}
+    pingable = {end.host for end in targets}
+    said = {host.name: host.snapshot.reach for host in hosts if host.name in pingable}
     silent = {name: _text(one.get("error", "it was not asked")) for name, one in said.items() if "pings" not in one}
     pings: list[Ping] = []
     for name, one in said.items():
@@ -187,7 +187,7 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
                 said_by_ping = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
                 pings.append(Ping(source, target, row[2], *said_by_ping, sent, min(sent, received)))
     lookups = [_lookup(name, row) for name, one in said.items() for row in _rows(one, "names", 4)]
-    return Reach(seats, labels, left_out, pings, lookups, silent)
+    return Reach(targets, labels, left_out, pings, lookups, silent)
 
 
 def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:

@@ -115,21 +115,8 @@ class Nature:
     def exposure(self, cells: Cells) -> tuple[Index, Index, Shares]:
         """Flat, adaptive routing only: cell, link between switches, and the share of its messages that cross it on a
         shortest way."""
-        src, dst = (self.port_switch[port].astype(np.int64) for port in self.ports(cells))
-        count = len(self.fabric.routes.switches)
-        pairs, which = np.unique(src * count + dst, return_inverse=True)
-        query, link, share = self.fabric.routes.exposure(
-            (pairs // count).astype(np.int32), (pairs % count).astype(np.int32)
-        )
-        # Entries of a query stand together: each cell takes the stretch of its query.
-        size = np.bincount(query, minlength=pairs.size)
-        order = np.argsort(query, kind="stable")
-        first = (np.cumsum(size) - size)[which]
-        width = size[which]
-        cell = np.repeat(np.arange(which.size, dtype=np.int32), width)
-        within = np.arange(cell.size) - np.repeat(np.cumsum(width) - width, width)
-        place = order[np.repeat(first, width) + within]
-        return cell, link[place], share[place]
+        src, dst = (self.port_switch[port] for port in self.ports(cells))
+        return self.fabric.routes.exposure(src, dst)
 
     @property
     def detour_share(self) -> float:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.simulate.arrays import Store
-from fablint.simulate.contention import crowding, loads
 from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.full_matrices import matrix_arrays, tabulable
 from fablint.simulate.ground_truth import TrueFault, truth_of
+from fablint.simulate.link_sharing import contended_time, path_flows
 from fablint.simulate.message_costs import Cells, Nature, Ways, cells_of, costs, ports_of_ranks
 from fablint.simulate.message_times import (
     AT_ONCE,
@@ -213,12 +213,12 @@ class SimulatedFabric:
         row, nature = job.row, self.nature
         at_once = row.kernel in AT_ONCE
         if self.contention and row.order == "parallel" and row.kernel != "latency":
-            ways = replace(ways, loads=loads(ways.links, cells, self.fabric.links, at_once=at_once))
+            ways = replace(ways, loads=path_flows(ways.links, cells, self.fabric.links, at_once=at_once))
         delay, per_byte = costs(ways, job.condition, cells, both_ways=at_once)
         if nature.adaptive:
             delay = delay + shortest_hops(nature, cells) * LINK_LATENCY_S
             if ways.loads is not None:
-                per_byte = np.maximum(per_byte, crowding(nature, job.condition, cells, at_once=at_once))
+                per_byte = np.maximum(per_byte, contended_time(nature, job.condition, cells, at_once=at_once))
         events = events_of(nature, job.condition, cells, ways, row.kernel)
         scatter = self._scatter(job, rng, cells.src, cells.dst)
         if at_once:  # both ends time the same

@@ -23,6 +23,7 @@ Shares = npt.NDArray[np.float32]
 BETWEEN_GROUPS = 5
 UNREACHED = np.iinfo(np.int8).max
 QUERIES = 1 << 18  # whose next hops are looked up at a time
+ROWS = 256  # switches whose distances are computed at a time
 MAX_HOPS = 16  # of a forwarding table: what is longer goes round in circles
 
 
@@ -121,10 +122,23 @@ class Routes:
         Equal choice among the shortest ways, times the share of messages that take one (`minimal_share`). What takes
         a detour is spread so thin that it belongs to the background.
         """
-        src, dst = (np.asarray(values, dtype=np.int32).ravel() for values in (src_switch, dst_switch))
+        src, dst = (np.asarray(values, dtype=np.int64).ravel() for values in (src_switch, dst_switch))
+        between = np.flatnonzero((src != dst) & (src >= 0) & (dst >= 0))
+        size = max(1, len(self.switches))
+        pairs, which = np.unique(src[between] * size + dst[between], return_inverse=True)
+        pair, link, share = self._exposure_of_pairs((pairs // size).astype(np.int32), (pairs % size).astype(np.int32))
+        # Entries of a pair of switches stand together: each query takes those of its pair.
+        count = np.bincount(pair, minlength=pairs.size)
+        width, first = count[which], (np.cumsum(count) - count)[which]
+        query = np.repeat(between, width)
+        at = np.repeat(first - (np.cumsum(width) - width), width) + np.arange(query.size)
+        return query.astype(np.int32), link[at], share[at]
+
+    def _exposure_of_pairs(self, src: Index, dst: Index) -> tuple[Index, Index, Shares]:
+        """`exposure` of different pairs of different switches, in the order of the pairs."""
         share = np.float32(self.routing.minimal_share if self.routing.kind == "adaptive" else 1.0)
-        query = np.flatnonzero((src != dst) & (src >= 0) & (dst >= 0)).astype(np.int32)
-        at, weight = src[query], np.full(query.size, share, dtype=np.float32)
+        query = np.arange(src.size, dtype=np.int32)
+        at, weight = src, np.full(query.size, share, dtype=np.float32)
         found: list[tuple[Index, Index, Shares]] = []
         while query.size:
             ways = self._shortest(at, dst[query])
@@ -198,25 +212,15 @@ class Routes:
     def _distance(self) -> npt.NDArray[np.int8]:
         """(switches with hosts, S + 1) cost of the way, UNREACHED where there is none, as in the last column."""
         from scipy import sparse
+        from scipy.sparse.csgraph import dijkstra
 
         size = len(self.switches)
+        start, end = self.ends.T
+        graph = sparse.csr_matrix((self.costs.astype(np.float64), (start, end)), shape=(size, size))
         distance = np.full((self._leaves.size, size + 1), UNREACHED, dtype=np.int8)
-        distance[np.arange(self._leaves.size), self._leaves] = 0
-        joined = {}
-        for cost in np.unique(self.costs).tolist():
-            a, b = self.ends[self.costs == cost].T
-            joined[cost] = sparse.csr_matrix((np.ones(a.size, np.float32), (a, b)), shape=(size + 1, size + 1))
-        furthest = 0
-        for total in range(1, int(UNREACHED)):
-            if total > furthest + max(joined, default=0):
-                break
-            for cost, links in joined.items():
-                before = distance == total - cost
-                if total >= cost and before.any():
-                    touched = np.asarray(before.astype(np.float32) @ links) > 0
-                    new = touched & (distance > total)
-                    distance[new] = total
-                    furthest = max(furthest, total if new.any() else 0)
+        for first in range(0, self._leaves.size, ROWS):
+            cost = dijkstra(graph, indices=self._leaves[first : first + ROWS])
+            distance[first : first + ROWS, :size] = np.minimum(cost, UNREACHED)
         return distance
 
     @cached_property

@@ -224,7 +224,7 @@ class Elimination:
         if run is not None:
             rate = rate_of(run)
             asked = replace(asked, shared_cpus=bool(run.attributes.get("instrument", {}).get("oversubscribed")))
-        return level_stage(level, asked, asked.seats(), left_out, rate, level_budget(self.suite, asked))
+        return level_stage(level, asked, asked.placement(), left_out, rate, level_budget(self.suite, asked))
 
     @property
     def _left_out(self) -> Collection[str]:

@@ -1,1 +1,1 @@
-"""What is judged: ranks and their places, pairs, paths, rows."""
+"""What is judged: ranks and their placement, pairs, paths, rows."""

@@ -10,29 +10,31 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Pairs, unordered
-from fablint.analyse.data.rank_places import Places
-from fablint.analyse.data.robust_stats import lower_medians
+from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 
 
-def balanced(pairs: Pairs, places: Places, of: Mask | None = None) -> Mask | None:
+def balanced(pairs: Pairs, placement: Placement, of: Mask | None = None) -> Mask | None:
     """(n, m) cells that count for their ends, among those in `of` (None: all); None: all cells.
 
     Of a pair of hosts measured more often than the lower median of either host's pairs, as many cells count as that
     median allows: those at even distances in the order of their times, so that a single one is the median. In a matrix
     (of which repeats are medians already) and within a host every cell counts.
     """
-    if pairs.partner is None or len(places.hosts) == 1:
+    if pairs.partner is None or len(placement.hosts) == 1:
         return of
     measured = ~np.isnan(pairs.value) if of is None else of & ~np.isnan(pairs.value)
     row, column = np.nonzero(measured)
-    a, b = places.host[row].astype(np.int64), places.host[pairs.partner[row, column]].astype(np.int64)
+    a, b = placement.host[row].astype(np.int64), placement.host[pairs.partner[row, column]].astype(np.int64)
     between = a != b
     row, column, a, b = row[between], column[between], a[between], b[between]
-    hosts = len(places.hosts)
+    hosts = len(placement.hosts)
     both, of_pair, times = np.unique(unordered(a, b, hosts), return_inverse=True, return_counts=True)
-    usual = np.nan_to_num(lower_medians(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts))
+    usual = np.nan_to_num(
+        GroupedValues.of(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts).lower_medians()
+    )
     allowed = np.minimum(times, np.minimum(usual[both // hosts], usual[both % hosts]).astype(np.int64))
     if (allowed == times).all():
         return of

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.samples import Usable
-from fablint.model import Row
+from fablint.model import Placement, Row
 
 CALM = 0.1  # share of cells whose ratio is usual however many components are faulty: on 4 hosts a lossy one is in half
 MOST_BELOW = 3.0  # usual ratios of median to minimum, beyond which the median itself is of late messages
@@ -49,20 +49,20 @@ class _Times:
     started: npt.NDArray[np.float64]
 
 
-def ratios_of(rows: Sequence[Usable], places: Places) -> Cells | None:
+def ratios_of(rows: Sequence[Usable], placement: Placement) -> Cells | None:
     """The cells of all latency rows; None where means and medians were not both stored, or nothing was."""
-    found = [cells for usable in rows if (cells := _ratios(usable, places)) is not None]
+    found = [cells for usable in rows if (cells := _ratios(usable, placement)) is not None]
     return Cells(*_columns(found)) if found else None
 
 
-def _ratios(usable: Usable, places: Places) -> Cells | None:
+def _ratios(usable: Usable, placement: Placement) -> Cells | None:
     """The cells of the smallest size of one measurement: its rows share what is usual."""
     rows = [
         row
         for row in (usable.row, *usable.more)
         if row.quantity == "latency" and {"mean", "median"} <= set(row.statistics)
     ]
-    times = [block for row in rows for block in _read(row, places)]
+    times = [block for row in rows for block in _read(row, placement)]
     if not sum(block.mean.size for block in times):
         return None
     every = _Times(*_columns(times))
@@ -90,14 +90,14 @@ def _columns(parts: Sequence[Cells] | Sequence[_Times]) -> Iterator[npt.NDArray[
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def _read(row: Row, places: Places) -> Iterator[_Times]:
+def _read(row: Row, placement: Placement) -> Iterator[_Times]:
     if row.layout == "list":
-        yield _of_list(row, places)
+        yield _of_list(row, placement)
     elif row.arrays["time_mean"].shape[1] <= MOST_MATRIX_RANKS:
-        yield from _of_matrix(row, places)
+        yield from _of_matrix(row, placement)
 
 
-def _of_list(row: Row, places: Places) -> _Times:
+def _of_list(row: Row, placement: Placement) -> _Times:
     size = min(row.sizes)
     partner = np.asarray(row.arrays["dst"][:], np.int64)
     mean, median, least = (
@@ -107,14 +107,14 @@ def _of_list(row: Row, places: Places) -> _Times:
     assert mean is not None and median is not None
     src, column = np.nonzero((partner >= 0) & (mean > 0) & (median > 0))
     dst = partner[src, column]
-    chosen = _chosen(src, dst, places, src.size)
+    chosen = _chosen(src, dst, placement, src.size)
     at = (src[chosen], column[chosen])
     started = np.asarray(row.arrays["started"][:], np.float64)[at] if "started" in row.arrays else _unknown(at[0])
     lowest = _unknown(at[0]).astype(np.float32) if least is None else least[at]
     return _Times(at[0], dst[chosen], mean[at], median[at], lowest, started)
 
 
-def _of_matrix(row: Row, places: Places) -> Iterator[_Times]:
+def _of_matrix(row: Row, placement: Placement) -> Iterator[_Times]:
     index, (repeats, ranks) = row.sizes.index(min(row.sizes)), row.arrays["time_mean"].shape[:2]
     step = max(1, BLOCK_CELLS // ranks)
     for repeat in range(repeats):
@@ -126,7 +126,7 @@ def _of_matrix(row: Row, places: Places) -> Iterator[_Times]:
 
             mean, median = read("mean"), read("median")
             here, dst = np.nonzero((mean > 0) & (median > 0))
-            chosen = _chosen(here + first, dst, places, repeats * ranks * (ranks - 1))
+            chosen = _chosen(here + first, dst, placement, repeats * ranks * (ranks - 1))
             here, dst = here[chosen], dst[chosen]
             least = read("min")[here, dst] if "min" in row.statistics else _unknown(here).astype(np.float32)
             known = "started" in row.arrays
@@ -140,13 +140,13 @@ def _unknown(like: Codes) -> npt.NDArray[np.float64]:
     return np.full(like.size, np.nan)
 
 
-def _chosen(src: Codes, dst: Codes, places: Places, cells: int) -> Mask:
+def _chosen(src: Codes, dst: Codes, placement: Placement, cells: int) -> Mask:
     """Pairs of different hosts; of too many a sample: of each pair of hosts all cells, or none."""
-    a, b = places.host[src], places.host[dst]
+    a, b = placement.host[src], placement.host[dst]
     between = np.asarray(a != b)
     one_in = -(-cells // MOST_CELLS)
     if one_in <= 1:
         return between
     low, high = np.minimum(a, b).astype(np.uint64), np.maximum(a, b).astype(np.uint64)
-    mixed = (low * np.uint64(len(places.hosts)) + high + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (low * np.uint64(len(placement.hosts)) + high + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(between & ((mixed >> np.uint64(33)) % np.uint64(one_in) == 0))

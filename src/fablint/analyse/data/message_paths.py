@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Pairs
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
+from fablint.model import Placement
 from fablint.topology.routing import Index, Routes, codes_of
 
 MOST_UNKNOWN = 1 << 20  # pairs of switches that have a segment of their own
@@ -101,16 +101,16 @@ class Ways:
         return total
 
 
-def ways_of(pairs: Pairs, places: Places, routes: Routes | None) -> Ways:
+def ways_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> Ways:
     """The ways of a row's pairs."""
-    switch = np.asarray(places.switch, dtype=np.int64)
-    size = len(places.switches)
+    switch = np.asarray(placement.switch, dtype=np.int64)
+    size = len(placement.switches)
     if not size:
         return Ways(
             None, np.full((1, 0), -1, np.int32), 0, 0, switch, switch, 1, np.zeros(0, np.int64), _nowhere(pairs)
         )
     by_host = routes is not None and routes.routing.kind in BY_HOST
-    key = _endpoints(places) if by_host else switch
+    key = _endpoints(placement) if by_host else switch
     keys = int(key.max(initial=0)) + 1 if by_host else size
     if pairs.partner is None:
         listed, cells = None, None
@@ -125,42 +125,42 @@ def ways_of(pairs: Pairs, places: Places, routes: Routes | None) -> Ways:
         if codes.size and codes[0] < 0:
             cells, codes = np.where(cells == 0, codes.size - 1, cells - 1).astype(np.int32), codes[1:]
         listed = codes
-    segments, links, count = _segments(codes, key, keys, places, routes)
-    return Ways(routes, segments, links, count, switch, key, keys, listed, cells, _codes(places, routes))
+    segments, links, count = _segments(codes, key, keys, placement, routes)
+    return Ways(routes, segments, links, count, switch, key, keys, listed, cells, _codes(placement, routes))
 
 
-def _codes(places: Places, routes: Routes | None) -> Index:
+def _codes(placement: Placement, routes: Routes | None) -> Index:
     """(S,) the run's switches as those of the routes."""
-    return codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
+    return codes_of(placement.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
 
 
 def _nowhere(pairs: Pairs) -> Index | None:
     return None if pairs.partner is None else np.zeros(pairs.partner.shape, dtype=np.int32)
 
 
-def _endpoints(places: Places) -> Codes:
+def _endpoints(placement: Placement) -> Codes:
     """(n,) code of each rank's host and switch, of which a host with several NICs has several; -1 unknown."""
-    known = places.switch >= 0
-    pair = places.host[known].astype(np.int64) * len(places.switches) + places.switch[known]
+    known = placement.switch >= 0
+    pair = placement.host[known].astype(np.int64) * len(placement.switches) + placement.switch[known]
     codes = np.full(known.size, -1, dtype=np.int64)
     codes[known] = np.unique(pair, return_inverse=True)[1]
     return codes
 
 
 def _segments(
-    codes: npt.NDArray[np.int64], key: Codes, keys: int, places: Places, routes: Routes | None
+    codes: npt.NDArray[np.int64], key: Codes, keys: int, placement: Placement, routes: Routes | None
 ) -> tuple[Index, int, int]:
     """(W + 1, H) segments of the ways with these codes, the number of links, and of segments."""
-    size = len(places.switches)
+    size = len(placement.switches)
     known = key >= 0
     home, number = np.full(keys, -1, dtype=np.int64), np.full(keys, -1, dtype=np.int32)
-    home[key[known]], number[key[known]] = places.switch[known], places.number[known]
+    home[key[known]], number[key[known]] = placement.switch[known], placement.location[known]
     start, end, host = codes // keys, home[codes % keys], number[codes % keys]
     links = 0
     hops = np.full((codes.size, 0), -1, dtype=np.int32)
     if routes is not None:
         links = len(routes.ends)
-        code = _codes(places, routes)
+        code = _codes(placement, routes)
         hops = routes.hops(code[start], np.where(end < 0, -1, code[end]), host)
     hops = hops if hops.shape[1] else np.full((codes.size, 1), -1, dtype=np.int32)
     unknown = (hops[:, 0] < 0) & (start != end) & (end >= 0)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes
 from fablint.model import Observations
 
+Codes = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
 Cells = tuple[Codes, Codes]  # rows and columns of single cells, both (k,)
 

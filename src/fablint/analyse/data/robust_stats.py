@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Codes
 
 Floats = npt.NDArray[np.float64]
 FEWEST_VALUES = 6  # that have a 95 % interval of their median
 MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
-GAUSSIAN_MAD = 1.4826  # median absolute deviation of a normal distribution times this is its standard deviation
 
 
 def interval_ranks(counts: npt.ArrayLike) -> tuple[Codes, Codes]:
@@ -38,23 +37,12 @@ def row_medians(values: npt.NDArray[np.float32]) -> Floats:
     return np.stack([values[row, lower], middle, values[row, upper]])
 
 
-def lower_medians(values: npt.ArrayLike, group: Codes, groups: int) -> Floats:
-    """(groups,) lower median of the values of each group; NaN where a group has none. NaN values are left out."""
-    value = np.asarray(values, dtype=np.float64)
-    order = np.lexsort((value, group))
-    order = order[~np.isnan(value[order])]
-    count = np.bincount(group[order], minlength=groups)
-    first = np.cumsum(count) - count
-    found = np.full(groups, np.nan)
-    some = count > 0
-    found[some] = value[order][(first + (count - 1) // 2)[some]]
-    return found
-
-
 def robust_sd(values: npt.ArrayLike) -> float:
     """Standard deviation of the bulk, from the median absolute deviation; 0 for no values."""
+    from scipy.stats import median_abs_deviation
+
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if not known.size:
         return 0.0
-    return float(GAUSSIAN_MAD * np.median(np.abs(known - np.median(known))))
+    return float(median_abs_deviation(known, scale="normal"))

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.settings import Settings
-from fablint.model import Observations, Row, Run
+from fablint.model import Observations, Placement, Row, Run
+from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import plural
 
 STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has is judged
@@ -55,7 +56,7 @@ class Usable:
     retests: tuple[Row, ...] = ()
     more: tuple[Row, ...] = ()
 
-    def flows(self, size: int, places: Places) -> Flows:
+    def flows(self, size: int, placement: Placement) -> Flows:
         """One size of the row."""
         row = self.row
         observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
@@ -140,7 +141,7 @@ class Usable:
         return np.concatenate(parts, axis=1), edges
 
 
-def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usable], list[str]]:
+def usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[Usable], list[str]]:
     """Rows to be judged, and notes on those that are not, nor their absence anybody's fault."""
     rows = [row for row in run.rows if _moved(run, row) and not row.of_the_whole]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
@@ -150,7 +151,7 @@ def usable_rows(run: Run, places: Places, settings: Settings) -> tuple[list[Usab
         base = row.attributes.get("retest_of")
         if base in bases:
             notes.append(f"row {row.name} measured pairs of {base} again: of both times the shorter counts")
-        elif reason := _no_evidence(row, places, settings):
+        elif reason := _no_evidence(row, placement, settings):
             notes.append(f"row {row.name} is not judged: {reason}")
         else:
             if row.directions == "forward" and _one_way(row):
@@ -209,7 +210,7 @@ def _moved(run: Run, row: Row) -> bool:
     return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(STATISTICS))
 
 
-def _no_evidence(row: Row, places: Places, settings: Settings) -> str:
+def _no_evidence(row: Row, placement: Placement, settings: Settings) -> str:
     """Why a row cannot tell which part is slow; empty when it can."""
     if "retest_of" in row.attributes:
         return f"the run has no row {row.attributes['retest_of']}, whose slowest pairs these were"
@@ -217,18 +218,18 @@ def _no_evidence(row: Row, places: Places, settings: Settings) -> str:
         return "in a collective all wait for all, so that its times belong to no pair"
     if row.pattern == "victim-aggressor":
         return "its pairs were slowed down on purpose, by the load of others"
-    return _unlike_star(row, places, settings) if row.pattern in STARS else ""
+    return _unlike_star(row, placement, settings) if row.pattern in STARS else ""
 
 
-def _unlike_star(row: Row, places: Places, settings: Settings) -> str:
+def _unlike_star(row: Row, placement: Placement, settings: Settings) -> str:
     """Why the hosts of a star cannot be compared with each other; empty when they can.
 
     Leaves are compared through several hubs, and only where all of them share their hosts' NICs with equally many.
     """
     partner = np.asarray(row.arrays["dst"][:])
     hubs, leaves = np.unique(partner[partner >= 0]), np.flatnonzero((partner >= 0).any(axis=1))
-    hub_hosts, hubs_each = np.unique(places.host[hubs], return_counts=True)
-    leaf_hosts, leaves_each = np.unique(places.host[leaves], return_counts=True)
+    hub_hosts, hubs_each = np.unique(placement.host[hubs], return_counts=True)
+    leaf_hosts, leaves_each = np.unique(placement.host[leaves], return_counts=True)
     if hub_hosts.size < settings.min_partners:
         return (
             f"all others share {plural(hub_hosts.size, 'host')}: with fewer than {settings.min_partners},"
@@ -236,7 +237,7 @@ def _unlike_star(row: Row, places: Places, settings: Settings) -> str:
         )
     if np.intersect1d(hub_hosts, leaf_hosts).size or np.ptp(hubs_each) or np.ptp(leaves_each):
         return "its hosts have unlike numbers of clients and servers, which share their NICs"
-    if places.host.size > MOST_STAR_RANKS:
+    if placement.host.size > MOST_STAR_RANKS:
         return f"of more than {MOST_STAR_RANKS} ranks, it would not fit into memory"
     return ""
 
@@ -271,10 +272,9 @@ def _star(observations: Observations, *, turned: bool) -> Observations:
     time *= _median(time) / _median_of_alike(time, _leaves_of_hub(partner)[leaf, column])
     n = partner.shape[0]
     pair = hub * n + leaf if turned else leaf * n + hub
-    order = np.lexsort((time, pair))
-    pairs, first, count = np.unique(pair[order], return_index=True, return_counts=True)
+    pairs, of_pair = np.unique(pair, return_inverse=True)
     sent = np.full(n * n, np.nan, dtype=np.float32)
-    sent[pairs] = time[order][first + (count - 1) // 2]
+    sent[pairs] = GroupedValues.of(time, of_pair, pairs.size).lower_medians()
     return replace(observations, sent=sent.reshape(n, n), partner=None)
 
 
@@ -292,10 +292,8 @@ def _median(values: npt.NDArray[np.float64]) -> float:
 
 def _median_of_alike(values: npt.NDArray[np.float64], kind: Codes) -> npt.NDArray[np.float64]:
     """For each value the median of all of its kind."""
-    medians = np.ones_like(values)
-    for one in np.unique(kind):
-        medians[kind == one] = _median(values[kind == one])
-    return medians
+    kinds, of_kind = np.unique(kind, return_inverse=True)
+    return GroupedValues.of(values, of_kind, kinds.size).medians()[of_kind]
 
 
 def _at_best(observations: Observations, again: Observations) -> Observations:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
-from fablint.model import Row, Run
+from fablint.analyse.data.pair_matrix import Codes
+from fablint.model import Placement, Row, Run
 
 PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})  # where no two send to one host
 CALM_BYTES = 8192  # a message that fits into TCP's first window fills no queue of a switch
@@ -51,7 +51,7 @@ class Segments:
         return self.lost / np.maximum(self.sent, 1)
 
 
-def segments_of(run: Run, places: Places, *, calm: bool) -> Segments | None:
+def segments_of(run: Run, placement: Placement, *, calm: bool) -> Segments | None:
     """The segments of all calm rows, or of all others; None where TCP lost none, or was not used.
 
     Rows are calm when a message is on its way alone and is short: what they lose is no congestion of their own.
@@ -59,13 +59,13 @@ def segments_of(run: Run, places: Places, *, calm: bool) -> Segments | None:
     rows = [row for row in run.rows if _counts(row) and _is_calm(row) is calm]
     if not any(row.attributes["tcp"].get("pairs") for row in rows):
         return None
-    hosts, ranks = _measured(rows, places)
-    size = len(places.hosts)
+    hosts, ranks = _measured(rows, placement)
+    size = len(placement.hosts)
     position = {(int(a), int(b)): at for at, (a, b) in enumerate(hosts.tolist())}
     table = np.zeros((len(hosts), 3), np.int64)  # sent, sent again, spurious
     traffic: list[Counter[str]] = [Counter() for _ in range(size)]
     lossy: list[set[tuple[str, str]]] = [set() for _ in range(len(hosts))]
-    code = {name: number for number, name in enumerate(places.hosts)}
+    code = {name: number for number, name in enumerate(placement.hosts)}
     for row in rows:
         tcp = row.attributes["tcp"]
         ends = [_end(text, code) for text in tcp["ends"]]
@@ -81,7 +81,7 @@ def segments_of(run: Run, places: Places, *, calm: bool) -> Segments | None:
     return Segments(
         hosts,
         ranks,
-        _switches(places)[hosts],
+        _switches(placement)[hosts],
         table[:, 0],
         _lost(table, hosts, size),
         table[:, 2],
@@ -141,15 +141,15 @@ def _used(traffic: Mapping[str, int]) -> frozenset[str]:
     return frozenset(name for name, sent in traffic.items() if sent > LITTLE * every)
 
 
-def _measured(rows: Sequence[Row], places: Places) -> tuple[Codes, Codes]:
+def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:
     """(u, 2) hosts and ranks of the directed pairs of hosts that exchanged messages in these rows, each once."""
-    size = len(places.hosts)
+    size = len(placement.hosts)
     found = [np.zeros((0, 2), np.int64)]
     for row in rows:
         for ranks in _rank_pairs(row):
             found += [ranks, ranks[:, ::-1]]  # what is not sent is acknowledged, or answered
     ranks = np.concatenate(found)
-    hosts = places.host[ranks]
+    hosts = placement.host[ranks]
     between = hosts[:, 0] != hosts[:, 1]
     ranks, hosts = ranks[between], hosts[between]
     _, first = np.unique(hosts[:, 0] * size + hosts[:, 1], return_index=True)
@@ -169,10 +169,10 @@ def _rank_pairs(row: Row) -> Iterable[Codes]:
             yield np.argwhere((count > 0).any(axis=-1)).astype(np.int64)
 
 
-def _switches(places: Places) -> Codes:
+def _switches(placement: Placement) -> Codes:
     """(hosts,) code of the switch of each host; -1 where it is unknown, or there are several."""
-    low = np.full(len(places.hosts), np.iinfo(np.int64).max)
-    high = np.full(len(places.hosts), -1)
-    np.minimum.at(low, places.host, places.switch)
-    np.maximum.at(high, places.host, places.switch)
+    low = np.full(len(placement.hosts), np.iinfo(np.int64).max)
+    high = np.full(len(placement.hosts), -1)
+    np.minimum.at(low, placement.host, placement.switch)
+    np.maximum.at(high, placement.host, placement.switch)
     return np.asarray(np.where(low == high, high, -1))

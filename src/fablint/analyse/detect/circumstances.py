@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Cells, Values
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Cells, Codes, Values
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
@@ -133,7 +132,7 @@ def when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
     """When the slow pairs of a host were slow, of all of its pairs; empty where nobody knows."""
     if flows.started is None or stratum.host < 0:
         return ""
-    ranks = np.flatnonzero(effects.classes.places.host == stratum.host)
+    ranks = np.flatnonzero(effects.classes.placement.host == stratum.host)
     sent, received = effects.residual.cells_from(ranks), effects.residual.cells_to(ranks)
     every = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
     known = ~np.isnan(effects.residual.value[every])

@@ -14,9 +14,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from fablint.analyse.data.message_paths import Ways
-from fablint.analyse.data.pair_matrix import Cells, Pairs
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.analyse.detect.evidence import Sums, Tally
+from fablint.model import Placement
 
 Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]
 FEWEST_PEERS = 3  # parts of a kind from which one can stand out
@@ -173,19 +173,19 @@ def crossing_cells(ways: Ways, pairs: Pairs, segments: Codes, *, mutual: bool) -
     return key // width, key % width
 
 
-def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[Family]:
+def families(pairs: Pairs, placement: Placement, ways: Ways, *, mutual: bool) -> list[Family]:
     """The kinds of parts that can be compared in this run: enough of a kind, and not the same ranks twice."""
-    many = len(places.hosts) > 1
-    switches = np.arange(len(places.switches))
-    group_of = np.full(len(places.switches), -1, dtype=np.int64)
-    group_of[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
+    many = len(placement.hosts) > 1
+    switches = np.arange(len(placement.switches))
+    group_of = np.full(len(placement.switches), -1, dtype=np.int64)
+    group_of[placement.switch[placement.switch >= 0]] = placement.group[placement.switch >= 0]
     # The smaller one first: of two that carry the same messages it is the one to name.
     kinds = [
-        Endpoints("host", places.hosts, places.host, pairs),
-        Endpoints("nic", places.nics, places.nic, pairs),
-        Endpoints("rank", RankNames(places), np.arange(pairs.ranks), pairs),
-        Endpoints("switch", places.switches, places.switch, pairs, switches),
-        Endpoints("group", places.placement.groups, places.group, pairs, group_of),
+        Endpoints("host", placement.hosts, placement.host, pairs),
+        Endpoints("nic", placement.nics, placement.nic, pairs),
+        Endpoints("rank", RankNames(placement), np.arange(pairs.ranks), pairs),
+        Endpoints("switch", placement.switches, placement.switch, pairs, switches),
+        Endpoints("group", placement.groups, placement.group, pairs, group_of),
     ]
     found: list[Family] = []
     seen: list[Codes] = []
@@ -193,9 +193,9 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
         peers = np.unique(kind.code[kind.code >= 0])
         if len(peers) < FEWEST_PEERS or any(_same_partition(kind.code, other) for other in seen):
             continue
-        if kind.component == "group" and _same_partition(kind.code, places.switch):
+        if kind.component == "group" and _same_partition(kind.code, placement.switch):
             continue  # groups of one switch, or none declared: the switch is the one to name
-        if kind.component == "switch" and _same_partition(kind.code, places.host):
+        if kind.component == "switch" and _same_partition(kind.code, placement.host):
             continue  # one host per switch: in series, and the host is the one to name
         if not many and kind.component == "nic":
             continue  # nothing went through it
@@ -203,13 +203,13 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
         seen.append(kind.code)
     if ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None and ways.routes.certain:
         found.append(Cables("cable", ways, pairs, mutual))
-        leaves = set(places.switches)
+        leaves = set(placement.switches)
         spines = [code for code, name in enumerate(ways.routes.switches) if name not in leaves]
         if len(spines) >= FEWEST_PEERS:
             found.append(Spines("switch", np.array(spines, dtype=np.int64), ways, pairs, mutual))
     elif any(kind.component == "switch" for kind in found):
         # Which cable a message takes is not known: together they are one component.
-        found.append(Endpoints("uplinks", places.switches, places.switch, pairs, switches, outward=True))
+        found.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, switches, outward=True))
     return found
 
 
@@ -217,13 +217,13 @@ def families(pairs: Pairs, places: Places, ways: Ways, *, mutual: bool) -> list[
 class RankNames(Sequence[str]):
     """`HOST:RANK` of every rank, made when asked for."""
 
-    places: Places
+    placement: Placement
 
     def __len__(self) -> int:
-        return int(self.places.host.size)
+        return int(self.placement.host.size)
 
     def __getitem__(self, rank: Any) -> Any:
-        return f"{self.places.hosts[self.places.host[rank]]}:{rank}"
+        return f"{self.placement.hosts[self.placement.host[rank]]}:{rank}"
 
 
 def _same_partition(a: Codes, b: Codes) -> bool:

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import Ways
 from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, healthy_scatter, leftover
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
 
 UNITS_PER_NAT = 32  # gains are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LARGEST_GAIN = 2.5  # nats, before normalisation
@@ -31,6 +31,7 @@ LEVELS = 256
 
 Gains = npt.NDArray[np.int8]
 Sums = npt.NDArray[np.int64]
+Frequencies = npt.NDArray[np.floating]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -49,7 +50,7 @@ class Evidence:
     """Gains of all pairs in 1/32 nat, and their sums. 0: missing, or explained by a part found already."""
 
     pairs: Pairs
-    places: Places
+    placement: Placement
     ways: Ways
     mutual: bool
     gain: Gains  # (n, m)
@@ -80,8 +81,8 @@ class Evidence:
         to, gone = self.pairs.destination(cells), np.where(self.of_ends(cells), gone, 0)
         np.subtract.at(tally.sent, cells[0], gone)
         np.subtract.at(tally.received, to, gone)
-        if self.places.switches:
-            a, b = self.places.switch[cells[0]], self.places.switch[to]
+        if self.placement.switches:
+            a, b = self.placement.switch[cells[0]], self.placement.switch[to]
             known = (a >= 0) & (b >= 0)
             np.subtract.at(tally.between, (a[known], b[known]), gone[known])
 
@@ -128,9 +129,9 @@ def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | No
         found = tables[effects.classes.of_rows(pairs, rows), levels(left, grid)]
         found[np.isnan(left)] = 0
         gain[rows] = found
-    places, ways = effects.classes.places, effects.ways
+    placement, ways = effects.classes.placement, effects.ways
     total, live = (_tally(effects, values) for values in (gain, gain != 0))
-    return Evidence(pairs, places, ways, effects.mutual, gain, effects.telling, total, live, np.sort(scatter))
+    return Evidence(pairs, placement, ways, effects.mutual, gain, effects.telling, total, live, np.sort(scatter))
 
 
 def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.uint8]]:
@@ -159,8 +160,6 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
 
 def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
     """(LEVELS,) gain of a value at each level of the grid, in 1/32 nat rounded down. `pool` is the noise."""
-    from scipy.optimize import isotonic_regression
-
     low, step = grid
     centre = low + step * (np.arange(LEVELS) + 0.5)
     level = levels(pool, grid)
@@ -169,12 +168,32 @@ def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
     bins = edges.size + 1
     f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
     f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5
-    raw = np.clip(np.log(f1 / f0), -LARGEST_GAIN, LARGEST_GAIN)
-    monotone = isotonic_regression(raw, weights=f0).x
-    table = monotone[np.searchsorted(edges, centre)]
-    table -= np.log(np.mean(np.exp(table[level])))
+    table = e_value_increments(f0, f1, LARGEST_GAIN, pool=f0 - 0.5)[np.searchsorted(edges, centre)]
     units = np.minimum(np.floor(table * UNITS_PER_NAT), np.iinfo(np.int8).max)
     return np.where(units == 0, -1, units).astype(np.int8)  # 0 is kept for "says nothing"
+
+
+def e_value_increments(
+    null: Frequencies, other: Frequencies, largest: float, *, rising: bool = True, pool: Frequencies | None = None
+) -> npt.NDArray[np.float64]:
+    """(bins,) log-likelihood ratio of `other` against `null`, in nats.
+
+    Parameters
+    ----------
+    null, other
+        (bins,) frequency of each bin under the two hypotheses, none of them 0.
+    largest
+        Ratios are clipped at plus and minus so many nats, before normalisation.
+    rising
+        Whether the ratio may only rise from bin to bin; otherwise it may only fall.
+    pool
+        (bins,) frequencies under which the exponential of the ratio has mean 1; None: `null`.
+    """
+    from scipy.optimize import isotonic_regression
+
+    raw = np.clip(np.log(other / null), -largest, largest)
+    monotone = isotonic_regression(raw, weights=null, increasing=rising).x
+    return np.asarray(monotone - np.log(np.average(np.exp(monotone), weights=null if pool is None else pool)))
 
 
 def levels(values: Values, grid: tuple[float, float]) -> npt.NDArray[np.uint8]:
@@ -194,9 +213,9 @@ def _grid(pool: Values) -> tuple[float, float]:
 
 def _tally(effects: Effects, values: Gains | Mask) -> Tally:
     """Sums of (n, m) values: of the cells that tell of ends per end, of all per segment."""
-    pairs, places, ways = effects.residual, effects.classes.places, effects.ways
+    pairs, placement, ways = effects.residual, effects.classes.placement, effects.ways
     told = values if effects.telling is None else np.where(effects.telling, values, 0)
-    n, size = pairs.ranks, max(1, len(places.switches))
+    n, size = pairs.ranks, max(1, len(placement.switches))
     sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for rows in pairs.blocks():
         block = told[rows]
@@ -206,7 +225,7 @@ def _tally(effects: Effects, values: Gains | Mask) -> Tally:
         else:
             received += np.bincount(pairs.partners(rows).ravel(), weights=block.ravel(), minlength=n).astype(np.int64)
     between = np.zeros((size, size), np.int64)
-    if not places.switches:
+    if not placement.switches:
         return Tally(sent, received, between, np.zeros(0, np.int64))
     way = np.zeros(ways.segments.shape[0], np.int64)
     if pairs.partner is None:
@@ -218,14 +237,14 @@ def _tally(effects: Effects, values: Gains | Mask) -> Tally:
 
 def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
     """Add a matrix up per pair of switches and per way, switch by switch."""
-    places, everybody = effects.classes.places, np.arange(effects.residual.ranks)
-    known = places.switch >= 0
-    for switch in range(len(places.switches)):
-        members = np.nonzero(places.switch == switch)[0]
+    placement, everybody = effects.classes.placement, np.arange(effects.residual.ranks)
+    known = placement.switch >= 0
+    for switch in range(len(placement.switches)):
+        members = np.nonzero(placement.switch == switch)[0]
         at = effects.ways.between(members[:1], everybody)
         to_each = values[members].sum(axis=0, dtype=np.int64)
         here = to_each if told is values else told[members].sum(axis=0, dtype=np.int64)
-        between[switch] = np.bincount(places.switch[known], weights=here[known], minlength=between.shape[0])
+        between[switch] = np.bincount(placement.switch[known], weights=here[known], minlength=between.shape[0])
         np.add.at(way, at, to_each)
         if effects.mutual:  # what was measured from the other end crossed these ways as well
             np.add.at(way, at, values[:, members].sum(axis=1, dtype=np.int64))
@@ -233,10 +252,10 @@ def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, betw
 
 def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
     """Add a list of rounds up per pair of switches and per way."""
-    places, pairs, ways = effects.classes.places, effects.residual, effects.ways
+    placement, pairs, ways = effects.classes.placement, effects.residual, effects.ways
     row, column = np.nonzero(values)
     to = pairs.destination((row, column))
-    a, b = places.switch[row].astype(np.int64), places.switch[to]
+    a, b = placement.switch[row].astype(np.int64), placement.switch[to]
     known, size = (a >= 0) & (b >= 0), between.shape[0]
     weight = told[row, column].astype(np.float64)
     found = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)

@@ -13,14 +13,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.ambiguity import Rival
 from fablint.analyse.detect.components import Cables, Family, crossing_cells
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.search import Bar, Conviction, Sides, convict
 from fablint.analyse.fit.effects import Effects
-from fablint.model import Question
+from fablint.model import Placement, Question
+from fablint.topology.routed_placement import links_crossed
 
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
 MOST_QUESTIONS = 200
@@ -48,7 +49,7 @@ def open_questions(
     return [question for question in [*found, *_about_links(hidden, evidence, clean)] if question.open]
 
 
-def about_late(cases: Sequence[Conviction], evidence: Evidence, places: Places) -> list[Question]:
+def about_late(cases: Sequence[Conviction], evidence: Evidence, placement: Placement) -> list[Question]:
     """What would tell of links that messages may or may not cross: ranks at both of its ends, if there are such."""
     clean = _clean(evidence)
     found = []
@@ -57,21 +58,23 @@ def about_late(cases: Sequence[Conviction], evidence: Evidence, places: Places) 
         ends = case.cells[0], evidence.pairs.destination(case.cells)
         if component in ("link", "cable"):
             there, back = case.name.split("=")
-            at = _ranks_at(places, *((back, there) if case.sides == (1,) else (there, back)))
+            at = _ranks_at(placement, *((back, there) if case.sides == (1,) else (there, back)))
             ends = at if at[0].size and at[1].size else ends
         found.append(Question(component, name, _between(ends, clean, evidence)))
     return found
 
 
-def _ranks_at(places: Places, *switches: str) -> tuple[Codes, Codes]:
+def _ranks_at(placement: Placement, *switches: str) -> tuple[Codes, Codes]:
     """Ranks on the hosts of each of two switches."""
-    a, b = (places.switches.index(name) if name in places.switches else len(places.switches) for name in switches)
-    return np.flatnonzero(places.switch == a), np.flatnonzero(places.switch == b)
+    a, b = (
+        placement.switches.index(name) if name in placement.switches else len(placement.switches) for name in switches
+    )
+    return np.flatnonzero(placement.switch == a), np.flatnonzero(placement.switch == b)
 
 
 def _between(ends: tuple[Codes, Codes], clean: Codes, evidence: Evidence) -> RankPairs:
     """Pairs from the first ranks to the second, clean ones first."""
-    rng, host = np.random.default_rng(_seed(ends[0])), evidence.places.host
+    rng, host = np.random.default_rng(_seed(ends[0])), evidence.placement.host
     pairs = np.stack([rng.choice(one, TRIES) for one in ends], axis=1)
     pairs = rng.permutation(np.unique(pairs[host[pairs[:, 0]] != host[pairs[:, 1]]], axis=0))
     spoilt = 2 - np.isin(pairs, clean).sum(axis=1)
@@ -87,7 +90,7 @@ def retests(cases: Sequence[Conviction], evidence: Evidence) -> list[Question]:
 def question_about(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
     """What would tell more about a part."""
     component, name = case.part()
-    between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.places.switches)
+    between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.placement.switches)
     pairs = _across(case.cells, evidence, clean) if between else _with_others(case, evidence, clean)
     if between and not len(pairs):  # nobody knows who else crosses it: the same once more
         pairs = np.unique(np.stack([case.cells[0], evidence.pairs.destination(case.cells)], axis=1), axis=0)[:PAIRS]
@@ -97,16 +100,18 @@ def question_about(case: Conviction, evidence: Evidence, clean: Codes) -> Questi
 def splitting(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
     """Pairs whose messages cross some of a class of parts and not the others."""
     rng = np.random.default_rng(_seed(case.cells[0]))
-    places, to = evidence.places, evidence.pairs.destination(case.cells)
+    placement, to = evidence.placement, evidence.pairs.destination(case.cells)
     members = (*case.own, *case.rivals.all)
     ends = [
-        np.unique(np.concatenate([ranks, np.flatnonzero(np.isin(places.switch, np.unique(places.switch[ranks])))]))
+        np.unique(
+            np.concatenate([ranks, np.flatnonzero(np.isin(placement.switch, np.unique(placement.switch[ranks])))])
+        )
         for ranks in (case.cells[0], to)
     ]
     # One end where the class is, the other anywhere.
     src = np.concatenate([rng.choice(ends[0], TRIES), rng.choice(clean, TRIES)])
     dst = np.concatenate([rng.choice(clean, TRIES), rng.choice(np.concatenate([to, ends[1]]), TRIES)])
-    pairs = np.unique(np.stack([src, dst], axis=1)[places.host[src] != places.host[dst]], axis=0)
+    pairs = np.unique(np.stack([src, dst], axis=1)[placement.host[src] != placement.host[dst]], axis=0)
     crossed = np.stack([_touches(member, pairs, evidence) for member in members], axis=1)
     split = crossed.any(axis=1) & ~crossed.all(axis=1)
     component, name = case.part()
@@ -116,7 +121,7 @@ def splitting(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
 def _touches(member: Rival, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
     """(k,) which pairs' messages cross the part."""
     if member.component == "host":
-        return np.asarray(evidence.places.host[pairs[:, member.side]] == member.number)
+        return np.asarray(evidence.placement.host[pairs[:, member.side]] == member.number)
     return _cross(pairs, np.array([member.number]), evidence)
 
 
@@ -147,12 +152,12 @@ def _about_links(links: Codes, evidence: Evidence, clean: Codes) -> list[Questio
 def _with_others(case: Conviction, evidence: Evidence, clean: Codes) -> RankPairs:
     """Pairs of the part's ranks with clean ones elsewhere: on its own switches first, then spread over all others."""
     rng = np.random.default_rng(_seed(case.ranks))
-    places = evidence.places
-    others = clean[~np.isin(places.host[clean], np.unique(places.host[case.ranks]))]
+    placement = evidence.placement
+    others = clean[~np.isin(placement.host[clean], np.unique(placement.host[case.ranks]))]
     if not others.size:
         return np.empty((0, 2), dtype=np.int64)
-    home = np.unique(places.switch[case.ranks])
-    near = rng.permutation(others[np.isin(places.switch[others], home[home >= 0])])[: PAIRS // 4]
+    home = np.unique(placement.switch[case.ranks])
+    near = rng.permutation(others[np.isin(placement.switch[others], home[home >= 0])])[: PAIRS // 4]
     far = rng.permutation(others[~np.isin(others, near)])[: PAIRS - near.size]
     partner = rng.permutation(np.concatenate([near, far]))
     own = np.resize(rng.permutation(case.ranks), partner.size)
@@ -186,13 +191,15 @@ def _common_segments(cells: tuple[Codes, Codes], evidence: Evidence) -> Codes:
 
 def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> npt.NDArray[np.bool_]:
     """(k,) which pairs' messages cross one of these segments, be the pairs measured or not."""
-    ways, places = evidence.ways, evidence.places
+    ways, placement = evidence.ways, evidence.placement
     if ways.routes is None or not pairs.size:
         return np.zeros(len(pairs), dtype=bool)
-    code = {name: index for index, name in enumerate(ways.routes.switches)}
-    at = np.array([*(code[name] for name in places.switches), -1], dtype=np.int32)  # the last: of switches nobody knows
-    hops = ways.routes.hops(at[places.switch[pairs[:, 0]]], at[places.switch[pairs[:, 1]]], places.number[pairs[:, 1]])
-    return np.asarray(np.isin(hops, segments).any(axis=1))
+    src, dst = pairs.T
+    here, there = placement.switch[src], placement.switch[dst]
+    message, link = links_crossed(ways.routes, here, there, placement.location[dst], placement.switches)
+    crossing = np.zeros(len(pairs), dtype=bool)
+    crossing[message[np.isin(link, segments)]] = True
+    return crossing
 
 
 def _unmeasured_first(pairs: RankPairs, evidence: Evidence) -> RankPairs:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Pairs, Values
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
 from fablint.analyse.data.robust_stats import Floats, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 SAMPLE_CELLS = 1 << 19  # looked at to know where the tail begins
 TAIL_SHARE = 0.01  # the slowest of all pairs, which are looked at one by one,
@@ -71,7 +72,7 @@ def slow_pairs(
         known = {tuple(sorted(pair.ranks)) for pair in slow}
         isolated = _isolated(tail, evidence.noise, settings, views)
         slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in known]
-    if slow or not evidence.places.switches:  # without a topology, pairs on one switch may be faster by design
+    if slow or not evidence.placement.switches:  # without a topology, pairs on one switch may be faster by design
         return slow
     mirrored = _tail_of(evidence, effects, settings, sign=-1)
     if one_way:
@@ -89,7 +90,7 @@ def seen_alone(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> lis
     """
     if effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
         return list(found)
-    pairs, switch = effects.residual, effects.classes.places.switch
+    pairs, switch = effects.residual, effects.classes.placement.switch
 
     def beside(source: int, target: int) -> bool:
         if switch[source] == switch[target] >= 0:
@@ -113,13 +114,19 @@ def _slow_both_ways(tail: _Tail, settings: Settings, views: int) -> list[SlowPai
     back = np.minimum(np.searchsorted(tail.key, b * tail.ranks + a), max(0, tail.key.size - 1))
     smaller = np.minimum(tail.loss, tail.loss[back]) if tail.key.size else tail.loss
     both = (a < b) & (tail.key[back] == b * tail.ranks + a) & (smaller > settings.tolerance) if tail.key.size else a < b
+    if not both.any():
+        return []
+    from scipy.stats import false_discovery_control
+
     ranks, loss = np.stack([a[both], b[both]], axis=1), smaller[both]
     order = np.argsort(-loss, kind="stable")
     slower = tail.loss.size - np.searchsorted(np.sort(tail.loss), loss[order], side="left")
     once = slower - 2 * np.arange(1, order.size + 1)
     p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (tail.cells + 1.0) ** 2)
-    passes = np.flatnonzero(np.sort(p) <= settings.route_rate * np.arange(1, p.size + 1) / (tail.cells / 2))
-    chosen = order[np.argsort(p, kind="stable")[: passes[-1] + 1]] if passes.size else order[:0]
+    by_p = np.argsort(p, kind="stable")
+    # The p-values of the other directions measured are not below 1.
+    passes = false_discovery_control(p) * (tail.cells / 2) / p.size <= settings.route_rate
+    chosen = order[by_p[passes[by_p]]]
     return [SlowPair((int(a), int(b)), float(x)) for (a, b), x in zip(ranks[chosen], loss[chosen], strict=True)]
 
 
@@ -212,25 +219,25 @@ def _in_most_rounds(
     """The pairs that were slow in most of their rounds, each with the (lower) median of its losses.
 
     Args:
-        key: pairs of slow measurements, ascending, and within a pair by loss.
+        key: pairs of slow measurements.
         loss: of each.
         every: all pairs, ascending, and in how many `rounds` each was measured.
     """
-    found, first, slow = np.unique(key, return_index=True, return_counts=True)
+    found, of_pair, slow = np.unique(key, return_inverse=True, return_counts=True)
     measured = rounds[np.searchsorted(every, found)]
     most = 2 * slow > measured
-    middle = first + (measured - 1) // 2 - (measured - slow)
-    return found[most], loss[middle[most]]
+    middle = GroupedValues.of(loss, of_pair, found.size).at((measured - 1) // 2 - (measured - slow))
+    return found[most], middle[most].astype(np.float32)
 
 
-def slow_hosts(effects: Effects, places: Places, evidence: Evidence | None) -> list[tuple[int, float]]:
+def slow_hosts(effects: Effects, placement: Placement, evidence: Evidence | None) -> list[tuple[int, float]]:
     """Hosts whose median loss is surely beyond the tolerance although the evidence did not convict them.
 
     Their number and log-effect. Hosts that a culprit explains have no evidence left and are not among them;
     without `evidence` too little was measured to convict anybody.
     """
     found = []
-    hosts = places.host
+    hosts = placement.host
     lower = np.fmax(effects.sent_bounds[0], effects.received_bounds[0])
     median = np.fmax(effects.sent_bounds[1], effects.received_bounds[1])
     with np.errstate(invalid="ignore"):

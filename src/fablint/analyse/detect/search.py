@@ -13,8 +13,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Values, unordered
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Cells, Codes, Values, unordered
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.detect.ambiguity import Rival, Rivals, rival, rivals_of
 from fablint.analyse.detect.components import Endpoints, Family, Kind
@@ -219,8 +218,8 @@ def _clusters(family: Family, part: int, cells: Cells, evidence: Evidence) -> Co
 
     With fewer than a few, a part is not to be separated from them. In a run on one host, ranks are partners.
     """
-    places, to = evidence.places, evidence.pairs.destination(cells)
-    one = np.arange(evidence.pairs.ranks) if len(places.hosts) == 1 else places.host
+    placement, to = evidence.placement, evidence.pairs.destination(cells)
+    one = np.arange(evidence.pairs.ranks) if len(placement.hosts) == 1 else placement.host
     a, b = one[cells[0]].astype(np.int64), one[to].astype(np.int64)
     if isinstance(family, Endpoints):
         return np.asarray(np.where(family.code[cells[0]] == part, b, a))
@@ -302,28 +301,28 @@ def _own(family: Family, part: int, side: int, cells: Cells, evidence: Evidence,
     """Is the slowness the component's own: towards all switches, and with no user that shows it to be healthy?"""
     if not cells[0].size:
         return True  # one round trip per pair: the other side speaks
-    places, to = evidence.places, evidence.pairs.destination(cells)
+    placement, to = evidence.placement, evidence.pairs.destination(cells)
     gain = evidence.gain[cells].astype(np.int64)
     if isinstance(family, Endpoints):
-        own, behind = (places.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
+        own, behind = (placement.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
         told = (behind >= 0) & ((behind != own) | (family.of_switch.size == 0))  # of a switch: towards others
         if told.any():
-            totals = np.bincount(behind[told], weights=gain[told], minlength=len(places.switches))
+            totals = np.bincount(behind[told], weights=gain[told], minlength=len(placement.switches))
             elsewhere = told & (behind != int(np.argmax(totals)))
             if elsewhere.any() and int(gain[elsewhere].sum()) <= 0:
                 return False  # slow towards one switch only
         if not family.of_switch.size:
             # Streams on a switch show what a host can do: where they are fast, what is slow lies behind the switch.
-            near = (behind == own) & (behind >= 0) & (places.host[cells[0]] != places.host[to])
+            near = (behind == own) & (behind >= 0) & (placement.host[cells[0]] != placement.host[to])
             return not _contradicts(near.astype(np.int64), cells, evidence, effects, most=1)
         inside = (family.code[cells[0]] == part) & (family.code[to] == part) & (not family.outward)
         if _contradicts(inside.astype(np.int64), cells, evidence, effects, most=1):
             return False
         outside = np.logical_not(inside)
         cells, to = (cells[0][outside], cells[1][outside]), to[outside]
-        if _is_healthy_host(family, part, side, places.host[to if side else cells[0]], evidence, effects):
+        if _is_healthy_host(family, part, side, placement.host[to if side else cells[0]], evidence, effects):
             return False
-    return not any(_contradicts(places.host[end] + 1, cells, evidence, effects) for end in (cells[0], to))
+    return not any(_contradicts(placement.host[end] + 1, cells, evidence, effects) for end in (cells[0], to))
 
 
 def _is_healthy_host(
@@ -340,7 +339,7 @@ def _is_healthy_host(
     """
     cells = _open(switches, part, (side,), evidence)
     ends = (cells[0], evidence.pairs.destination(cells))
-    own = evidence.places.host[ends[side]]
+    own = evidence.placement.host[ends[side]]
     outside = (switches.code[ends[0]] != part) | (switches.code[ends[1]] != part)
     user = np.where(outside & ~np.isin(own, told), own + 1, 0)
     return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks)

@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
-from fablint.analyse.phrasing import size_text
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
+from fablint.text import units
 from fablint.text.names import plural
 
 Mask = npt.NDArray[np.bool_]
@@ -43,7 +44,7 @@ class Cells:
 
     @property
     def name(self) -> str:
-        return f"{self.row} {size_text(self.size)}"
+        return f"{self.row} {units.size(self.size)}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Period:
     hosts: int  # that were slow in it
 
 
-def slow_periods(view: Cells, places: Places, settings: Settings) -> list[Period]:
+def slow_periods(view: Cells, placement: Placement, settings: Settings) -> list[Period]:
     """Times in which most hosts were slow: cells that began in them say nothing about their parts."""
     windows = windows_of(view)
     if len(windows) < 4:
@@ -69,7 +70,7 @@ def slow_periods(view: Cells, places: Places, settings: Settings) -> list[Period
     periods = []
     for stretch in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1):
         cells = np.concatenate([windows[window] for window in stretch])
-        hosts = _slow_hosts(view, places, cells, usual + settings.tolerance)
+        hosts = _slow_hosts(view, placement, cells, usual + settings.tolerance)
         if hosts is not None:
             began = view.started[cells]
             excess = float(np.median(view.excess[cells])) - usual
@@ -89,11 +90,11 @@ def windows_of(view: Cells) -> list[Codes]:
     return [window for window in np.split(known, bounds) if window.size >= FEWEST_CELLS]
 
 
-def _slow_hosts(view: Cells, places: Places, cells: Codes, limit: float) -> int | None:
+def _slow_hosts(view: Cells, placement: Placement, cells: Codes, limit: float) -> int | None:
     """How many hosts were slow in these cells; None if it were few of them, or one that all the others met."""
-    a, b = places.host[view.src[cells]], places.host[view.dst[cells]]
+    a, b = placement.host[view.src[cells]], placement.host[view.dst[cells]]
     slow = view.excess[cells] > limit
-    count = np.bincount(np.concatenate([a, b]), minlength=len(places.hosts))
+    count = np.bincount(np.concatenate([a, b]), minlength=len(placement.hosts))
     # Without the host that is in most of the slow cells: it may be the slow one, and the others its victims.
     busiest = int(np.bincount(np.concatenate([a[slow], b[slow]]), minlength=count.size).argmax())
     rest = (a != busiest) & (b != busiest)
@@ -103,7 +104,7 @@ def _slow_hosts(view: Cells, places: Places, cells: Codes, limit: float) -> int 
     with_rest = np.bincount(np.concatenate([a[rest], b[rest]]), minlength=count.size)
     slow_hosts = int((slow_with > with_rest / 2).sum())
     met = int((with_rest > 0).sum())
-    return slow_hosts if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * met) and met > len(places.hosts) / 2 else None
+    return slow_hosts if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * met) and met > len(placement.hosts) / 2 else None
 
 
 def drift_of(view: Cells, windows: list[Codes]) -> float:

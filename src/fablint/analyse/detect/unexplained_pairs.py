@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, unordered
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Cells, Codes, unordered
 from fablint.analyse.data.robust_stats import robust_sd
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover_of
@@ -78,7 +77,7 @@ def unexplained(
     while (stratum := _worst(evidence, cells, slow, open_cells, left)) is not None:
         found.append(stratum[0])
         open_cells &= ~stratum[1]
-    if evidence.places.switches and (evidence.places.switch < 0).any():
+    if evidence.placement.switches and (evidence.placement.switch < 0).any():
         return found  # what hosts without a switch share with others is not known
     of_slow_pairs = open_cells & slow & _in_slow_pairs(evidence, cells, slow)
     mode = _second_mode(left[open_cells], left[of_slow_pairs], limit)
@@ -91,8 +90,11 @@ def unexplained(
 
 def _in_slow_pairs(evidence: Evidence, cells: Cells, slow: Mask) -> Mask:
     """(k,) measurements of pairs of hosts of which at least half were slow: being slow once is noise."""
-    a, b = evidence.places.host[cells[0]].astype(np.int64), evidence.places.host[evidence.pairs.destination(cells)]
-    pair = unordered(a, b, len(evidence.places.hosts))
+    a, b = (
+        evidence.placement.host[cells[0]].astype(np.int64),
+        evidence.placement.host[evidence.pairs.destination(cells)],
+    )
+    pair = unordered(a, b, len(evidence.placement.hosts))
     inverse = np.unique(pair, return_inverse=True)[1]
     share = np.bincount(inverse, weights=slow) / np.bincount(inverse)
     return np.asarray(share[inverse] >= HALF)
@@ -104,19 +106,19 @@ def _worst(
     """The host or pair of switches whose slow pairs are least likely by chance, and which cells are its own."""
     from scipy.stats import binom
 
-    places, to = evidence.places, evidence.pairs.destination(cells)
-    units = _units(places.host[cells[0]][open_cells], places.host[to][open_cells], slow[open_cells])
+    placement, to = evidence.placement, evidence.pairs.destination(cells)
+    units = _units(placement.host[cells[0]][open_cells], placement.host[to][open_cells], slow[open_cells])
     if units is None or not units.slow.any():
         return None
-    hosts = len(places.hosts)
+    hosts = len(placement.hosts)
     strata = [np.concatenate([units.a, units.b])]
     flags = np.tile(units.slow, 2)
     measured = np.bincount(strata[0], minlength=hosts)
     late = np.bincount(strata[0][flags], minlength=hosts)
     host_switch = np.full(hosts, -1, dtype=np.int64)
-    host_switch[places.host] = places.switch
+    host_switch[placement.host] = placement.switch
     x, y = host_switch[units.a], host_switch[units.b]
-    size = max(1, len(places.switches))
+    size = max(1, len(placement.switches))
     # Where hosts without a switch take part, what the pairs of two switches shared with them is not known.
     across = (x >= 0) & (y >= 0) & (x != y) & bool((host_switch >= 0).all())
     key = unordered(x, y, size)
@@ -132,11 +134,11 @@ def _worst(
         return None
     own_host = worst if worst < hosts else -1
     switches = None if worst < hosts else (int(between[worst - hosts] // size), int(between[worst - hosts] % size))
-    a, b = places.host[cells[0]], places.host[to]
+    a, b = placement.host[cells[0]], placement.host[to]
     if switches is None:
         mine = (a == own_host) | (b == own_host)
     else:
-        ends = np.sort(np.stack([places.switch[cells[0]], places.switch[to]]), axis=0)
+        ends = np.sort(np.stack([placement.switch[cells[0]], placement.switch[to]]), axis=0)
         mine = (ends[0] == switches[0]) & (ends[1] == switches[1])
     return _stratum(own_host, switches, cells, slow & mine & open_cells, mine & open_cells, evidence, left), mine
 
@@ -161,8 +163,8 @@ def _stratum(
     evidence: Evidence,
     left: npt.NDArray[np.float32],
 ) -> Stratum:
-    a, b = evidence.places.host[cells[0]], evidence.places.host[evidence.pairs.destination(cells)]
-    width = len(evidence.places.hosts)
+    a, b = evidence.placement.host[cells[0]], evidence.placement.host[evidence.pairs.destination(cells)]
+    width = len(evidence.placement.hosts)
     pair = unordered(a, b, width)
     return Stratum(
         host,

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import Ways, ways_of
-from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
@@ -29,7 +28,7 @@ from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cabl
 from fablint.analyse.fit.effects import Effects, fit, median_error, without
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, Fit, Question
+from fablint.model import SCOPES, Fit, Placement, Question
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
@@ -78,7 +77,7 @@ class Judged:
 
 
 def judge(
-    flows: Flows, places: Places, routes: Routes | None, settings: Settings, *, views: int, declared: bool = True
+    flows: Flows, placement: Placement, routes: Routes | None, settings: Settings, *, views: int, declared: bool = True
 ) -> Judged:
     """Fit, weigh, convict.
 
@@ -89,33 +88,33 @@ def judge(
     pairs = Pairs.log_times(observations)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     mutual = not flows.one_way
-    ways = ways_of(pairs, places, routes)
-    paths = paths_of(flows, pairs, places, ways, routes, settings, views=views) if declared else None
-    partners = _host_partners(pairs, places, settings, scarcer=not (flows.forward and mutual))
-    pairs = without_paths(pairs, paths, places)
+    ways = ways_of(pairs, placement, routes)
+    paths = paths_of(flows, pairs, placement, ways, routes, settings, views=views) if declared else None
+    partners = _host_partners(pairs, placement, settings, scarcer=not (flows.forward and mutual))
+    pairs = without_paths(pairs, paths, placement)
     # A stream is as fast over three cables as over one; only the answer to a message comes later.
-    beyond = cables_beyond(places, routes) if flows.row.quantity == "latency" else None
-    classes = Classes(places, _loads(flows, pairs, ways), beyond, stream=flows.row.quantity == "bandwidth")
+    beyond = cables_beyond(placement, routes) if flows.row.quantity == "latency" else None
+    classes = Classes(placement, _loads(flows, pairs, ways), beyond, stream=flows.row.quantity == "bandwidth")
     stream = observations.size if flows.row.quantity == "bandwidth" else None
     # The rounds of a list go over paths of different lengths, and round trips show that, not the time.
     timed = None if flows.row.layout == "list" and stream is None else flows.started
     effects = fit(pairs, classes, ways, settings, mutual=mutual, started=timed, stream=stream)
     parts = [
         family
-        for family in families(pairs, places, ways, mutual=mutual)
+        for family in families(pairs, placement, ways, mutual=mutual)
         if _comparable(family.component, effects, settings) and (not flows.star or family.component in ENDPOINT_KINDS)
     ]
     together = flows.forward and mutual
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
     fitted = _as_fit(flows, effects)
-    sample = _sample(flows, effects, places)
+    sample = _sample(flows, effects, placement)
     evidence = gather(effects, settings, tests=tests, later=flows.later)
     if evidence is None:
-        found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, places, None))
+        found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, placement, None))
     else:
         late = routes if routes is not None and _followed_by_tails(flows, routes) else None
-        found = _weigh(evidence, effects, _Court(flows, places, parts, late, sides, tests, settings, views))
+        found = _weigh(evidence, effects, _Court(flows, placement, parts, late, sides, tests, settings, views))
     effects = found.effects
     return Judged(
         row=observations.row,
@@ -134,7 +133,7 @@ def judge(
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
         host_partners=partners,
-        host_bound=_host_bounds(effects, places),
+        host_bound=_host_bounds(effects, placement),
         link_pairs=found.crossed,
         link_bound=_link_bounds(effects, ways, found.late_bound),
         bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
@@ -155,7 +154,7 @@ class _Court:
     """Before which the evidence of a view is brought."""
 
     flows: Flows
-    places: Places
+    placement: Placement
     parts: Sequence[Family]
     late: Routes | None  # where links are judged by late messages
     sides: Sides
@@ -182,7 +181,7 @@ class _Found:
 
 def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     """Convict, suspect and ask. `evidence` is used up on the way."""
-    flows, places, settings = court.flows, court.places, court.settings
+    flows, placement, settings = court.flows, court.placement, court.settings
     crossed = _crossed(evidence, effects.ways)
     bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
     found = convict(evidence, effects, court.parts, bar, sides=court.sides)
@@ -195,7 +194,7 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
     if court.late is not None:
         sick = frozenset(case.name for case in convictions if case.kind == "switch")
         alone = _alone(flows, effects, court.late)
-        late = late_parts(court.late, places, effects, flows.histograms, settings, sick=sick, alone=alone)
+        late = late_parts(court.late, placement, effects, flows.histograms, settings, sick=sick, alone=alone)
         crossed, late_bound = late.exposed, late.upper
         guilty, doubtful = (
             [_as_conviction(case, court.late, effects.residual, mutual=effects.mutual) for case in cases]
@@ -219,23 +218,23 @@ def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
         pairs=pairs,
         unexplained=left_over,
         late_bound=late_bound,
-        doubted=slow_hosts(effects, places, evidence),
+        doubted=slow_hosts(effects, placement, evidence),
         again=retests([*convictions, *suspicions], evidence),
         questions=[
-            *about_late(doubtful, evidence, places),
+            *about_late(doubtful, evidence, placement),
             *open_questions(convictions, suspicions, evidence, effects, court.parts, court.sides),
         ],
     )
 
 
-def _sample(flows: Flows, effects: Effects, places: Places) -> timing.Cells:
+def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.Cells:
     """Residuals from the class, with what the parts and the time of measurement add still in them.
 
     Planned rounds go near or far: where nobody knows which, they say nothing about the time of their measurement.
     """
     pairs = effects.residual
     cells = pairs.sample_cells()
-    unlike = flows.started is None or (flows.row.pattern == "rounds" and not places.switches)
+    unlike = flows.started is None or (flows.row.pattern == "rounds" and not placement.switches)
     started = np.full(cells[0].size, np.nan) if unlike or flows.started is None else flows.started[cells]
     row, size = flows.observations.row, flows.observations.size
     excess = pairs.value[cells].astype(np.float64)
@@ -334,55 +333,55 @@ def _as_fit(flows: Flows, effects: Effects) -> Fit:
     return Fit(observations.row, observations.kernel, observations.size, classes, sent, received, effects.noise)
 
 
-def _host_partners(pairs: Pairs, places: Places, settings: Settings, *, scarcer: bool) -> Codes:
+def _host_partners(pairs: Pairs, placement: Placement, settings: Settings, *, scarcer: bool) -> Codes:
     """(hosts,) distinct other hosts measured with: in the `scarcer` direction, or in both together.
 
     Counted exactly only where it may fall short of what is asked for.
     """
     if not scarcer:
         return np.array(
-            [_distinct_partners(pairs, places, host, sides=(True, False)) for host in range(len(places.hosts))],
+            [_distinct_partners(pairs, placement, host, sides=(True, False)) for host in range(len(placement.hosts))],
             dtype=np.int64,
         )
-    hosts = len(places.hosts)
+    hosts = len(placement.hosts)
     if pairs.partner is not None:  # a list may hold a pair many times
-        return _partners_in_list(pairs, places)
-    most_ranks = int(np.bincount(places.host, minlength=hosts).max())
+        return _partners_in_list(pairs, placement)
+    most_ranks = int(np.bincount(placement.host, minlength=hosts).max())
     counts = np.full(hosts, np.iinfo(np.int64).max)
     for sent in (True, False):
         count = np.zeros(hosts, dtype=np.int64)
         for rows in pairs.blocks():
             measured = ~np.isnan(pairs.sent(rows) if sent else pairs.received(rows))
-            np.maximum.at(count, places.host[rows], -(-measured.sum(axis=1) // most_ranks))
+            np.maximum.at(count, placement.host[rows], -(-measured.sum(axis=1) // most_ranks))
         for host in np.nonzero(count < max(settings.min_partners, 1))[0]:
-            count[host] = _distinct_partners(pairs, places, int(host), sides=(sent,))
+            count[host] = _distinct_partners(pairs, placement, int(host), sides=(sent,))
         counts = np.minimum(counts, count)
     return counts
 
 
-def _partners_in_list(pairs: Pairs, places: Places) -> Codes:
+def _partners_in_list(pairs: Pairs, placement: Placement) -> Codes:
     """(hosts,) distinct other hosts that each sent to or received from, whichever are fewer."""
     row, column = np.nonzero(~np.isnan(pairs.value))
-    a, b = (places.host[end].astype(np.int64) for end in (row, pairs.destination((row, column))))
-    hosts = len(places.hosts)
+    a, b = (placement.host[end].astype(np.int64) for end in (row, pairs.destination((row, column))))
+    hosts = len(placement.hosts)
     between = np.unique((a * hosts + b)[a != b])
     sent, received = (np.bincount(one, minlength=hosts) for one in (between // hosts, between % hosts))
     return np.minimum(sent, received)
 
 
-def _distinct_partners(pairs: Pairs, places: Places, host: int, *, sides: Sequence[bool]) -> int:
+def _distinct_partners(pairs: Pairs, placement: Placement, host: int, *, sides: Sequence[bool]) -> int:
     """Other hosts that one sent to (side True) or received from (False)."""
-    ranks = np.nonzero(places.host == host)[0]
+    ranks = np.nonzero(placement.host == host)[0]
     hosts: set[int] = set()
     for sent in sides:
         cells = pairs.cells_from(ranks) if sent else pairs.cells_to(ranks)
         measured = ~np.isnan(pairs.value[cells])
         partners = (pairs.destination(cells) if sent else cells[0])[measured]
-        hosts.update(places.host[partners].tolist())
+        hosts.update(placement.host[partners].tolist())
     return len(hosts)
 
 
-def _host_bounds(effects: Effects, places: Places) -> Floats:
+def _host_bounds(effects: Effects, placement: Placement) -> Floats:
     """(hosts,) the largest loss that a host can hide: of its worst rank, in its worse direction."""
     pairs = effects.residual
     met = np.zeros((2, pairs.ranks), dtype=np.int64)
@@ -395,6 +394,6 @@ def _host_bounds(effects: Effects, places: Places) -> Floats:
         met[1] += np.bincount(partners, minlength=pairs.ranks)
     sides = zip((effects.sent_bounds, effects.received_bounds), met, strict=True)
     upper = np.fmax(*(np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides))
-    bound = np.full(len(places.hosts), np.nan)
-    np.fmax.at(bound, places.host, upper)
+    bound = np.full(len(placement.hosts), np.nan)
+    np.fmax.at(bound, placement.host, upper)
     return bound

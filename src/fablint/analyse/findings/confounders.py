@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from fablint.analyse.data.rank_places import Codes, Places, unfold_cores
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.timing import Cells, drift_of, slow_periods, windows_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Run, State
+from fablint.model import Finding, Placement, Run, State
+from fablint.model.placement import unfold_cores
 from fablint.text.names import fold, plural
 
 Mask = npt.NDArray[np.bool_]
@@ -34,11 +35,15 @@ FEWEST_ALLOCATIONS = 2
 OUTVOTED = 0.25  # of the measurements of every rank, up to which slow times are noted and no more
 
 
-def confounded(run: Run, places: Places, views: Sequence[Cells], settings: Settings) -> tuple[list[Finding], list[str]]:
+def confounded(
+    run: Run, placement: Placement, views: Sequence[Cells], settings: Settings
+) -> tuple[list[Finding], list[str]]:
     """Findings and notes on everything that this module knows of."""
-    findings = [*first_hosts(run, places, views), *shared_cores(run, places)]
+    findings = [*first_hosts(run, placement, views), *shared_cores(run, placement)]
     when = [
-        (finding, _outvoted(view, places, settings)) for view in views for finding in slow_times(view, places, settings)
+        (finding, _outvoted(view, placement, settings))
+        for view in views
+        for finding in slow_times(view, placement, settings)
     ]
     findings += [finding for finding, harmless in when if not harmless][:1]
     notes = [
@@ -62,13 +67,13 @@ def _launched_by_pair(run: Run) -> bool:
 # ------------------------------------------------------------------------------------------------ who was first
 
 
-def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Finding]:
+def first_hosts(run: Run, placement: Placement, views: Sequence[Cells]) -> list[Finding]:
     """Are pairs with the first host of an allocation slower than the others of that allocation?"""
     by_pair = _launched_by_pair(run)
-    allocations = _allocations(run, places)
+    allocations = _allocations(run, placement)
     if not views or not (by_pair or len(allocations) >= FEWEST_ALLOCATIONS):
         return []
-    tests = [(_first_against_others(view, places, allocations), view) for view in views]
+    tests = [(_first_against_others(view, placement, allocations), view) for view in views]
     known = [(chance, shift, view) for (chance, shift), view in tests if np.isfinite(chance)]
     if not known:
         return []
@@ -78,7 +83,7 @@ def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Findin
         return []
     chance, shift, view = min(known, key=lambda test: test[0])
     slow = sum(1 for _, shift, _ in known if shift > 0)
-    first = fold([places.hosts[hosts[0]] for hosts in allocations])
+    first = fold([placement.hosts[hosts[0]] for hosts in allocations])
     return [
         Finding(
             state=State.CONFOUNDED,
@@ -97,19 +102,21 @@ def first_hosts(run: Run, places: Places, views: Sequence[Cells]) -> list[Findin
     ]
 
 
-def _allocations(run: Run, places: Places) -> list[list[int]]:
+def _allocations(run: Run, placement: Placement) -> list[list[int]]:
     """Host codes of each allocation in order; one of all hosts, rank 0's first, where the run does not say."""
-    code = {name: index for index, name in enumerate(places.hosts)}
-    said = run.attributes.get("allocations") or [[places.hosts[host] for host in dict.fromkeys(places.host.tolist())]]
+    code = {name: index for index, name in enumerate(placement.hosts)}
+    said = run.attributes.get("allocations") or [
+        [placement.hosts[host] for host in dict.fromkeys(placement.host.tolist())]
+    ]
     known = [[code[host] for host in hosts if host in code] for hosts in said]
     return [hosts for hosts in known if len(hosts) > 1]
 
 
-def _first_against_others(view: Cells, places: Places, allocations: list[list[int]]) -> tuple[float, float]:
+def _first_against_others(view: Cells, placement: Placement, allocations: list[list[int]]) -> tuple[float, float]:
     """Chance of a rank sum as high by accident, and the shift; by the rank sums of Mann and Whitney per allocation."""
     from scipy.stats import rankdata
 
-    a, b = places.host[view.src], places.host[view.dst]
+    a, b = placement.host[view.src], placement.host[view.dst]
     surplus = variance = 0.0
     shifts = []
     for hosts in allocations:
@@ -142,16 +149,16 @@ def _per_pair(a: Codes, b: Codes, excess: Floats, first: int) -> tuple[Floats, M
 # ------------------------------------------------------------------------------------------------ how it was bound
 
 
-def shared_cores(run: Run, places: Places) -> list[Finding]:
+def shared_cores(run: Run, placement: Placement) -> list[Finding]:
     """Hosts on which ranks are bound to the same CPUs although others are free."""
     ranks: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for host, cores in zip(places.host.tolist(), run.attributes.get("rank_cores") or (), strict=False):
-        if cores and not places.crowded[host]:
+    for host, cores in zip(placement.host.tolist(), run.attributes.get("rank_cores") or (), strict=False):
+        if cores and not placement.oversubscribed[host]:
             ranks[host][cores] += 1
     sharing = [host for host, sets in ranks.items() if _overfull(sets)]
     if not sharing:
         return []
-    names = fold([places.hosts[host] for host in sharing])
+    names = fold([placement.hosts[host] for host in sharing])
     return [
         Finding(
             state=State.CONFOUNDED,
@@ -172,9 +179,9 @@ def _overfull(ranks: Mapping[str, int]) -> bool:
 # ------------------------------------------------------------------------------------------------ when
 
 
-def slow_times(view: Cells, places: Places, settings: Settings) -> list[Finding]:
+def slow_times(view: Cells, placement: Placement, settings: Settings) -> list[Finding]:
     """A period in which pairs of many hosts were slow, or a drift from the beginning to the end."""
-    periods = slow_periods(view, places, settings)
+    periods = slow_periods(view, placement, settings)
     windows = windows_of(view)
     first_to_last = drift_of(view, windows)
     if periods:
@@ -203,9 +210,9 @@ def slow_times(view: Cells, places: Places, settings: Settings) -> list[Finding]
     ]
 
 
-def _outvoted(view: Cells, places: Places, settings: Settings) -> bool:
+def _outvoted(view: Cells, placement: Placement, settings: Settings) -> bool:
     """Did every rank send and receive three times as often at other times? Then these count, and not the slow ones."""
-    periods = slow_periods(view, places, settings)
+    periods = slow_periods(view, placement, settings)
     if not periods:
         return False  # a drift has no other times
     inside = np.any([(view.started >= one.begin) & (view.started <= one.end) for one in periods], axis=0)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.ambiguity import Rival
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.search import Conviction
@@ -17,28 +17,28 @@ from fablint.analyse.findings.detection_text import conviction_text, relative, v
 from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import Component, Direction, Finding, State
+from fablint.model import Component, Direction, Finding, Placement, State
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
 Charge = tuple[Judged, Conviction]
 
 
-def convicted(views: Sequence[Judged], places: Places) -> list[Finding]:
+def convicted(views: Sequence[Judged], placement: Placement) -> list[Finding]:
     """Findings for the culprits, those with the largest loss first."""
     cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
     for view in views:
         for conviction in view.convictions:
-            if not _of_a_slower_switch(conviction, view, places):
+            if not _of_a_slower_switch(conviction, view, placement):
                 cases[conviction.kind, conviction.name].append((view, conviction))
-    findings = [_finding(charges, views, places) for charges in cases.values()]
+    findings = [_finding(charges, views, placement) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
 
-def _of_a_slower_switch(conviction: Conviction, view: Judged, places: Places) -> bool:
+def _of_a_slower_switch(conviction: Conviction, view: Judged, placement: Placement) -> bool:
     """Is it a cable or host at a switch that is at fault and loses as much? Few pairs may not show one direction."""
     if conviction.kind in ("host", "nic"):
-        codes = np.unique(places.switch[conviction.ranks])
-        ends = [places.switches[code] for code in codes if code >= 0]
+        codes = np.unique(placement.switch[conviction.ranks])
+        ends = [placement.switches[code] for code in codes if code >= 0]
         most = view.host_tolerance  # a host may differ by that from the others of its switch
     else:
         ends, most = conviction.name.split("=") if conviction.kind == "cable" else [], 0.0
@@ -48,14 +48,14 @@ def _of_a_slower_switch(conviction: Conviction, view: Judged, places: Places) ->
     )
 
 
-def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> Finding:
+def _finding(charges: list[Charge], views: Sequence[Judged], placement: Placement) -> Finding:
     """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
     view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
     telling = [conviction for judged, conviction in charges if judged.one_way]
     sides = {side for conviction in telling for side in conviction.sides}
     direction: Direction | None = None if not telling else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
     component, name = main.part(direction)
-    state = _state(charges, places)
+    state = _state(charges, placement)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     rivals = _common_rivals(charges)
     evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
@@ -75,20 +75,20 @@ def _finding(charges: list[Charge], views: Sequence[Judged], places: Places) -> 
         state=state,
         component=component,
         name=name,
-        direction=direction if _has_sides(component, name, places) else None,
+        direction=direction if _has_sides(component, name, placement) else None,
         quantity=view.quantity,
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         evidence="; ".join(dict.fromkeys(evidence)),
-        alternatives=(*_in_series(main, places), *rivals),
+        alternatives=(*_in_series(main, placement), *rivals),
         log10_e=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
         next_step=_next_step(state, component, name),
     )
 
 
-def _has_sides(component: Component, name: str, places: Places) -> bool:
+def _has_sides(component: Component, name: str, placement: Placement) -> bool:
     """Does the part send and receive? A link has one direction by its name, a switch without hosts none."""
-    return component != "link" and (component != "switch" or name in places.switches)
+    return component != "link" and (component != "switch" or name in placement.switches)
 
 
 def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
@@ -141,10 +141,10 @@ def _both_ways(rivals: Sequence[Rival]) -> Iterator[str]:
             yield rival.name.replace("link ", "cable ").replace(">", "=")
 
 
-def _state(charges: list[Charge], places: Places) -> State:
+def _state(charges: list[Charge], placement: Placement) -> State:
     """FAULT, unless something else than the fabric explains it as well."""
     ranks = np.unique(np.concatenate([conviction.ranks for _, conviction in charges]))
-    if len(places.hosts) == 1 or places.crowded[places.host[ranks]].mean() > 0.5:
+    if len(placement.hosts) == 1 or placement.oversubscribed[placement.host[ranks]].mean() > 0.5:
         return State.CONFOUNDED
     if charges[0][1].kind in ("rank", "uplinks"):
         return State.SUSPECT
@@ -169,7 +169,7 @@ def _is_geometry(view: Judged, conviction: Conviction) -> bool:
     return added <= GEOMETRY_S
 
 
-def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
+def _in_series(conviction: Conviction, placement: Placement) -> tuple[str, ...]:
     """Parts that every message of the culprit crosses as well."""
     name = conviction.name
     if conviction.kind == "cable":
@@ -183,11 +183,11 @@ def _in_series(conviction: Conviction, places: Places) -> tuple[str, ...]:
         return ("its CPU cores", "the NIC it uses")
     host = name.split("/")[0]
     nic = (f"NIC of {host}",) if conviction.kind == "host" else ()
-    switch = int(places.switch[conviction.ranks[0]])
+    switch = int(placement.switch[conviction.ranks[0]])
     if switch < 0:
         return (*nic, f"cable of {name}", f"switch port of {name}")
-    behind = places.switches[switch]
-    alone = np.unique(places.host[places.switch == switch]).size == 1
+    behind = placement.switches[switch]
+    alone = np.unique(placement.host[placement.switch == switch]).size == 1
     return (*nic, f"cable {host}={behind}", f"port of {behind} to {host}", *((f"switch {behind}",) if alone else ()))
 
 
@@ -201,31 +201,31 @@ def _next_step(state: State, component: Component, name: str) -> str:
     return NEXT_STEP[component].format(name=name)
 
 
-def suspected(views: Sequence[Judged], places: Places, known: Sequence[Finding]) -> list[Finding]:
+def suspected(views: Sequence[Judged], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
     """Parts and routes to be retested. `known` are the findings that there are already."""
-    if len(places.hosts) == 1:
+    if len(placement.hosts) == 1:
         return []
     findings: list[Finding] = []
     names = {finding.name for finding in known}
-    reported = set(named_hosts(known, places).tolist())
+    reported = set(named_hosts(known, placement).tolist())
     for view in views:
         for case in view.suspicions:
             component, name = case.part()
-            if name in names or (case.kind in ("host", "nic", "rank") and reported & set(places.host[case.ranks])):
+            if name in names or (case.kind in ("host", "nic", "rank") and reported & set(placement.host[case.ranks])):
                 continue
             names.add(name)
             findings.append(_suspect_part(view, case, component, name))
-            reported |= set(named_hosts(findings[-1:], places).tolist())
+            reported |= set(named_hosts(findings[-1:], placement).tolist())
         for host, loss in view.slow_hosts:
             if host not in reported:
                 reported.add(host)
-                findings.append(_suspect_host(view, host, loss, places))
-    return findings + suspect_routes(views, places, reported)
+                findings.append(_suspect_host(view, host, loss, placement))
+    return findings + suspect_routes(views, placement, reported)
 
 
-def named_hosts(findings: Sequence[Finding], places: Places) -> Codes:
+def named_hosts(findings: Sequence[Finding], placement: Placement) -> Codes:
     """Hosts that findings are about."""
-    codes = {name: code for code, name in enumerate(places.hosts)}
+    codes = {name: code for code, name in enumerate(placement.hosts)}
     names = [finding.name.split("/")[0].rpartition(":")[0] or finding.name.split("/")[0] for finding in findings]
     return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
 
@@ -246,9 +246,9 @@ def _suspect_part(view: Judged, case: Conviction, component: Component, name: st
     )
 
 
-def _suspect_host(view: Judged, host: int, loss: float, places: Places) -> Finding:
-    name = places.hosts[host]
-    state = State.CONFOUNDED if places.crowded[host] else State.SUSPECT
+def _suspect_host(view: Judged, host: int, loss: float, placement: Placement) -> Finding:
+    name = placement.hosts[host]
+    state = State.CONFOUNDED if placement.oversubscribed[host] else State.SUSPECT
     return Finding(
         state=state,
         component="host",

@@ -6,7 +6,7 @@ import math
 
 from fablint.analyse.detect.search import Conviction
 from fablint.analyse.detect.view import Judged, Quantity
-from fablint.analyse.phrasing import size_text
+from fablint.text import units
 from fablint.text.names import plural
 
 
@@ -17,7 +17,7 @@ def relative(loss: float, quantity: Quantity) -> float:
 
 def view_text(view: Judged) -> str:
     """`bandwidth 1 MiB`."""
-    return f"{view.row} {size_text(view.size)}"
+    return f"{view.row} {units.size(view.size)}"
 
 
 def conviction_text(view: Judged, conviction: Conviction) -> str:

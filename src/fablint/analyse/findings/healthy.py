@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.view import Judged, Quantity
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.phrasing import listed
 from fablint.analyse.settings import Settings
-from fablint.model import Component, Finding, State
+from fablint.model import Component, Finding, Placement, State
 from fablint.text.names import fold, plural, unfold
 from fablint.topology.routing import Routes
 
@@ -43,7 +43,7 @@ def judged_links(view: Judged, settings: Settings) -> Mask:
 
 def unjudged(
     views: Sequence[Judged],
-    places: Places,
+    placement: Placement,
     routes: Routes | None,
     judgeable: Mask,
     settings: Settings,
@@ -56,13 +56,13 @@ def unjudged(
     """
     findings = []
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
-        names = fold([places.hosts[host] for host in hosts])
+        names = fold([placement.hosts[host] for host in hosts])
         reason = f"measured with fewer than {settings.min_partners} other hosts"
         findings.append(_not_judged("host", names, rows, reason, "measure with more partners"))
     hosts_differ = {view.row: view.host_tolerance for view in views if not hosts_alike(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
-    if hosts_differ and named.size < len(places.hosts):
-        others = [name for code, name in enumerate(places.hosts) if code not in set(named.tolist())]
+    if hosts_differ and named.size < len(placement.hosts):
+        others = [name for code, name in enumerate(placement.hosts) if code not in set(named.tolist())]
         findings.append(_unlike("host", fold(others), hosts_differ))
     if links_differ:
         findings.append(_unlike("link", "all links", links_differ))
@@ -110,9 +110,9 @@ def _lacking(views: Sequence[Judged], missing: Callable[[Judged], Mask]) -> list
     return list(rows.items())
 
 
-def concerned_hosts(findings: Sequence[Finding], views: Sequence[Judged], places: Places) -> Codes:
+def concerned_hosts(findings: Sequence[Finding], views: Sequence[Judged], placement: Placement) -> Codes:
     """Codes of all hosts that a finding is about: named by themselves, as the end of a route or in a population."""
-    code = {name: number for number, name in enumerate(places.hosts)}
+    code = {name: number for number, name in enumerate(placement.hosts)}
     found: set[int] = set()
     for finding in findings:
         if finding.component in ("host", "nic", "cable", "route") and finding.state is not State.OK:
@@ -128,7 +128,7 @@ def concerned_hosts(findings: Sequence[Finding], views: Sequence[Judged], places
 
 
 def hidden_losses(
-    views: Sequence[Judged], places: Places, routes: Routes | None, hosts: Mask, links: Mask, settings: Settings
+    views: Sequence[Judged], placement: Placement, routes: Routes | None, hosts: Mask, links: Mask, settings: Settings
 ) -> tuple[list[Finding], Mask, Mask]:
     """NOT JUDGED findings for what may hide a loss in scope, and the masks of those that cannot.
 
@@ -150,7 +150,7 @@ def hidden_losses(
             hides = kept & (loss > settings.loss_in_scope)
             if hides.any():
                 names = [
-                    places.hosts[code] if component == "host" else routes.names[code]  # type: ignore[union-attr]
+                    placement.hosts[code] if component == "host" else routes.names[code]  # type: ignore[union-attr]
                     for code in np.flatnonzero(hides)
                 ]
                 worst = float(loss[hides].max())
@@ -164,7 +164,7 @@ def hidden_losses(
 
 
 def clean_parts(
-    views: Sequence[Judged], places: Places, routes: Routes | None, hosts: Mask, switches: Mask, links: Mask
+    views: Sequence[Judged], placement: Placement, routes: Routes | None, hosts: Mask, switches: Mask, links: Mask
 ) -> list[Finding]:
     """One finding per kind of part and quantity: these are fine, and a loss larger than that would have been seen.
 
@@ -175,15 +175,15 @@ def clean_parts(
         told = [view for view in views if view.quantity == quantity]
         bounds = np.stack([view.host_bound for view in told])
         if hosts.any():
-            names = [places.hosts[host] for host in np.nonzero(hosts)[0]]
+            names = [placement.hosts[host] for host in np.nonzero(hosts)[0]]
             partners = min(int(view.host_partners[hosts].min()) for view in told)
             evidence = (
                 f"each measured with at least {plural(partners, 'other host')}; compared with the median of all hosts"
             )
             findings.append(_ok("host", fold(names), quantity, bounds[:, hosts], evidence))
         if switches.any() and any("switch" in view.compared for view in told):
-            names = [places.switches[switch] for switch in np.nonzero(switches)[0]]
-            medians = [np.median(bounds[:, _hosts_of(places, int(s))]) for s in np.nonzero(switches)[0]]
+            names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
+            medians = [np.median(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
             evidence = "their hosts are no slower than those of other switches"
             findings.append(_ok("switch", fold(names), quantity, np.array(medians), evidence))
         if routes is not None and links.any():
@@ -198,8 +198,8 @@ def clean_parts(
     return findings
 
 
-def _hosts_of(places: Places, switch: int) -> Codes:
-    return np.unique(places.host[places.switch == switch])
+def _hosts_of(placement: Placement, switch: int) -> Codes:
+    return np.unique(placement.host[placement.switch == switch])
 
 
 def _ok(component: Component, name: str, quantity: Quantity, bounds: npt.NDArray[np.float64], evidence: str) -> Finding:

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.data.mean_ratios import Cells, Mask, ratios_of
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.data.samples import Usable
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates, Floats, Pairs, candidates_of, pairs_of
 from fablint.analyse.phrasing import NEXT_STEP, times_text
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
@@ -34,19 +33,21 @@ STRETCHES = 8  # equal parts of the time that the measurement took
 FEWEST_STRETCHES = 2  # in which a faulty component makes messages late
 
 
-def late_messages(rows: Sequence[Usable], places: Places, routes: Routes | None, settings: Settings) -> list[Finding]:
+def late_messages(
+    rows: Sequence[Usable], placement: Placement, routes: Routes | None, settings: Settings
+) -> list[Finding]:
     """Components whose small messages are late in a good share of their pairs."""
-    cells = ratios_of(rows, places)
+    cells = ratios_of(rows, placement)
     if cells is None or not np.any(cells.ratio > BOUNDS[0]):
         return []
-    pairs = pairs_of(cells, places)
-    candidates = candidates_of(pairs, places, routes)
+    pairs = pairs_of(cells, placement)
+    candidates = candidates_of(pairs, placement, routes)
     if not candidates.candidate:
         return []
     judgement = _judged(cells, pairs, candidates)
     if judgement is None:
         return []
-    evidence = _Evidence(cells, pairs, candidates, judgement.late, places, routes, settings)
+    evidence = _Evidence(cells, pairs, candidates, judgement.late, placement, routes, settings)
     return [
         finding
         for member in judgement.search.members(judgement.explanation, SPEAKS)
@@ -86,7 +87,7 @@ class _Evidence:
     pairs: Pairs
     candidates: Candidates
     late: Mask  # (k,) cells
-    places: Places
+    placement: Placement
     routes: Routes | None
     settings: Settings
 
@@ -117,7 +118,7 @@ class _Evidence:
         bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("late messages"))
         own = share[member.pairs]
         late = self.pairs.hosts[member.pairs[own > 0]]
-        partners = np.unique(late[:, 0] * len(self.places.hosts) + late[:, 1]).size
+        partners = np.unique(late[:, 0] * len(self.placement.hosts) + late[:, 1]).size
         stretches = self._stretches(cells & self.late)
         doubts = {
             "it may be chance": member.gain < bar,
@@ -141,7 +142,7 @@ class _Evidence:
 
     def _scopes(self) -> np.ndarray:
         """(u,) 0: one switch, 1: one group, 2: two groups."""
-        groups, switches = self.places.group[self.pairs.ranks], self.pairs.switches
+        groups, switches = self.placement.group[self.pairs.ranks], self.pairs.switches
         return np.where(switches[:, 0] == switches[:, 1], 0, np.where(groups[:, 0] == groups[:, 1], 1, 2))
 
     def _paths_known(self) -> bool:

@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from fablint.analyse.findings.additional import with_besides
 from fablint.analyse.findings.unreported_components import ACCUSED
-from fablint.analyse.phrasing import NEXT_STEP, size_text
+from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
 from fablint.model.pair_metrics import Figures, figures_of, joined, quotable
 from fablint.model.thresholds import Compared, Comparison, Threshold
+from fablint.text import units
 from fablint.text.names import expanded, plural
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
@@ -93,7 +94,7 @@ class _View:
 
     @property
     def what(self) -> str:
-        return f"{self.threshold.kernel} {size_text(self.threshold.size)}"
+        return f"{self.threshold.kernel} {units.size(self.threshold.size)}"
 
 
 def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _View | None:
@@ -320,7 +321,7 @@ def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _name(scope: Scope | None, threshold: Threshold) -> str:
     """`edge bandwidth 1 MiB`."""
-    return f"{scope or 'any'} {threshold.kernel} {size_text(threshold.size)}"
+    return f"{scope or 'any'} {threshold.kernel} {units.size(threshold.size)}"
 
 
 def _limits(one: Compared) -> str:

@@ -15,10 +15,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Observations, Run, State
+from fablint.model import Finding, Observations, Placement, Run, State
+from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import plural
 
 Mask = npt.NDArray[np.bool_]
@@ -44,16 +46,15 @@ class HostPairs:
     seconds: Floats  # (k,)
 
     @classmethod
-    def of(cls, src: Codes, dst: Codes, seconds: npt.NDArray[np.floating], places: Places) -> HostPairs:
+    def of(cls, src: Codes, dst: Codes, seconds: npt.NDArray[np.floating], placement: Placement) -> HostPairs:
         """From measurements between ranks: the median (of two the smaller) of all between two hosts."""
-        a, b = places.host[src], places.host[dst]
+        a, b = placement.host[src], placement.host[dst]
         use = (a != b) & (seconds > 0)  # NaN is not
         low, high = np.minimum(a, b)[use].astype(np.int64), np.maximum(a, b)[use].astype(np.int64)
-        key, known = low * len(places.hosts) + high, seconds[use].astype(np.float64)
-        order = np.lexsort((known, key))
-        unique, first, count = np.unique(key[order], return_index=True, return_counts=True)
-        middle = known[order][first + (count - 1) // 2]
-        return cls(unique // len(places.hosts), unique % len(places.hosts), middle)
+        key, known = low * len(placement.hosts) + high, seconds[use].astype(np.float64)
+        unique, of_pair = np.unique(key, return_inverse=True)
+        middle = GroupedValues.of(known, of_pair, unique.size).lower_medians()
+        return cls(unique // len(placement.hosts), unique % len(placement.hosts), middle)
 
     def some(self, which: Mask) -> HostPairs:
         """Those of the pairs."""
@@ -117,24 +118,24 @@ class _Accused:
     switch: Codes  # (hosts,) as declared, but for the hosts that were found elsewhere
 
 
-def verify(observations: Observations, places: Places, settings: Settings) -> list[Finding]:
+def verify(observations: Observations, placement: Placement, settings: Settings) -> list[Finding]:
     """Hosts that do not hang where the topology says.
 
     Args:
         observations: round trips of the smallest message; the `min` statistic shows the way best.
-        places: with the declared switches.
+        placement: with the declared switches.
         settings: `alpha` is the chance of one false FAULT, `min_partners` the fewest partners on a switch.
     """
-    if len(places.switches) < 2:
+    if len(placement.switches) < 2:
         return []
-    pairs = HostPairs.of(*_near_and_sampled(observations, places), places)
-    switch = _of_hosts(places, places.switch)
-    group = _of_hosts(places, places.placement.group)
+    pairs = HostPairs.of(*_near_and_sampled(observations, placement), placement)
+    switch = _of_hosts(placement, placement.switch)
+    group = _of_hosts(placement, placement.group)
     findings = []
     while found := _misplaced(pairs, switch, group, settings):
         for accused in found:
-            everywhere = HostPairs.of(*_of_host(observations, places, accused.host), places)
-            findings.append(_finding(accused, everywhere, places, settings))
+            everywhere = HostPairs.of(*_of_host(observations, placement, accused.host), placement)
+            findings.append(_finding(accused, everywhere, placement, settings))
         switch = switch.copy()
         switch[
             [accused.host for accused in found]
@@ -145,25 +146,29 @@ def verify(observations: Observations, places: Places, settings: Settings) -> li
 # ------------------------------------------------------------------------------------------------ what was measured
 
 
-def _near_and_sampled(observations: Observations, places: Places) -> tuple[Codes, Codes, npt.NDArray[np.floating]]:
+def _near_and_sampled(
+    observations: Observations, placement: Placement
+) -> tuple[Codes, Codes, npt.NDArray[np.floating]]:
     """Sender, receiver and seconds of all pairs on a switch, and of as many others as are needed."""
-    sent, n = np.asarray(observations.sent), len(places.host)
+    sent, n = np.asarray(observations.sent), len(placement.host)
     if observations.partner is not None:
         src, column = np.nonzero(np.asarray(observations.partner) >= 0)
         return src, np.asarray(observations.partner)[src, column].astype(np.int64), sent[src, column]
     columns = np.random.default_rng(n).permutation(n)[:FAR_COLUMNS]
     src, dst = (index.ravel() for index in np.meshgrid(np.arange(n), columns, indexing="ij"))
-    far = places.switch[src] != places.switch[dst]
+    far = placement.switch[src] != placement.switch[dst]
     blocks = [(src[far], dst[far])]
-    for members in _members(places.switch, len(places.switches)):
+    for members in _members(placement.switch, len(placement.switches)):
         blocks.append((np.repeat(members, members.size), np.tile(members, members.size)))
     src, dst = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return src, dst, sent[src, dst]
 
 
-def _of_host(observations: Observations, places: Places, host: int) -> tuple[Codes, Codes, npt.NDArray[np.floating]]:
+def _of_host(
+    observations: Observations, placement: Placement, host: int
+) -> tuple[Codes, Codes, npt.NDArray[np.floating]]:
     """All that its ranks sent and received."""
-    ranks = np.flatnonzero(places.host == host)
+    ranks = np.flatnonzero(placement.host == host)
     sent, received = np.asarray(observations.sent)[ranks], np.asarray(observations.received[ranks])
     if observations.partner is None:
         other = np.broadcast_to(np.arange(sent.shape[1]), sent.shape)
@@ -183,11 +188,11 @@ def _members(code: Codes, count: int) -> Iterator[Codes]:
         yield order[first:last]
 
 
-def _of_hosts(places: Places, code: Codes) -> Codes:
+def _of_hosts(placement: Placement, code: Codes) -> Codes:
     """(hosts,) the switch or group of each host, -1 where the topology does not say, or its ranks are on several."""
-    first = np.full(len(places.hosts), -1, dtype=np.int64)
-    first[places.host[::-1]] = code[::-1]
-    first[places.host[first[places.host] != code]] = -1
+    first = np.full(len(placement.hosts), -1, dtype=np.int64)
+    first[placement.host[::-1]] = code[::-1]
+    first[placement.host[first[placement.host] != code]] = -1
     return first
 
 
@@ -254,16 +259,8 @@ def _gains(on: Floats, off: Floats) -> _Gains:
     edges = np.unique(np.concatenate([np.quantile(part, levels) for part in (on, off)]))
     counts = [np.bincount(np.searchsorted(edges, part), minlength=edges.size + 1) + 0.5 for part in (on, off)]
     f_on, f_off = (count / count.sum() for count in counts)
-    return _Gains(edges, _table(f_on, f_off, rising=True), _table(f_off, f_on, rising=False))
-
-
-def _table(null: Floats, other: Floats, *, rising: bool) -> Floats:
-    """(bins,) nats for `other` against `null`: monotone in time, clipped, its exponential with mean 1 under `null`."""
-    from scipy.optimize import isotonic_regression
-
-    raw = np.clip(np.log(other / null), -LARGEST_GAIN, LARGEST_GAIN)
-    monotone = isotonic_regression(raw, weights=null, increasing=rising).x
-    return np.asarray(monotone - np.log(np.sum(null * np.exp(monotone))))
+    away = e_value_increments(f_on, f_off, LARGEST_GAIN)
+    return _Gains(edges, away, e_value_increments(f_off, f_on, LARGEST_GAIN, rising=False))
 
 
 def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
@@ -275,31 +272,21 @@ def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
     added = np.zeros(hosts)
     host, other, number = far.ends()
     for _ in range(PASSES):
-        added = _medians(host, left[number] - np.nan_to_num(added)[other], hosts)
+        added = GroupedValues.of(left[number] - np.nan_to_num(added)[other], host, hosts).medians(FEWEST_FAR)
     return added
-
-
-def _medians(group: Codes, values: Floats, groups: int) -> Floats:
-    """(groups,) median of each group; NaN with fewer than three values."""
-    order = np.lexsort((values, group))
-    count = np.bincount(group, minlength=groups)
-    first = np.cumsum(count) - count
-    ordered = np.append(values[order], np.nan)
-    below, above = (np.minimum(first + half // 2, values.size) for half in (np.maximum(count - 1, 0), count))
-    return np.where(count >= FEWEST_FAR, (ordered[below] + ordered[above]) / 2, np.nan)
 
 
 # ------------------------------------------------------------------------------------------------ where it is
 
 
-def _finding(accused: _Accused, everywhere: HostPairs, places: Places, settings: Settings) -> Finding:
+def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, settings: Settings) -> Finding:
     """`everywhere`: its pairs with all other hosts."""
     classes, home = accused.classes, int(accused.switch[accused.host])
     pairs = _without_hosts(everywhere, classes.host)
     time = pairs.seconds
     beside = accused.switch[pairs.a + pairs.b - accused.host]  # the switch of each partner
     place = _place(accused, beside, time, settings)
-    declared, host = places.switches[home], places.hosts[accused.host]
+    declared, host = placement.switches[home], placement.hosts[accused.host]
     seen = time[beside == home]
     usual = f"{classes.near * 1e6:.2f} us on one switch, {classes.far * 1e6:.2f} us on different ones"
     evidence = (
@@ -310,7 +297,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, places: Places, settings:
         evidence += "; where it hangs instead cannot be told"
     else:
         there = time[beside == place]
-        evidence += f"; its times are those of {places.switches[place]} ({np.median(there) * 1e6:.2f} us)"
+        evidence += f"; its times are those of {placement.switches[place]} ({np.median(there) * 1e6:.2f} us)"
     return Finding(
         state=State.SUSPECT if place is None else State.FAULT,
         component="host",

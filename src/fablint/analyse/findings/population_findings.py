@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.detect.view import Judged
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.fit.host_populations import Populations
-from fablint.model import Finding, Run, State
+from fablint.model import Finding, Placement, Run, State
 from fablint.text.names import fold, plural
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
@@ -21,44 +20,46 @@ HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
 MOST_VALUES = 3  # of a fact that a finding spells out
 
 
-def populations(run: Run, views: Sequence[Judged], places: Places, host_facts: HostFacts) -> list[Finding]:
+def populations(run: Run, views: Sequence[Judged], placement: Placement, host_facts: HostFacts) -> list[Finding]:
     """One finding for each way in which the hosts fall into populations.
 
     The majority does not decide which population is the healthy one: the finding is CONFOUNDED.
     """
     by_members: dict[tuple[int, ...], list[tuple[Judged, Populations]]] = defaultdict(list)
     for view in views:
-        shared = places.containers and view.quantity == "latency"  # hosts take turns on the CPUs of one machine
+        shared = placement.shared_machines and view.quantity == "latency"  # hosts take turns on the CPUs of one machine
         for found in () if shared else view.populations:
             if found is not None:
                 by_members[tuple(found.label.tolist())].append((view, found))
-    facts = facts_of(run, places, host_facts)
-    return [_finding(cases, places, facts) for cases in by_members.values()]
+    facts = facts_of(run, placement, host_facts)
+    return [_finding(cases, placement, facts) for cases in by_members.values()]
 
 
-def facts_of(run: Run, places: Places, host_facts: HostFacts) -> Facts:
+def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
     """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
-    nics = [(run.attributes.get("nics") or {}).get(host, ()) for host in places.hosts]
+    nics = [(run.attributes.get("nics") or {}).get(host, ()) for host in placement.hosts]
     cores = dict(zip(run.rank_host, run.attributes.get("rank_cores") or (), strict=False))
-    switch = {host: places.switches[code] for host, code in zip(run.rank_host, places.switch, strict=True) if code >= 0}
-    groups = places.placement.groups
-    group = {host: groups[code] for host, code in zip(run.rank_host, places.group, strict=True) if code >= 0}
+    switch = {
+        host: placement.switches[code] for host, code in zip(run.rank_host, placement.switch, strict=True) if code >= 0
+    }
+    groups = placement.groups
+    group = {host: groups[code] for host, code in zip(run.rank_host, placement.group, strict=True) if code >= 0}
     facts = {
         "NIC speed": ["/".join(sorted({_speed(nic) for nic in own})) for own in nics],
         "NIC type": ["/".join(sorted({str(nic.get("kind", "")) for nic in own})) for own in nics],
         "MTU": ["/".join(sorted({str(nic.get("mtu", "")) for nic in own})) for own in nics],
-        "CPUs of a rank": [str(cores.get(host, "")) for host in places.hosts],
-        **_of_snapshots(host_facts, places),
-        "group": [group.get(host, "") for host in places.hosts],
-        "switch": [switch.get(host, "") for host in places.hosts],
+        "CPUs of a rank": [str(cores.get(host, "")) for host in placement.hosts],
+        **_of_snapshots(host_facts, placement),
+        "group": [group.get(host, "") for host in placement.hosts],
+        "switch": [switch.get(host, "") for host in placement.hosts],
     }
     return {name: values for name, values in facts.items() if any(values)}
 
 
-def _of_snapshots(host_facts: HostFacts, places: Places) -> Facts:
+def _of_snapshots(host_facts: HostFacts, placement: Placement) -> Facts:
     """The same of what the hosts said before they were measured: firmware, driver, CPU model, image."""
     names = dict.fromkeys(name for own in host_facts.values() for name in own)
-    return {name: [host_facts.get(host, {}).get(name, "") for host in places.hosts] for name in names}
+    return {name: [host_facts.get(host, {}).get(name, "") for host in placement.hosts] for name in names}
 
 
 def _speed(nic: Mapping[str, object]) -> str:
@@ -66,9 +67,9 @@ def _speed(nic: Mapping[str, object]) -> str:
     return f"{speed} Mbit/s" if speed else ""
 
 
-def _finding(cases: Sequence[tuple[Judged, Populations]], places: Places, facts: Facts) -> Finding:
+def _finding(cases: Sequence[tuple[Judged, Populations]], placement: Placement, facts: Facts) -> Finding:
     view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
-    names = [fold([places.hosts[host] for host in found.members(number)]) for number in range(found.count)]
+    names = [fold([placement.hosts[host] for host in found.members(number)]) for number in range(found.count)]
     slower = [
         f"{plural(found.members(number).size, 'host')} ({names[number]})"
         f" {relative(float(found.effect[number]), view.quantity):+.1%}"

@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.segments import Segments, segments_of
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import Direction, Finding, Run, State
+from fablint.model import Direction, Finding, Placement, Run, State
 from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
@@ -49,14 +49,14 @@ class Retransmissions:
     notes: Sequence[str] = ()  # about a loss that all paths share
 
 
-def retransmissions(run: Run, places: Places, routes: Routes | None, settings: Settings) -> Retransmissions:
+def retransmissions(run: Run, placement: Placement, routes: Routes | None, settings: Settings) -> Retransmissions:
     """Components on which segments are lost, by what TCP sent again."""
     found: list[Finding] = []
     lost: dict[str, int] = {}
     notes: list[str] = []
     for calm in (True, False):
-        segments = segments_of(run, places, calm=calm)
-        evidence = _evidence_of(segments, places, routes, settings) if segments is not None else None
+        segments = segments_of(run, placement, calm=calm)
+        evidence = _evidence_of(segments, placement, routes, settings) if segments is not None else None
         own = [] if evidence is None else evidence.findings(calm=calm)
         named = {known.name for known in found}
         found += [one for one, _ in own if one.name not in named]
@@ -157,7 +157,7 @@ class _Evidence:
     bound: float
     search: LateSearch
     explanation: Explanation
-    places: Places
+    placement: Placement
     settings: Settings
 
     def findings(self, *, calm: bool) -> list[tuple[Finding, _Loss]]:
@@ -165,7 +165,7 @@ class _Evidence:
         members = self.search.members(self.explanation, SPEAKS)
         if not calm:
             members = [one for one in members if self._candidate(one).kind == "host"]
-            if len({self._candidate(one).name for one in members}) > max(1, MOST_HOSTS * len(self.places.hosts)):
+            if len({self._candidate(one).name for one in members}) > max(1, MOST_HOSTS * len(self.placement.hosts)):
                 return []
         losses = _both_ways([self._loss(member) for member in members])
         return [(one, loss) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
@@ -178,7 +178,7 @@ class _Evidence:
         whole = self._of(member, self._candidate(member), member.pairs)
         if whole.candidate.direction != "both":
             return whole
-        code = self.places.hosts.index(whole.candidate.name)
+        code = self.placement.hosts.index(whole.candidate.name)
         sides = [
             self._of(
                 member,
@@ -256,13 +256,13 @@ class _Evidence:
         return {"tx": [0], "rx": [1]}.get(candidate.direction or "", [0, 1])
 
     def _used(self, candidate: Candidate) -> frozenset[str]:
-        return self.segments.interfaces[self.places.hosts.index(candidate.name)]
+        return self.segments.interfaces[self.placement.hosts.index(candidate.name)]
 
     def _interfaces(self, candidate: Candidate, lossy: np.ndarray) -> list[str]:
         """Of a host: its interfaces at which segments are lost."""
         if candidate.kind != "host":
             return []
-        code = self.places.hosts.index(candidate.name)
+        code = self.placement.hosts.index(candidate.name)
         return sorted(
             {
                 ends[side]
@@ -282,11 +282,13 @@ class _Evidence:
         return tuple(one for one in dict.fromkeys((*own, *same, *others)) if one != name)
 
 
-def _evidence_of(segments: Segments, places: Places, routes: Routes | None, settings: Settings) -> _Evidence | None:
+def _evidence_of(
+    segments: Segments, placement: Placement, routes: Routes | None, settings: Settings
+) -> _Evidence | None:
     """The explanation by the bound at which it scores most; None where there is nothing to explain."""
     if not segments.lost.any():
         return None
-    candidates = directed_candidates(segments, places, routes)
+    candidates = directed_candidates(segments, placement, routes)
     if not candidates.candidate:
         return None
     price = math.log(len(candidates.candidate)) + SPEAKS
@@ -298,7 +300,7 @@ def _evidence_of(segments: Segments, places: Places, routes: Routes | None, sett
         search = LateSearch(candidates, lossy, np.ones(lossy.size), price)
         found = search.best()
         if found.chosen and (best is None or found.score > best.explanation.score):
-            best = _Evidence(segments, candidates, bound, search, found, places, settings)
+            best = _Evidence(segments, candidates, bound, search, found, placement, settings)
     return best
 
 

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.detect.view import Judged
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import plural
 
 
-def unexplained_pairs(views: Sequence[Judged], places: Places, named: Collection[int]) -> list[Finding]:
+def unexplained_pairs(views: Sequence[Judged], placement: Placement, named: Collection[int]) -> list[Finding]:
     """One finding for each host, for each two switches, and one for the rest. `named`: hosts of other findings."""
-    if len(places.hosts) == 1:
+    if len(placement.hosts) == 1:
         return []
     findings: dict[str, Finding] = {}
     for view in views:
         for stratum, when in zip(view.unexplained, view.unexplained_when, strict=True):
-            if stratum.host in named or (stratum.host >= 0 and places.crowded[stratum.host]):
+            if stratum.host in named or (stratum.host >= 0 and placement.oversubscribed[stratum.host]):
                 continue
-            found = _finding(view, stratum, when, places)
+            found = _finding(view, stratum, when, placement)
             findings.setdefault(found.name, found)
     return list(findings.values())
 
 
-def _finding(view: Judged, stratum: Stratum, when: str, places: Places) -> Finding:
+def _finding(view: Judged, stratum: Stratum, when: str, placement: Placement) -> Finding:
     share = f"{stratum.slow} of {plural(stratum.pairs, 'pair')} ({stratum.slow / stratum.pairs:.0%})"
     if stratum.host >= 0:
-        name = places.hosts[stratum.host]
+        name = placement.hosts[stratum.host]
         evidence = f"{share} of {name} are slow, its other pairs are not, nor are those of other hosts"
     elif stratum.switches is not None:
-        name = "=".join(places.switches[code] for code in stratum.switches)
+        name = "=".join(placement.switches[code] for code in stratum.switches)
         evidence = f"{share} between these switches are slow: one of several paths, or some of the time"
     else:
         name = "pairs of hosts"

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.view import Judged
 from fablint.analyse.findings.healthy import (
@@ -20,7 +19,7 @@ from fablint.analyse.findings.healthy import (
     unjudged,
 )
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import fold
 from fablint.topology.routing import Routes
 
@@ -29,37 +28,37 @@ ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 def not_accused(
     judged: Sequence[Judged],
-    places: Places,
+    placement: Placement,
     routes: Routes | None,
     findings: Sequence[Finding],
     settings: Settings,
     designed: Collection[str],
 ) -> list[Finding]:
     """NOT JUDGED and OK findings, and the hosts that a sick switch hides. Notes tell of `designed` cables."""
-    if not judged or len(places.hosts) == 1:
+    if not judged or len(placement.hosts) == 1:
         return []
-    judgeable, named = judgeable_links(judged, routes), concerned_hosts(findings, judged, places)
-    hosts = ~np.isin(np.arange(len(places.hosts)), named) & ~places.crowded
-    switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
+    judgeable, named = judgeable_links(judged, routes), concerned_hosts(findings, judged, placement)
+    hosts = ~np.isin(np.arange(len(placement.hosts)), named) & ~placement.oversubscribed
+    switches = np.full(len(placement.switches), all(hosts_alike(view, settings) for view in judged))
     links = judgeable.copy()
     for view in judged:
         hosts &= judged_hosts(view, settings)
         links &= judged_links(view, settings)
     result = []
-    for code, name in enumerate(places.switches):
+    for code, name in enumerate(placement.switches):
         if any(finding.component == "switch" and finding.name == name for finding in findings):
             switches[code] = False
-            behind = np.unique(places.host[places.switch == code])
+            behind = np.unique(placement.host[placement.switch == code])
             hosts[behind] = False
             links &= ~_touching(routes, name)
-            result.append(_hidden(name, fold([places.hosts[host] for host in behind])))
+            result.append(_hidden(name, fold([placement.hosts[host] for host in behind])))
     accused = {finding.name for finding in findings if finding.state in ACCUSED} | set(designed)
     if routes is not None:
         for link, name in enumerate(routes.names):
             links[link] &= not accused & {name, routes.cable(link)}
-    result += unjudged(judged, places, routes, judgeable, settings, named=named)
-    hidden, hosts, links = hidden_losses(judged, places, routes, hosts, links, settings)
-    return result + hidden + clean_parts(judged, places, routes, hosts, switches, links)
+    result += unjudged(judged, placement, routes, judgeable, settings, named=named)
+    hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
+    return result + hidden + clean_parts(judged, placement, routes, hosts, switches, links)
 
 
 def _hidden(switch: str, hosts: str) -> Finding:

@@ -22,7 +22,7 @@ WIDEST = 8  # times the smallest size, which the largest must be
 NEEDED = 6.63  # increase of chi-square from which a term is needed: one in a hundred by chance
 WORTH = 0.03  # of a healthy message at some size, which a term must be to be spoken of
 BENDS_AT = 1.5  # standard deviations from which a size has less say
-PASSES = 20
+PRECISION = 1e-12  # of the fitted line
 FINEST = 1e-3  # of a time: none is known better
 LONG_TAIL = np.log(1.5)  # beyond the median's loss: messages that were sent again
 UNTIL_95 = 1.96  # standard deviations from the middle to the end of a 95 % interval
@@ -112,16 +112,23 @@ def _fit(size: Floats, extra: Floats, error: Floats, worth: Floats) -> tuple[flo
 
 
 def _line(terms: Floats, extra: Floats, error: Floats) -> tuple[Floats, float]:
-    """Coefficients and misfit by iterated least squares in which what lies far off has less say (Huber 1964)."""
-    weight = np.ones_like(extra)
+    """Coefficients and misfit of the line with the least sum of Huber's function of the errors (Huber 1964)."""
+    from scipy.optimize import least_squares
+
     scale = np.abs(terms).max(axis=0)
-    design = terms / scale / error[:, None]
-    for _ in range(PASSES):
-        root = np.sqrt(weight)
-        found = np.linalg.lstsq(design * root[:, None], extra / error * root, rcond=None)[0]
-        off = np.abs(extra / error - design @ found)
-        weight = np.minimum(1, BENDS_AT / np.maximum(off, BENDS_AT))
-    return found / scale, _cost(off)
+    design, target = terms / scale / error[:, None], extra / error
+    start = np.linalg.lstsq(design, target, rcond=None)[0]
+    fitted = least_squares(
+        lambda line: design @ line - target,
+        start,
+        jac=lambda _: design,
+        loss="huber",
+        f_scale=BENDS_AT,
+        ftol=PRECISION,
+        xtol=PRECISION,
+        gtol=PRECISION,
+    )
+    return fitted.x / scale, 2 * float(fitted.cost)
 
 
 def _cost(off: Floats) -> float:

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import MOST_UNKNOWN, Ways
-from fablint.analyse.data.pair_matrix import Cells, Pairs
-from fablint.analyse.data.rank_places import Codes, Places
-from fablint.model import SCOPES, Scope
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
+from fablint.model import SCOPES, Placement, Scope
+from fablint.topology.contention import Turns, detour_links, flows_on_busiest, flows_on_links, turns
 from fablint.topology.routing import Routes
 
 Loads = npt.NDArray[np.uint8]
@@ -45,7 +45,7 @@ class Classes:
     number of all these times the load's step. Codes below the number of scopes are the nearest of each scope.
     """
 
-    places: Places
+    placement: Placement
     load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
     beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: not known, or the same for all
     stream: bool = False  # is a healthy pair as fast over many cables as over one?
@@ -154,10 +154,11 @@ class Classes:
 
     def _distances(self, src: Codes, dst: Codes) -> npt.NDArray[np.uint8]:
         """Scope and distance of pairs of ranks, which broadcast against each other."""
-        scopes: npt.NDArray[np.uint8] = self.places.placement.scopes(src, dst)
+        scopes = self.placement.scopes(src, dst)
         if self.beyond is None:
             return scopes
-        return scopes + self._steps_beyond[self.places.switch[src], self.places.switch[dst]]
+        steps: Loads = self._steps_beyond[self.placement.switch[src], self.placement.switch[dst]]
+        return scopes + steps
 
     @cached_property
     def _steps_beyond(self) -> Loads:
@@ -166,16 +167,16 @@ class Classes:
         return np.pad(np.minimum(self.beyond, self._farthest) * np.uint8(len(SCOPES)), (0, 1)).astype(np.uint8)
 
 
-def cables_beyond(places: Places, routes: Routes | None) -> Loads | None:
+def cables_beyond(placement: Placement, routes: Routes | None) -> Loads | None:
     """(S, S) cables between the run's switches, beyond the fewest of their scope.
 
     None where no cables are known, or where all ways of a scope are equally long.
     """
-    if routes is None or not places.switches:
+    if routes is None or not placement.switches:
         return None
-    apart = _cables(places, routes)
-    group = np.full(len(places.switches), -1)
-    group[places.switch[places.switch >= 0]] = places.group[places.switch >= 0]
+    apart = _cables(placement, routes)
+    group = np.full(len(placement.switches), -1)
+    group[placement.switch[placement.switch >= 0]] = placement.group[placement.switch >= 0]
     near = group[:, None] == group[None, :]
     beyond = np.zeros(apart.shape, dtype=np.uint8)
     for scope in (near, np.logical_not(near)):
@@ -184,14 +185,14 @@ def cables_beyond(places: Places, routes: Routes | None) -> Loads | None:
     return beyond if beyond.any() else None
 
 
-def _cables(places: Places, routes: Routes) -> npt.NDArray[np.int8]:
+def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
     """(S, S) cables that messages cross: on a shortest way, or on that of forwarding tables; -1 where there is none."""
-    size = len(places.switches)
-    code = routes.codes(places.switches)
+    size = len(placement.switches)
+    code = routes.codes(placement.switches)
     apart = routes.apart(code)
     if routes.routing.kind == "tables" and size * size <= MOST_UNKNOWN:
         host = np.full(size, -1, dtype=np.int32)  # one that stands for those on the same switch
-        host[places.switch[places.switch >= 0]] = places.number[places.switch >= 0]
+        host[placement.switch[placement.switch >= 0]] = placement.location[placement.switch >= 0]
         src, dst = (index.ravel() for index in np.indices((size, size)))
         told = np.count_nonzero(routes.hops(code[src], code[dst], host[dst]) >= 0, axis=1).reshape(apart.shape)
         apart = np.where(told > 0, told, apart).astype(np.int8)
@@ -213,7 +214,7 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
         for column in np.flatnonzero(concurrent):
             row = np.flatnonzero(pairs.partner[:, column] >= 0)
             to = pairs.partner[row, column]
-            _share(load, (row, np.full(row.size, column)), row < to, ways, pairs)
+            _share(load, (row, np.full(row.size, column)), turns(row, to, np.zeros_like(row)), ways, pairs)
         return load if load.any() else None
     if rounds is None:
         return None
@@ -221,7 +222,7 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
     starts = np.searchsorted(rounds.ravel()[order], np.arange(int(rounds.max(initial=-1)) + 2))
     for first, last in pairwise(starts.tolist()):
         at, to = np.divmod(order[first:last], pairs.ranks)
-        _share(load, (at, to), at < to, ways, pairs)
+        _share(load, (at, to), turns(at, to, np.zeros_like(at)), ways, pairs)
     return load if load.any() else None
 
 
@@ -248,51 +249,39 @@ def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) 
     unique, inverse = np.unique(a * ways.keys + b, return_inverse=True)
     codes = ways.codes
     query, link, share = ways.routes.exposure(codes[unique // ways.keys], codes[unique % ways.keys])
-    detours = _detour_cables(ways) / max(1, len(ways.routes.ends)) * (unique // ways.keys != unique % ways.keys)
-    from scipy import sparse
-
-    crosses = sparse.csr_matrix((share, (query, link)), shape=(unique.size, len(ways.routes.ends)))
+    detours = detour_links(ways.routes) / max(1, len(ways.routes.ends)) * (unique // ways.keys != unique % ways.keys)
+    likely = share >= LEAST_SHARE
     order = np.argsort(turn, kind="stable")
     bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))
     for first, last in pairwise(bounds.tolist()):
         here = order[first:last]
-        flows = np.bincount(inverse[here], minlength=unique.size).astype(np.float32) @ crosses
-        busiest = np.zeros(unique.size)
-        np.maximum.at(busiest, query, np.where(share >= LEAST_SHARE, np.asarray(flows).ravel()[link], 0.0))
+        messages = np.bincount(inverse[here], minlength=unique.size)
+        flows = flows_on_links(link, len(ways.routes.ends), share * messages[query])[0]
+        busiest = flows_on_busiest(query[likely], flows[link[likely]], unique.size)
         busiest += np.where(busiest > 0, detours[inverse[here]].sum(), 0.0)
         load[row[here], column[here]] = np.searchsorted(EXPECTED, busiest[inverse[here]], side="right")
     return load if load.any() else None
-
-
-def _detour_cables(ways: Ways) -> float:
-    """Cables that a message crosses on detours, on average: where all detours are alike, those of two shortest ways."""
-    routes = ways.routes
-    if routes is None or routes.routing.kind != "adaptive":
-        return 0.0
-    apart = routes.apart(np.arange(len(routes.switches), dtype=np.int32))
-    return (1.0 - routes.routing.minimal_share) * 2.0 * float(apart[apart > 0].mean()) if (apart > 0).any() else 0.0
 
 
 def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells, Codes]:
     """Cells that were measured at once with others, and a number that those have in common that were so together."""
     if pairs.partner is not None:
         row, column = np.nonzero((pairs.partner >= 0) & concurrent[None, :])
-        return (row, column), 2 * column + (row < pairs.partner[row, column])
+        return (row, column), turns(row, pairs.partner[row, column], column)
     if rounds is None:
         empty = np.empty(0, dtype=np.int64)
         return (empty, empty), empty
     row, column = np.nonzero(rounds >= 0)
-    return (row, column), 2 * rounds[row, column].astype(np.int64) + (row < column)
+    return (row, column), turns(row, column, rounds[row, column])
 
 
-def _share(load: Loads, cells: Cells, first: npt.NDArray[np.bool_], ways: Ways, pairs: Pairs) -> None:
-    """Write the steps of cells that were measured in one round; `first` had their turn before the others."""
-    for turn in (first, ~first):
-        some = cells[0][turn], cells[1][turn]
-        segments = ways.segments[ways.of_cells(pairs, some)]
-        unknown: Mask = np.asarray((segments >= ways.known_links).any(axis=1))
-        segments[unknown] = -1
-        flows = np.bincount(segments[segments >= 0], minlength=ways.known_links + 1)
-        flows[-1] = 0
-        step = np.searchsorted(STEPS, flows[segments].max(axis=1), side="right")
-        load[some] = np.where(unknown, len(STEPS), step)  # nobody knows what it shared
+def _share(load: Loads, cells: Cells, turn: Turns, ways: Ways, pairs: Pairs) -> None:
+    """Write the steps of cells that were measured in one round, in the turns 0 and 1."""
+    segments = ways.segments[ways.of_cells(pairs, cells)]
+    unknown: Mask = np.asarray((segments >= ways.known_links).any(axis=1))
+    segments[unknown] = -1
+    cell, hop = np.nonzero(segments >= 0)
+    link, when = segments[cell, hop], turn[cell]
+    flows = flows_on_links(link, ways.known_links, turn=when, count=2)
+    step = np.searchsorted(STEPS, flows_on_busiest(cell, flows[when, link], unknown.size), side="right")
+    load[cells] = np.where(unknown, len(STEPS), step)  # no topology says what it shared

@@ -12,10 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
-from fablint.analyse.data.rank_places import Codes, Places
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, lower_medians, robust_sd
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
+from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 MOST_WINDOWS = 64
 FEWEST_CELLS = 24  # in a window of one class
@@ -28,7 +29,7 @@ def drift_of(
     pairs: Pairs,
     started: Floats,
     classes: Classes,
-    places: Places,
+    placement: Placement,
     left_of: Callable[[Cells], Values],
 ) -> Values | None:
     """(n, m) log-effect of the time at which each pair was measured; None where time adds nothing.
@@ -54,8 +55,8 @@ def drift_of(
         error = MEDIAN_ERROR * robust_sd(left[in_class])
         for number in np.unique(window[in_class]):
             here = np.flatnonzero(in_class & (window == number))
-            if _is_of_all(cells[0][here], to[here], places):
-                middle = _over_hosts(left[here], places.host[cells[0][here]], places.host[to[here]])
+            if _is_of_all(cells[0][here], to[here], placement):
+                middle = _over_hosts(left[here], placement.host[cells[0][here]], placement.host[to[here]])
                 if abs(middle) > SIGNIFICANT * error / np.sqrt(here.size):
                     added[number, code] = middle
     if not added.any():
@@ -70,23 +71,23 @@ def _windows(started: Floats) -> Codes:
     return np.searchsorted(edges, started, side="left").astype(np.int64)
 
 
-def _is_of_all(src: Codes, dst: Codes, places: Places) -> bool:
+def _is_of_all(src: Codes, dst: Codes, placement: Placement) -> bool:
     """Do these cells involve half of the hosts, and several paths where they cross switches?"""
     if src.size < FEWEST_CELLS:
         return False
-    hosts = np.unique(places.host[np.concatenate([src, dst])]).size
-    if hosts < max(FEWEST_HOSTS, len(places.hosts) / 2):
+    hosts = np.unique(placement.host[np.concatenate([src, dst])]).size
+    if hosts < max(FEWEST_HOSTS, len(placement.hosts) / 2):
         return False
-    if not places.switches:
+    if not placement.switches:
         return True
-    a, b = places.switch[src].astype(np.int64), places.switch[dst]
-    return bool((a == b).all() or np.unique(a * len(places.switches) + b).size >= FEWEST_PATHS)
+    a, b = placement.switch[src].astype(np.int64), placement.switch[dst]
+    return bool((a == b).all() or np.unique(a * len(placement.switches) + b).size >= FEWEST_PATHS)
 
 
 def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
     """Median over hosts of the medians of their cells: no host and no path counts more than the others."""
     host = np.concatenate([sender, receiver])
-    of_hosts = lower_medians(np.tile(left, 2), host, int(host.max(initial=-1)) + 1)
+    of_hosts = GroupedValues.of(np.tile(left, 2), host, int(host.max(initial=-1)) + 1).lower_medians()
     return float(np.nanmedian(of_hosts)) if host.size else 0.0
 
 

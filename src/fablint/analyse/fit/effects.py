@@ -18,8 +18,7 @@ from scipy.special import ndtri
 
 from fablint.analyse.data.balance import Mask, balanced
 from fablint.analyse.data.message_paths import Ways
-from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
 from fablint.analyse.data.resolution import step_of
 from fablint.analyse.data.robust_stats import (
     FEWEST_VALUES,
@@ -41,7 +40,8 @@ from fablint.analyse.fit.host_populations import (
     subtract,
 )
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, Scope
+from fablint.model import SCOPES, Placement, Scope
+from fablint.model.grouped_values import GroupedValues
 
 PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner has no say
@@ -116,10 +116,10 @@ def fit(
     except in a run on one host alone.
     """
     step = step_of(pairs.value[pairs.sample_cells()])
-    once = balanced(pairs, classes.places)
+    once = balanced(pairs, classes.placement)
     offsets = _class_offsets(pairs, classes, None, once, settings.tolerance)
-    _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.places.hosts) > 1)
-    telling = balanced(pairs, classes.places, classes.telling(pairs, offsets, settings.tolerance))
+    _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.placement.hosts) > 1)
+    telling = balanced(pairs, classes.placement, classes.telling(pairs, offsets, settings.tolerance))
     sent, received = _polish(_of_ends(pairs, telling))
     effects = Effects(
         class_log_time=offsets,
@@ -159,23 +159,25 @@ def fit(
 
 def _in_populations(effects: Effects, settings: Settings, stream: int | None) -> Effects:
     """The same model where each host is compared with its own population, if there are several."""
-    pairs, places = effects.residual, effects.classes.places
-    if len(places.hosts) < 2:
+    pairs, placement = effects.residual, effects.classes.placement
+    if len(placement.hosts) < 2:
         return effects
     left = leftover_of(effects, pairs.sample_cells())
     each = np.count_nonzero(~np.isnan(pairs.value)) / pairs.ranks
     error, ends = max(error_of(left, each), effects.step), _of_ends(pairs, effects.telling)
     every = tuple(
-        populations_of(pairs, bounds[1], best_of_ranks(ends, sent=sent), error, places, settings.tolerance, sent=sent)
+        populations_of(
+            pairs, bounds[1], best_of_ranks(ends, sent=sent), error, placement, settings.tolerance, sent=sent
+        )
         for bounds, sent in ((effects.sent_bounds, True), (effects.received_bounds, False))
     )
     fastest = min(effects.class_log_time.values(), default=0.0)
-    rate = places.line_rate, settings.line_rate_share
+    rate = placement.line_rate, settings.line_rate_share
     undecided = (one and not (stream and is_anchored(one, fastest, stream, *rate)) for one in every)
     found = [one if open_ else None for one, open_ in zip(every, undecided, strict=True)]
     if not any(found):
         return effects
-    subtract(pairs, effects.classes, places, found[0], found[1])
+    subtract(pairs, effects.classes, placement, found[0], found[1])
     sent, received = _polish(_of_ends(pairs, effects.telling))
     return replace(effects, sent_bounds=sent, received_bounds=received, populations=(found[0], found[1]))
 
@@ -185,7 +187,9 @@ def _without_drift(effects: Effects, started: Floats | None) -> Effects:
     pairs = effects.residual
     if started is None:
         return effects
-    drift = drift_of(pairs, started, effects.classes, effects.classes.places, lambda cells: leftover_of(effects, cells))
+    drift = drift_of(
+        pairs, started, effects.classes, effects.classes.placement, lambda cells: leftover_of(effects, cells)
+    )
     if drift is None:
         return effects
     for rows in pairs.blocks():
@@ -250,22 +254,22 @@ def _class_offsets(
     codes = classes.of_cells(pairs, cells)
     found, counts = {}, {}
     for code, count in zip(*(values.tolist() for values in np.unique(codes, return_counts=True)), strict=True):
-        if code == SCOPES.index(Scope.UNKNOWN) and _strangers(classes.places) < FEWEST_STRANGERS:
+        if code == SCOPES.index(Scope.UNKNOWN) and _strangers(classes.placement) < FEWEST_STRANGERS:
             continue  # alone in its class, a host would be what is usual there
         if code < len(SCOPES) or count >= FEWEST_ALIKE:  # what few others collided like is compared with nobody
             here = codes == code
             usual = float(np.median(values[here]))
-            a, b = (classes.places.switch[end[here]] for end in (cells[0], pairs.destination(cells)))
-            few = len(classes.places.switches) <= MOST_FEW  # of more, a class of few is one distance among several
+            a, b = (classes.placement.switch[end[here]] for end in (cells[0], pairs.destination(cells)))
+            few = len(classes.placement.switches) <= MOST_FEW  # of more, a class of few is one distance among several
             if few and ((a != b) & (a >= 0) & (b >= 0)).all():
                 usual = usual_without_one(values[here], a, b, usual, least)
             found[code], counts[code] = usual + known.get(code, 0.0), count
     return classes.plausible(found, counts)
 
 
-def _strangers(places: Places) -> int:
+def _strangers(placement: Placement) -> int:
     """Hosts that a topology does not name, be there one."""
-    return np.unique(places.host[places.switch < 0]).size if places.switches else len(places.hosts)
+    return np.unique(placement.host[placement.switch < 0]).size if placement.switches else len(placement.hosts)
 
 
 def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float], *, fabric_only: bool) -> None:
@@ -364,16 +368,12 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     segment, value = segment[segment >= 0], value[segment >= 0]
     if not value.size:
         return np.zeros(ways.count, dtype=np.int64), median, upper
-    order = np.lexsort((value, segment))
-    segment, value = segment[order], value[order]
-    crossed = np.bincount(segment, minlength=ways.count)
-    first = np.cumsum(crossed) - crossed
-    last = value.size - 1
+    grouped = GroupedValues.of(value, segment, ways.count)
+    crossed, middle = grouped.count, grouped.upper_medians()
     fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
-    median[fitted] = value[np.minimum(first + crossed // 2, last)][fitted]
-    upper[known] = value[np.minimum(first + interval_ranks(crossed)[1], last)][known]
-    middle = value[np.minimum(first + crossed // 2, last)]
-    upper[known] = np.minimum(upper, middle + median_error(crossed, effects.noise))[known]
+    median[fitted] = middle[fitted]
+    bound = np.minimum(grouped.at(interval_ranks(crossed)[1]), middle + median_error(crossed, effects.noise))
+    upper[known] = bound[known]
     return crossed, median, upper
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.rank_places import Codes, Places
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, lower_medians, robust_sd
+from fablint.analyse.data.pair_matrix import Codes, Pairs
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, modes_of
+from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 FEWEST_CELLS = 12  # of two populations in a class, from which their pairs have an offset of their own
 BEST = 0.2  # quantile of a host's pairs: what a host does with the best of its partners
@@ -44,7 +45,7 @@ class Populations:
 
 
 def populations_of(
-    pairs: Pairs, effect: Floats, best: Floats, error: float, places: Places, least: float, *, sent: bool
+    pairs: Pairs, effect: Floats, best: Floats, error: float, placement: Placement, least: float, *, sent: bool
 ) -> Populations | None:
     """The populations that the hosts fall into as senders (`sent`) or receivers; None where there is one.
 
@@ -63,26 +64,26 @@ def populations_of(
         Smallest difference that matters, log.
     """
     for values in (effect, best):
-        hosts = lower_medians(values, places.host, len(places.hosts))
-        modes = _without_switches(modes_of(hosts, error, least), places)
-        if modes is not None and _is_of_hosts(pairs, modes, places, sent=sent):
+        hosts = GroupedValues.of(values, placement.host, len(placement.hosts)).lower_medians()
+        modes = _without_switches(modes_of(hosts, error, least), placement)
+        if modes is not None and _is_of_hosts(pairs, modes, placement, sent=sent):
             return Populations(modes.label, modes.centre - modes.centre[0])
     return None
 
 
-def _is_of_hosts(pairs: Pairs, modes: Modes, places: Places, *, sent: bool) -> bool:
+def _is_of_hosts(pairs: Pairs, modes: Modes, placement: Placement, *, sent: bool) -> bool:
     """Are the hosts of each slower mode slow on their own switches as well, where that was measured?
 
     A slow spine under destination-based routing makes every fourth host slow, and only for messages that cross it.
     """
-    if not places.switches:
+    if not placement.switches:
         return True
     row, column = pairs.sample_cells()
     to = pairs.destination((row, column))
-    near = (places.switch[row] == places.switch[to]) & (places.switch[row] >= 0)
-    near &= places.host[row] != places.host[to]
+    near = (placement.switch[row] == placement.switch[to]) & (placement.switch[row] >= 0)
+    near &= placement.host[row] != placement.host[to]
     value, own = pairs.value[row, column][near], (row if sent else to)[near]
-    label = modes.label[places.host[own]]
+    label = modes.label[placement.host[own]]
     reference = value[label == 0]
     for number in range(1, modes.count):
         shown = value[label == number]
@@ -93,11 +94,11 @@ def _is_of_hosts(pairs: Pairs, modes: Modes, places: Places, *, sent: bool) -> b
     return True
 
 
-def _without_switches(modes: Modes, places: Places) -> Modes | None:
+def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
     """The modes without the hosts of one whole switch, which is a candidate by itself; None if one mode is left."""
     label = modes.label.copy()
-    switch = np.full(len(places.hosts), -1, dtype=np.int64)
-    switch[places.host] = places.switch
+    switch = np.full(len(placement.hosts), -1, dtype=np.int64)
+    switch[placement.host] = placement.switch
     for number in range(1, modes.count):
         whole = [
             code
@@ -145,16 +146,16 @@ def best_of_ranks(pairs: Pairs, *, sent: bool) -> Floats:
 
 
 def subtract(
-    pairs: Pairs, classes: Classes, places: Places, sent: Populations | None, received: Populations | None
+    pairs: Pairs, classes: Classes, placement: Placement, sent: Populations | None, received: Populations | None
 ) -> None:
     """Take out of the residuals what the populations of both ends differ by, in place.
 
     Each combination of populations has an offset of its own, in each class that has pairs enough: two slow ends may
     add up (latency), or the slower one alone may count (a stream).
     """
-    every = [one.label if one is not None else np.zeros(len(places.hosts), np.int64) for one in (sent, received)]
+    every = [one.label if one is not None else np.zeros(len(placement.hosts), np.int64) for one in (sent, received)]
     width = max(2, *(one.count if one is not None else 1 for one in (sent, received)))
-    ends = [np.where(label < 0, 0, label)[places.host] for label in every]
+    ends = [np.where(label < 0, 0, label)[placement.host] for label in every]
     cells = pairs.sample_cells()
     value, combination = pairs.value[cells], ends[0][cells[0]] * width + ends[1][pairs.destination(cells)]
     codes = classes.of_cells(pairs, cells)

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Pairs
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
+from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 
@@ -77,37 +78,37 @@ class _Cells:
     receivers: int  # ends from this number on receive; of round trips none does so only
 
 
-def path_levels(flows: Flows, pairs: Pairs, places: Places, tolerance: float) -> PathLevels | None:
+def path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: float) -> PathLevels | None:
     """Levels of one size of a row, whose log times are `pairs`.
 
     None where no message crossed a path between two known switches. `tolerance` is how much longer messages may take
     among others than alone before the two are told apart.
     """
-    size = len(places.switches)
+    size = len(placement.switches)
     if flows.star or size < 2 or size > MOST_SWITCHES:
         return None
-    cells = _cells_of(flows, pairs, places)
+    cells = _cells_of(flows, pairs, placement)
     if not (cells.first != cells.second).any():
         return None
     ends = int(cells.ends.max()) + 1
-    fitted = _fit(cells, size, ends, places)
+    fitted = _fit(cells, size, ends, placement)
     if cells.shared.any() and _loads_cost_nothing(fitted, tolerance):
         cells = replace(cells, shared=np.zeros_like(cells.shared), load=np.zeros_like(cells.load))
-        fitted = _fit(cells, size, ends, places)
-    return _levels(cells, fitted, size, places, mutual=not flows.one_way)
+        fitted = _fit(cells, size, ends, placement)
+    return _levels(cells, fitted, size, placement, mutual=not flows.one_way)
 
 
 # ------------------------------------------------------------------------------------------------ cells
 
 
-def _cells_of(flows: Flows, pairs: Pairs, places: Places) -> _Cells:
+def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _Cells:
     row, column = pairs.sample_cells(MOST_CELLS)
     to = pairs.destination((row, column))
-    a, b = (places.switch[end].astype(np.int64) for end in (row, to))
-    known = (a >= 0) & (b >= 0) & (places.host[row] != places.host[to])
+    a, b = (placement.switch[end].astype(np.int64) for end in (row, to))
+    known = (a >= 0) & (b >= 0) & (placement.host[row] != placement.host[to])
     row, column, to, a, b = (values[known] for values in (row, column, to, a, b))
-    ranks, hosts = pairs.ranks, len(places.hosts)
-    host = np.stack([places.host[row], places.host[to]], axis=1).astype(np.int64)
+    ranks, hosts = pairs.ranks, len(placement.hosts)
+    host = np.stack([placement.host[row], placement.host[to]], axis=1).astype(np.int64)
     ends = np.stack([row, to], axis=1).astype(np.int64)
     if flows.one_way:
         ends[:, 1] += ranks
@@ -117,7 +118,7 @@ def _cells_of(flows: Flows, pairs: Pairs, places: Places) -> _Cells:
         a, b = np.minimum(a, b), np.maximum(a, b)
     far = a != b
     shared = far & _concurrent(flows, (row, column))
-    load = np.where(shared, _loads(flows, places, row, column, to), 0)
+    load = np.where(shared, _loads(flows, placement, row, column, to), 0)
     value = pairs.value[row, column].astype(np.float64)
     receivers = ranks if flows.one_way else 2 * ranks
     return _Cells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)
@@ -132,7 +133,7 @@ def _concurrent(flows: Flows, cells: Cells) -> Mask:
     return np.full(cells[0].size, flows.row.attributes.get("order") == "parallel")
 
 
-def _loads(flows: Flows, places: Places, row: Codes, column: Codes, to: Codes) -> Codes:
+def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Codes) -> Codes:
     """(c,) most messages that left the sender's switch or group, or entered the receiver's, in the same turn.
 
     Which cables these took is not known: it is the largest number that a cable of the path can have carried. 0 where
@@ -147,7 +148,7 @@ def _loads(flows: Flows, places: Places, row: Codes, column: Codes, to: Codes) -
     if flows.one_way:
         turn = 2 * turn + (row < to)  # the directions of a pair take turns
     most = np.zeros(row.size, dtype=np.int64)
-    for place in (places.switch, places.group):
+    for place in (placement.switch, placement.group):
         a, b = place[row].astype(np.int64), place[to].astype(np.int64)
         away = a != b
         for end in (a, b):
@@ -171,20 +172,20 @@ class _Fitted:
     load: dict[int, tuple[float, int]]  # effect and number of cells of each load
 
 
-def _fit(cells: _Cells, size: int, ends: int, places: Places) -> _Fitted:
+def _fit(cells: _Cells, size: int, ends: int, placement: Placement) -> _Fitted:
     """Alternate medians of entries, ends and loads until they stay."""
     keys, entry = np.unique((cells.first * size + cells.second) * 2 + cells.shared, return_inverse=True)
     end_switch = np.full(ends, -1, dtype=np.int64)
     end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
     effect, own_load = np.zeros(ends), np.zeros(cells.value.size)
-    level = group_medians(cells.value, entry, keys.size)
+    level = GroupedValues.of(cells.value, entry, keys.size).medians()
     loads: dict[int, tuple[float, int]] = {}
     for _ in range(PASSES):
         before = effect
         effect = _end_effects(cells, cells.value - level[entry] - own_load, effect, end_switch, size)
         left = cells.value - effect[cells.ends].sum(axis=1)
         own_load, loads = _load_effects(cells, left - level[entry])
-        level = group_medians(left - own_load, entry, keys.size)
+        level = GroupedValues.of(left - own_load, entry, keys.size).medians()
         if not np.any(np.abs(effect - before) > FINEST_NOISE / 10):
             break
     return _Fitted(left - own_load, effect, end_switch, entry, keys, loads)
@@ -197,12 +198,12 @@ def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, si
     """
     others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
     end = cells.ends.T.ravel()
-    effect = group_medians(others, end, before.size)
+    effect = GroupedValues.of(others, end, before.size).medians()
     few = np.bincount(end, minlength=before.size) < FEWEST_OF_END
     effect[few | np.isnan(effect)] = 0.0
     role = switch + size * (np.arange(before.size) >= cells.receivers)
     used = switch >= 0
-    centre = group_medians(effect[used], role[used], 2 * size, lower=True)
+    centre = GroupedValues.of(effect[used], role[used], 2 * size).lower_medians()
     effect[used] -= centre[role[used]]
     return effect
 
@@ -236,19 +237,15 @@ def _loads_cost_nothing(fitted: _Fitted, tolerance: float) -> bool:
 # ------------------------------------------------------------------------------------------------ levels
 
 
-def _levels(cells: _Cells, fitted: _Fitted, size: int, places: Places, *, mutual: bool) -> PathLevels:
+def _levels(cells: _Cells, fitted: _Fitted, size: int, placement: Placement, *, mutual: bool) -> PathLevels:
     count = fitted.keys.size
-    width = len(places.hosts) ** 2
+    width = len(placement.hosts) ** 2
     both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
-    value, entry = group_medians(fitted.left, of_pair, both.size), both // width
-    order = np.lexsort((value, entry))
-    value, pairs = value[order], np.bincount(entry, minlength=count)
-    first = np.cumsum(pairs) - pairs
-    level = (value[first + (pairs - 1) // 2] + value[first + pairs // 2]) / 2
-    low, high = (first + rank for rank in interval_ranks(pairs))
-    few = pairs < FEWEST_VALUES
-    lower, upper = (np.where(few, np.nan, value[at]) for at in (low, high))
-    residual = value - level[entry[order]]
+    value, entry = GroupedValues.of(fitted.left, of_pair, both.size).medians(), both // width
+    grouped = GroupedValues.of(value, entry, count)
+    level, pairs = grouped.medians(), grouped.count
+    lower, upper = (np.where(pairs < FEWEST_VALUES, np.nan, grouped.at(rank)) for rank in interval_ranks(pairs))
+    residual = value - level[entry]
     ends = np.count_nonzero(fitted.end)
     noise = max(
         robust_sd(residual) * float(np.sqrt(residual.size / max(residual.size - count - ends, 1))), FINEST_NOISE
@@ -303,15 +300,3 @@ def _distinct(group: Codes, member: Codes, groups: int) -> Codes:
     """(groups,) different members of each."""
     width = int(member.max(initial=0)) + 1
     return np.bincount(np.unique(group * width + member) // width, minlength=groups)
-
-
-def group_medians(values: Floats, group: Codes, groups: int, *, lower: bool = False) -> Floats:
-    """(groups,) median of the values of each, or the lower one of the two in the middle; NaN where it has none."""
-    order = np.lexsort((values, group))
-    counts = np.bincount(group, minlength=groups)
-    first = np.cumsum(counts) - counts
-    last = max(0, values.size - 1)
-    ordered = values[order] if values.size else np.full(1, np.nan)
-    below = ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
-    above = below if lower else ordered[np.minimum(first + counts // 2, last)]
-    return np.where(counts > 0, (below + above) / 2, np.nan)

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import robust_sd
-from fablint.model import Observations, Switch, Topology
+from fablint.model import Observations, Placement, Switch, Topology
 
 Times = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -45,13 +45,13 @@ class _Level:
     far: float  # and apart
 
 
-def infer(observations: Observations, places: Places) -> Topology | None:
+def infer(observations: Observations, placement: Placement) -> Topology | None:
     """Switches and groups that the times show; None where they show none, or too little was measured.
 
     `observations` is a full matrix of round trips of the smallest message, at most 5,000 hosts. Takes 4 bytes per
     pair a few times over.
     """
-    times = _between_hosts(observations, places)
+    times = _between_hosts(observations, placement)
     if times is None:
         return None
     found = _level_of_hosts(times)
@@ -64,26 +64,26 @@ def infer(observations: Observations, places: Places) -> Topology | None:
     names = [f"inferred-s{code}" for code in range(label.max() + 1)]
     return Topology(
         switches={name: Switch(name, f"inferred-g{group[code]}") for code, name in enumerate(names)},
-        host_switch={host: names[label[code]] for code, host in enumerate(places.hosts)},
+        host_switch={host: names[label[code]] for code, host in enumerate(placement.hosts)},
         source=f"inferred from the times of {observations.row}",
         inferred=True,
     )
 
 
-def _between_hosts(observations: Observations, places: Places) -> Times | None:
+def _between_hosts(observations: Observations, placement: Placement) -> Times | None:
     """(hosts, hosts) seconds, symmetric, NaN on the diagonal; None where too few pairs are known.
 
     Of both directions the larger: one reading that is too short by chance would make two hosts neighbours.
     """
-    hosts = len(places.hosts)
+    hosts = len(placement.hosts)
     if observations.partner is not None or not FEWEST_HOSTS <= hosts <= MOST_HOSTS:
         return None
     sent = np.asarray(observations.sent, dtype=np.float32)
     if hosts < sent.shape[0]:  # several ranks on a host: the first of them speaks for it
-        first = np.unique(places.host, return_index=True)[1]
+        first = np.unique(placement.host, return_index=True)[1]
         sent = sent[np.ix_(first, first)]
-    elif (places.host != np.arange(hosts)).any():
-        order = np.argsort(places.host)
+    elif (placement.host != np.arange(hosts)).any():
+        order = np.argsort(placement.host)
         sent = sent[np.ix_(order, order)]
     times = np.fmax(sent, sent.T)
     times[~(times > 0)] = np.nan

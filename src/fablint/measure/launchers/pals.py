@@ -36,10 +36,10 @@ class Pals:
         words: list[str] = []
         for hosts, each in _alike(slots):
             colon = [":"] if words else []
-            words += [*colon, *self.seats(hosts, each), *command]
+            words += [*colon, *self.host_options(hosts, each), *command]
         return words
 
-    def seats(self, hosts: Sequence[str], each: int) -> list[str]:
+    def host_options(self, hosts: Sequence[str], each: int) -> list[str]:
         """Options that start `each` ranks on each of `hosts`."""
         return ["-n", str(each * len(hosts)), "--ppn", str(each), "--hosts", ",".join(hosts), "--cpu-bind", "none"]
 
@@ -67,7 +67,7 @@ class Aprun(Pals):
     def recognises(self, version: str) -> bool:
         return re.match(r"aprun (\(ALPS\)|version \d)", version.strip()) is not None
 
-    def seats(self, hosts: Sequence[str], each: int) -> list[str]:
+    def host_options(self, hosts: Sequence[str], each: int) -> list[str]:
         numbers = [_NID.fullmatch(host) for host in hosts]  # ALPS knows hosts by their number
         named = [number[1] if number else host for number, host in zip(numbers, hosts, strict=True)]
         return ["-n", str(each * len(hosts)), "-N", str(each), "-L", ",".join(named), "-cc", "none"]

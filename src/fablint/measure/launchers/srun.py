@@ -41,9 +41,9 @@ class Srun:
 
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
         # Slurm has an order of hosts of its own, but for this distribution: one word per rank, in the order of ranks.
-        seats = [slot.host for slot in slots for _ in range(slot.ranks)]
-        where = [f"--nodes={len(set(seats))}", "--distribution=arbitrary", f"--nodelist={','.join(seats)}"]
-        return [*where, *self.arguments(len(seats), root=root), *command]
+        rank_hosts = [slot.host for slot in slots for _ in range(slot.ranks)]
+        where = [f"--nodes={len(set(rank_hosts))}", "--distribution=arbitrary", f"--nodelist={','.join(rank_hosts)}"]
+        return [*where, *self.arguments(len(rank_hosts), root=root), *command]
 
     def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
         idle = {"OMPI_MCA_mpi_yield_when_idle": "1"} if oversubscribed else {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fablint.model import Slots, Topology
 from fablint.plan.check.default_rows import ROWS
-from fablint.plan.schedule.seats import Seats, seats_of
+from fablint.topology.routed_placement import RoutedPlacement
 
 
 @dataclass(frozen=True)
@@ -29,5 +29,5 @@ class Asked:
             return ["this host"] * self.ranks
         return [slot.host for slot in self.slots for _ in range(slot.ranks)]
 
-    def seats(self) -> Seats:
-        return seats_of(self.rank_hosts, self.topology)
+    def placement(self) -> RoutedPlacement:
+        return RoutedPlacement.on_routes(self.rank_hosts, self.topology)

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import Scope
+from fablint.model import SCOPES, Scope
 from fablint.plan.check.check_request import Asked
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage
 from fablint.plan.rows.grammar import parse_row
-from fablint.plan.schedule.seats import Pairs, Seats, link_flows
+from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import collisions
+from fablint.topology.contention import link_flows
+from fablint.topology.routed_placement import RoutedPlacement
 
 # Noise of a pair's median (standard deviation, relative) that is assumed: of small messages what launches of a
 # healthy cluster differ by, of large ones what a stream of 1 MiB messages differs by.
@@ -82,28 +84,28 @@ class Explained:
         return "\n".join(lines)
 
 
-def explain(stage: Stage, asked: Asked, seats: Seats | None = None) -> Explained:
+def explain(stage: Stage, asked: Asked, placement: RoutedPlacement | None = None) -> Explained:
     """The figures of the first stage of a check."""
-    seats = seats or asked.seats()
+    placement = placement or asked.placement()
     rounds = next(iter(stage.rounds.values()), None)
     if rounds is None:
-        return _all_pairs(stage, asked, seats)
-    flows = [link_flows(pairs, seats) for pairs in rounds]
+        return _all_pairs(stage, asked, placement)
+    flows = [link_flows(pairs, placement) for pairs in rounds]
     crossed = sum(flow.sum(axis=0) for flow in flows)
     links = crossed.size
     messages = 2 * sum(len(pairs) for pairs in rounds)
-    each = int(np.median(np.bincount(np.concatenate([pairs.ravel() for pairs in rounds]), minlength=seats.ranks)))
+    each = int(np.median(np.bincount(np.concatenate([pairs.ravel() for pairs in rounds]), minlength=placement.ranks)))
     fewest = int(crossed[crossed > 0].min(initial=np.inf)) if links and (crossed > 0).any() else 0
     return Explained(
-        ranks=seats.ranks,
-        hosts=seats.hosts,
-        rounds=_by_scope(rounds, seats),
+        ranks=placement.ranks,
+        hosts=len(placement.hosts),
+        rounds=_by_scope(rounds, placement),
         predicted_s=stage.plan.predicted_s,
         links=links,
         most_flows=max((float(flow.max(initial=0.0)) for flow in flows), default=0.0),
-        colliding=collisions(rounds, seats) / messages,
+        colliding=collisions(rounds, placement) / messages,
         fewest_crossings=fewest,
-        sights=_sights(each, fewest, seats.hosts, links),
+        sights=_sights(each, fewest, len(placement.hosts), links),
     )
 
 
@@ -133,28 +135,29 @@ def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
     return found
 
 
-def _by_scope(rounds: Sequence[Pairs], seats: Seats) -> dict[str, int]:
+def _by_scope(rounds: Sequence[Pairs], placement: RoutedPlacement) -> dict[str, int]:
     """Rounds by the scope of most of their pairs, near ones first."""
     counts: dict[str, int] = {}
     for pairs in rounds:
-        scopes, number = np.unique(seats.scopes(pairs).astype(str), return_counts=True)
+        codes = placement.scopes(pairs[:, 0], pairs[:, 1])
+        scopes, number = np.unique(np.array(SCOPES, dtype=str)[codes], return_counts=True)
         name = str(scopes[number.argmax()])
         counts[name] = counts.get(name, 0) + 1
     order = [str(scope) for scope in Scope]
     return dict(sorted(counts.items(), key=lambda item: order.index(item[0])))
 
 
-def _all_pairs(stage: Stage, asked: Asked, seats: Seats) -> Explained:
+def _all_pairs(stage: Stage, asked: Asked, placement: RoutedPlacement) -> Explained:
     """Every pair: who crosses what follows from the engine's schedule, and is not looked at."""
     row = parse_row(stage.plan.rows[0].options.split())
     return Explained(
         ranks=asked.ranks,
-        hosts=seats.hosts,
+        hosts=len(placement.hosts),
         rounds={row.pattern: stage.plan.rows[0].rounds},
         predicted_s=stage.plan.predicted_s,
         links=0,
         most_flows=0.0,
         colliding=0.0,
         fewest_crossings=0,
-        sights=_sights(stage.plan.rows[0].rounds, 0, seats.hosts, 0) if seats.hosts > 1 else [],
+        sights=_sights(stage.plan.rows[0].rounds, 0, len(placement.hosts), 0) if len(placement.hosts) > 1 else [],
     )

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Question, Run
-from fablint.plan.schedule.seats import Codes, Flows, Pairs, Seats, crossings_in_turn, number_within, pair_keys
+from fablint.plan.schedule.rank_pairs import Codes, Pairs, pair_keys
+from fablint.topology.contention import Flows
+from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 Keys = npt.NDArray[np.int64]
 
@@ -22,7 +24,7 @@ NO_KEYS: Keys = np.zeros(0, np.int64)
 
 def follow_up(
     questions: Sequence[Question],
-    seats: Seats,
+    placement: RoutedPlacement,
     measured: Keys = NO_KEYS,
     *,
     least: int = LEAST,
@@ -37,13 +39,13 @@ def follow_up(
 
     Args:
         questions: what is open; their pairs with the most telling first.
-        seats: where the ranks are.
+        placement: where the ranks are.
         measured: keys of the pairs that were measured (`measured_pairs`).
         least: pairs for each question.
         most_rounds: rounds at most; what finds no room is left for the next time.
     """
-    turns = _Turns(questions, seats, measured)
-    packed = _Packing(seats, turns.pairs)
+    turns = _Turns(questions, placement, measured)
+    packed = _Packing(placement, turns.pairs)
     for _ in range(least):
         turns.take(lambda pair: packed.add(pair, most_rounds))
     while turns.take(packed.add):
@@ -63,7 +65,7 @@ def measured_pairs(run: Run, ranks: int) -> Keys:
 
 
 def with_controls(
-    rounds: Sequence[Pairs], seats: Seats, suspects: Sequence[int], each: int, seed: int = 1
+    rounds: Sequence[Pairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, seed: int = 1
 ) -> list[Pairs]:
     """The same with up to `each` more pairs in every round, of ranks that nobody suspects: what is healthy today.
 
@@ -72,9 +74,9 @@ def with_controls(
     direction already.
     """
     random = np.random.default_rng(seed)
-    pool = _pool(rounds, seats, suspects, each, random)
-    met = [len(found) for found in _partners(rounds, seats.ranks)]
-    known = {key for pairs in rounds for key in pair_keys(pairs, seats.ranks).tolist()}
+    pool = _pool(rounds, placement, suspects, each, random)
+    met = [len(found) for found in _partners(rounds, placement.ranks)]
+    known = {key for pairs in rounds for key in pair_keys(pairs, placement.ranks).tolist()}
     result = []
     for pairs in rounds:
         more = pairs
@@ -82,19 +84,19 @@ def with_controls(
         for _ in range(CONTROL_PASSES):
             idle: list[int] = random.permutation(np.setdiff1d(pool, more)).tolist()
             idle.sort(key=met.__getitem__)
-            found = _pairs_among(idle, seats, tried)
-            tried |= set(pair_keys(found, seats.ranks).tolist())
-            more = _as_many_as_fit(more, found, seats, len(pairs) + each)
-        known |= set(pair_keys(more, seats.ranks).tolist())
+            found = _pairs_among(idle, placement, tried)
+            tried |= set(pair_keys(found, placement.ranks).tolist())
+            more = _as_many_as_fit(more, found, placement, len(pairs) + each)
+        known |= set(pair_keys(more, placement.ranks).tolist())
         for rank in more[len(pairs) :].ravel().tolist():
             met[rank] += 1
         result.append(more)
     return result
 
 
-def _as_many_as_fit(pairs: Pairs, found: Pairs, seats: Seats, most: int) -> Pairs:
+def _as_many_as_fit(pairs: Pairs, found: Pairs, placement: RoutedPlacement, most: int) -> Pairs:
     """`pairs` and those of `found` that cross none of their links, `most` in all."""
-    packed = _Packing(seats, np.concatenate([pairs, found]))
+    packed = _Packing(placement, np.concatenate([pairs, found]))
     packed.place(range(len(pairs)), 0)
     for pair in range(len(pairs), len(pairs) + len(found)):
         if packed.size(0) < most and packed.fits(pair, 0):
@@ -103,12 +105,15 @@ def _as_many_as_fit(pairs: Pairs, found: Pairs, seats: Seats, most: int) -> Pair
 
 
 def _pool(
-    rounds: Sequence[Pairs], seats: Seats, suspects: Sequence[int], each: int, random: np.random.Generator
+    rounds: Sequence[Pairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, random: np.random.Generator
 ) -> Codes:
     """Ranks that nobody suspects: all that are measured anyhow, and `2 each` others."""
     used = np.unique(np.concatenate([np.zeros((0, 2), np.int32), *rounds]))
-    clean = np.setdiff1d(np.arange(seats.ranks, dtype=np.int32), np.append(used, suspects))
-    order = [random.permutation(int(code.max()) + 1)[code[clean]] for code in (seats.switch, seats.group)]
+    clean = np.setdiff1d(np.arange(placement.ranks, dtype=np.int32), np.append(used, suspects))
+    order = [
+        random.permutation(int(code.max()) + 1)[code[clean]]
+        for code in (placement.switch_or_host, placement.group_or_host)
+    ]
     clean = clean[np.lexsort(order)]  # group by group, switch by switch, both in a drawn order
     group = number_within(np.zeros_like(clean), np.sort(order[1]).astype(np.int32))
     switch = number_within(group, np.take(order[0], np.lexsort(order)).astype(np.int32))
@@ -126,14 +131,14 @@ def _partners(rounds: Sequence[Pairs], ranks: int) -> list[set[int]]:
     return found
 
 
-def _pairs_among(ranks: list[int], seats: Seats, known: set[int]) -> Pairs:
+def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) -> Pairs:
     """Disjoint pairs of ranks on two hosts that have not met, those at the front of the list first."""
     left, found = list(ranks), []
     while left:
         one = left.pop(0)
         for other in left:
-            key = min(one, other) * seats.ranks + max(one, other)
-            if seats.host[one] != seats.host[other] and key not in known:
+            key = min(one, other) * placement.ranks + max(one, other)
+            if placement.host[one] != placement.host[other] and key not in known:
                 left.remove(other)
                 found.append((one, other))
                 break
@@ -143,8 +148,8 @@ def _pairs_among(ranks: list[int], seats: Seats, known: set[int]) -> Pairs:
 class _Turns:
     """Pairs of all questions in one list, each question with its own queue."""
 
-    def __init__(self, questions: Sequence[Question], seats: Seats, measured: Keys) -> None:
-        ordered = [_new_first(question, seats, measured) for question in questions]
+    def __init__(self, questions: Sequence[Question], placement: RoutedPlacement, measured: Keys) -> None:
+        ordered = [_new_first(question, placement, measured) for question in questions]
         self.pairs: Pairs = np.concatenate([np.zeros((0, 2), np.int32), *ordered])
         ends = np.cumsum([len(pairs) for pairs in ordered]).tolist()
         self._queues = [
@@ -162,11 +167,11 @@ class _Turns:
         return added
 
 
-def _new_first(question: Question, seats: Seats, measured: Keys) -> Pairs:
+def _new_first(question: Question, placement: RoutedPlacement, measured: Keys) -> Pairs:
     """The pairs of a question, each once whatever its direction: both are measured."""
     pairs = np.asarray(question.pairs, dtype=np.int32).reshape(-1, 2)
-    pairs = pairs[seats.host[pairs[:, 0]] != seats.host[pairs[:, 1]]]
-    keys = pair_keys(pairs, seats.ranks)
+    pairs = pairs[placement.host[pairs[:, 0]] != placement.host[pairs[:, 1]]]
+    keys = pair_keys(pairs, placement.ranks)
     first = np.sort(np.unique(keys, return_index=True)[1])
     old = np.isin(keys[first], measured)
     ordered: Pairs = pairs[first[np.argsort(old, kind="stable")]]
@@ -176,11 +181,11 @@ def _new_first(question: Question, seats: Seats, measured: Keys) -> Pairs:
 class _Packing:
     """Rounds under construction: the ranks that each uses, and the messages to be expected on each directed link."""
 
-    def __init__(self, seats: Seats, pairs: Pairs) -> None:
+    def __init__(self, placement: RoutedPlacement, pairs: Pairs) -> None:
         self._pairs = pairs
-        links = len(seats.routes.ends) if seats.routes is not None else 0
+        links = len(placement.routes.ends) if placement.routes is not None else 0
         self._free = np.zeros(2 * links, np.float32)
-        found = [crossings_in_turn(pairs, way, seats) for way in (0, 1)]  # each way has its turn
+        found = [placement.crossings_of_pairs(pairs, way) for way in (0, 1)]  # each way has its turn
         pair, link, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
         link += np.repeat(np.array([0, links], link.dtype), [len(query) for query, _, _ in found])
         tells = share >= LEAST_SHARE

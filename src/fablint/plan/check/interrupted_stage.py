@@ -9,7 +9,7 @@ from fablint.plan.check.stages import Stage
 from fablint.plan.rows.grammar import split_row, write_row
 from fablint.plan.rows.patterns import parse_rounds
 from fablint.plan.rows.plan_file import ReadFile
-from fablint.plan.schedule.seats import Pairs
+from fablint.plan.schedule.rank_pairs import Pairs
 
 
 def begun_stage(run: Run, slots: tuple[Slots, ...], read_file: ReadFile) -> Stage:

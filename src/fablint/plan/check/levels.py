@@ -30,7 +30,8 @@ from fablint.plan.rows.grammar import parse_row
 from fablint.plan.schedule.bisection import bisection_rounds
 from fablint.plan.schedule.host_rounds import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
 from fablint.plan.schedule.interleaving import repeated
-from fablint.plan.schedule.seats import Pairs, Seats
+from fablint.plan.schedule.rank_pairs import Pairs
+from fablint.topology.routed_placement import RoutedPlacement
 
 LEVEL_S = 20.0  # seconds of a level where no budget says otherwise
 STREAM_S = LONGEST_S / 2  # of a round, for which windows are chosen: all levels measure the same stream
@@ -81,7 +82,7 @@ def several_each(asked: Asked, each: int = 2) -> Asked:
 def level_stage(
     level: Level,
     asked: Asked,
-    seats: Seats,
+    placement: RoutedPlacement,
     left_out: Collection[int] = (),
     rate: float | None = None,
     budget_s: float | None = None,
@@ -94,7 +95,7 @@ def level_stage(
     Args:
         level: what is measured.
         asked: ranks, fabric, seed.
-        seats: where the ranks are (`asked.seats()`).
+        placement: where the ranks are (`asked.placement()`).
         left_out: ranks that take no part.
         rate: bytes/s of a healthy rank (`rate_of`), None where it is not known.
         budget_s: time for the level; None: some 20 s, more where the rounds take longer.
@@ -108,16 +109,16 @@ def level_stage(
     lines = level.lines if level.pairs == "near and far" else lines_at(level.lines, rate, STREAM_S)
     lines = tuple(_in_turn(line) if asked.shared_cpus and not level.within_hosts else line for line in lines)
     serial = asked.oversubscribed and not level.within_hosts
-    turns = [seats.ranks // 2 if serial or "serial" in line.split() else 1 for line in lines]
+    turns = [placement.ranks // 2 if serial or "serial" in line.split() else 1 for line in lines]
     pace = _Pace(lines, rate, (budget_s or LEVEL_S) / OVERHEAD, turns)
     most = None if level.every else MOST_ROUNDS if budget_s is None else min(MOST_ROUNDS, pace.most_rounds)
-    rounds, complete = _rounds(level, asked, seats, left_out, most)
+    rounds, complete = _rounds(level, asked, placement, left_out, most)
     if not rounds:
         return None
     if complete:
-        fewest = FEWEST_REPEATS if seats.hosts <= SMALL else 1
+        fewest = FEWEST_REPEATS if len(placement.hosts) <= SMALL else 1
         repeats = pace.repeats(len(rounds), fewest if budget_s is None else 1)
-        rounds = repeated(rounds, repeats, seats, asked.seed)
+        rounds = repeated(rounds, repeats, placement, asked.seed)
     shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(lines)
     names = unlike([f"{level.name}-{line.split()[0]}" for line in lines])
     rows = list(zip(names, lines, shares, strict=True))
@@ -125,21 +126,21 @@ def level_stage(
 
 
 def _rounds(
-    level: Level, asked: Asked, seats: Seats, left_out: Collection[int], most: int | None
+    level: Level, asked: Asked, placement: RoutedPlacement, left_out: Collection[int], most: int | None
 ) -> tuple[list[Pairs], bool]:
     """Rounds, and whether it makes sense to repeat them: they are all there is."""
     if level.within_hosts:
-        return neighbour_rounds(seats, left_out), True
+        return neighbour_rounds(placement, left_out), True
     if level.pairs == "near and far":
-        return reach_rounds(seats, left_out, asked.seed), False
+        return reach_rounds(placement, left_out, asked.seed), False
     if level.pairs == "all":
-        return all_pairs_rounds(seats, left_out, asked.seed), True
+        return all_pairs_rounds(placement, left_out, asked.seed), True
     if level.pairs == "halves":
         return bisection_rounds(
-            seats, asked.rank_hosts, asked.topology, left_out, unequal=level.unequal, seed=asked.seed
+            placement, asked.rank_hosts, asked.topology, left_out, unequal=level.unequal, seed=asked.seed
         ), False
     assert level.scope is not None
-    return scope_rounds(seats, level.scope, left_out, most=most, seed=asked.seed)
+    return scope_rounds(placement, level.scope, left_out, most=most, seed=asked.seed)
 
 
 def _in_turn(line: str) -> str:

@@ -41,10 +41,10 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
         else _whole(run, name, lines.get(name), read_file)
         for name in run.attributes["rows"]
     ]
-    return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else (), seats_of(run))
+    return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else (), slots_of(run))
 
 
-def seats_of(run: Run) -> tuple[Slots, ...]:
+def slots_of(run: Run) -> tuple[Slots, ...]:
     """Where the ranks of a run were, in their order."""
     return tuple(Slots(host, len(list(ranks))) for host, ranks in groupby(run.rank_host))
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fablint.model import Diagnosis, Finding, Question, Run, Scope, Slots, State, Topology
+from fablint.model import SCOPES, Diagnosis, Finding, Question, Run, Scope, Slots, State, Topology
 from fablint.plan.check.check_request import Asked
 from fablint.plan.check.follow_up import follow_up, with_controls
 from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
@@ -17,7 +17,8 @@ from fablint.plan.rows.grammar import split_row, write_row
 from fablint.plan.rows.host_lists import joined, parse_hosts
 from fablint.plan.rows.kernels import PATTERNS
 from fablint.plan.schedule.interleaving import interleaved
-from fablint.plan.schedule.seats import Pairs, Seats, seats_of
+from fablint.plan.schedule.rank_pairs import Pairs
+from fablint.topology.routed_placement import RoutedPlacement
 
 PAIRS = 12  # of each part: a link that fewer than 8 pairs cross is not judged
 MOST_ROUNDS = 24
@@ -35,7 +36,7 @@ class Retest:
     """What to measure again. Ranks are those of the hosts that take part, counted anew."""
 
     stage: Stage
-    seats: Seats
+    placement: RoutedPlacement
     questions: Sequence[Question]
 
 
@@ -74,14 +75,14 @@ def plan_retest(
     """
     names = run.rank_host
     nics = run.attributes.get("rank_nic") or ()
-    seats = seats_of(names, topology, nics)
-    questions = [_near_first(one, seats) for one in (*diagnosis.retests, *diagnosis.questions) if one.open]
-    rounds = follow_up(questions, seats, least=PAIRS, most_rounds=MOST_ROUNDS)
+    placement = RoutedPlacement.on_routes(names, topology, nics)
+    questions = [_near_first(one, placement) for one in (*diagnosis.retests, *diagnosis.questions) if one.open]
+    rounds = follow_up(questions, placement, least=PAIRS, most_rounds=MOST_ROUNDS)
     if not rounds:
         return None
-    rounds = with_controls(rounds, seats, suspects_of(questions), CONTROLS)
-    rounds = interleaved(rounds, seats, groups=[one.pairs for one in questions])
-    part = np.flatnonzero(np.isin(seats.host, seats.host[np.concatenate(rounds)]))
+    rounds = with_controls(rounds, placement, suspects_of(questions), CONTROLS)
+    rounds = interleaved(rounds, placement, groups=[one.pairs for one in questions])
+    part = np.flatnonzero(np.isin(placement.host, placement.host[np.concatenate(rounds)]))
     hosts = [names[rank] for rank in part.tolist()]
     own_nics = [nics[rank] for rank in part.tolist()] if nics else []
     asked = Asked(
@@ -96,12 +97,13 @@ def plan_retest(
         Question(one.component, one.name, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
         for one in questions
     ]
-    return None if stage is None else Retest(stage, seats_of(hosts, topology, own_nics), kept)
+    return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, own_nics), kept)
 
 
-def _near_first(question: Question, seats: Seats) -> Question:
+def _near_first(question: Question, placement: RoutedPlacement) -> Question:
     """A few partners on the same switch come first: without them a host is not told from its switch."""
-    near = np.flatnonzero(seats.scopes(question.pairs) == Scope.EDGE)[:NEAR]
+    scope = placement.scopes(question.pairs[:, 0], question.pairs[:, 1])
+    near = np.flatnonzero(scope == SCOPES.index(Scope.EDGE))[:NEAR]
     rest = np.setdiff1d(np.arange(len(question.pairs)), near)
     return Question(question.component, question.name, question.pairs[np.concatenate([near, rest])])
 
@@ -164,22 +166,22 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
         for size in row.sizes:
             found = row.observations(size)
             if found.partner is not None:
-                losses += _losses(found.sent, found.partner, about.astype(np.int32), retest.seats)
+                losses += _losses(found.sent, found.partner, about.astype(np.int32), retest.placement)
     if not losses:
         return None
     worst = max(losses)
     return math.expm1(worst) if was.quantity == "latency" else math.expm1(-worst)
 
 
-def _losses(sent: np.ndarray, partner: np.ndarray, about: Pairs, seats: Seats) -> list[float]:
+def _losses(sent: np.ndarray, partner: np.ndarray, about: Pairs, placement: RoutedPlacement) -> list[float]:
     """One figure, the median loss of the pairs `about`; none where too few of them, or of others, are known."""
     src, column = np.nonzero((partner >= 0) & ~np.isnan(sent))
     pairs = np.stack([src, partner[src, column]], axis=1).astype(np.int32)
     time = np.log(sent[src, column].astype(np.float64))
-    scope = seats.scopes(pairs).astype(str)
-    keys, wanted = (one[:, 0].astype(np.int64) * seats.ranks + one[:, 1] for one in (pairs, about))
+    scope = placement.scopes(pairs[:, 0], pairs[:, 1])
+    keys, wanted = (one[:, 0].astype(np.int64) * placement.ranks + one[:, 1] for one in (pairs, about))
     mine = np.isin(keys, wanted)
-    others = ~mine & ~np.isin(keys, wanted % seats.ranks * seats.ranks + wanted // seats.ranks)
+    others = ~mine & ~np.isin(keys, wanted % placement.ranks * placement.ranks + wanted // placement.ranks)
     usual = {name: np.median(time[others & (scope == name)]) for name in set(scope[others].tolist())}
     excess = [
         value - usual[name] for value, name in zip(time[mine], scope[mine].tolist(), strict=True) if name in usual

@@ -20,8 +20,9 @@ from fablint.plan.rows.cost import OVERHEAD, row_seconds
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.patterns import Extent
 from fablint.plan.schedule.interleaving import interleaved, repeated
-from fablint.plan.schedule.seats import Pairs, Seats, seats_of
+from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
+from fablint.topology.routed_placement import RoutedPlacement
 
 FOLDER = "rounds"  # of a run directory
 FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
@@ -72,7 +73,7 @@ class Investigated:
     ended: str = ""
 
 
-def first_stage(asked: Asked, seats: Seats | None = None) -> Stage:
+def first_stage(asked: Asked, placement: RoutedPlacement | None = None) -> Stage:
     """Stratified matchings where they are fewer rounds than all pairs, else (and with `full`) all pairs.
 
     What may be followed by further rounds is spelt out as rounds itself: together they are one body of evidence.
@@ -86,17 +87,17 @@ def first_stage(asked: Asked, seats: Seats | None = None) -> Stage:
     whole = Stage(Plan(asked.ranks, every.rows, asked.slots))
     if asked.full or hosts < 2:
         return whole
-    seats = seats or asked.seats()
+    placement = placement or asked.placement()
     order = "serial" if asked.oversubscribed else "parallel"
-    turns = seats.ranks // 2 if order == "serial" else 1
+    turns = placement.ranks // 2 if order == "serial" else 1
     seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / turns
     most = min(int(seconds / SHORTEST_S), sum(COUNTS.values()))
-    if seats.ranks - 1 <= most:
+    if placement.ranks - 1 <= most:
         row = parse_row(every.rows[0].options.split())
         if row.pattern != "all-pairs" or row.budget is None:
             return whole  # matchings: there is no time for more
-        return _stage(EVERY, all_rounds(seats, row.repeats, asked.seed), asked, order, row.budget)
-    rounds = stratified_rounds(seats, asked.seed, _fewer(strata(seats), most))
+        return _stage(EVERY, all_rounds(placement, row.repeats, asked.seed), asked, order, row.budget)
+    rounds = stratified_rounds(placement, asked.seed, _fewer(strata(placement), most))
     share = min(max(seconds / len(rounds), SHORTEST_S), LONGEST_S)
     return _stage(FIRST, rounds, asked, order, share)
 
@@ -166,11 +167,11 @@ def _open(diagnosis: Diagnosis) -> tuple[Question, ...]:
     return tuple(question for question in diagnosis.questions if question.open)
 
 
-def all_rounds(seats: Seats, repeats: int, seed: int) -> list[Pairs]:
+def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pairs]:
     """Every pair once in each repeat, the rounds of a repeat in another order each time."""
-    labels = np.random.default_rng(seed).permutation(seats.ranks).astype(np.int32)
-    turns = range(seats.ranks - 1 + seats.ranks % 2)
-    return repeated([np.stack(tournament(labels, turn), axis=1) for turn in turns], repeats, seats, seed)
+    labels = np.random.default_rng(seed).permutation(placement.ranks).astype(np.int32)
+    turns = range(placement.ranks - 1 + placement.ranks % 2)
+    return repeated([np.stack(tournament(labels, turn), axis=1) for turn in turns], repeats, placement, seed)
 
 
 def next_stage(
@@ -188,29 +189,31 @@ def next_stage(
     same pairs once more are wanted of two kinds of questions: pairs that were slow by themselves several times, since
     most of their times decide; and streams of far pairs alone, one after the other.
     """
-    seats = seats_of(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
+    placement = RoutedPlacement.on_routes(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
     least = LEAST << min(number - 1, MOST_DOUBLINGS)  # what stays open needs more than a few
-    rounds = follow_up(questions, seats, measured_pairs(run, seats.ranks), least=least, most_rounds=rounds_left)
+    rounds = follow_up(questions, placement, measured_pairs(run, placement.ranks), least=least, most_rounds=rounds_left)
     routes, distances = the_same
     new = len(rounds)
-    rounds += _once_more(routes, seats)
+    rounds += _once_more(routes, placement)
     if distances:
         asked = replace(asked, oversubscribed=True)  # one after the other
-        rounds += follow_up(distances, seats, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
+        rounds += follow_up(distances, placement, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
     if not rounds:
         return None
     every, seed = [*questions, *routes, *distances], asked.seed + number
-    rounds = with_controls(rounds, seats, suspects_of(every), CONTROLS, seed)
-    rounds = interleaved(rounds, seats, seed, [one.pairs for one in every])  # else a question has its rounds together
+    rounds = with_controls(rounds, placement, suspects_of(every), CONTROLS, seed)
+    rounds = interleaved(
+        rounds, placement, seed, [one.pairs for one in every]
+    )  # else a question has its rounds together
     crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
     again = len(rounds) - new
     stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, asked.lines)
     return stage and replace(stage, again=again)
 
 
-def _once_more(routes: Sequence[Question], seats: Seats) -> list[Pairs]:
+def _once_more(routes: Sequence[Question], placement: RoutedPlacement) -> list[Pairs]:
     """The pairs of these questions in rounds of their own, each in several of them."""
-    rounds = follow_up(routes[:MOST_ROUTES], seats, least=1, most_rounds=MOST_ROUTES) if routes else []
+    rounds = follow_up(routes[:MOST_ROUTES], placement, least=1, most_rounds=MOST_ROUTES) if routes else []
     return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]
 
 

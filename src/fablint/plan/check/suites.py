@@ -14,7 +14,7 @@ from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
 from fablint.plan.check.stages import ALONE_S
 from fablint.plan.rows.values import did_you_mean
-from fablint.plan.schedule.seats import Seats
+from fablint.topology.routed_placement import RoutedPlacement
 
 SAFETY = 1.5  # of the predicted time: the fabric may be slower than those that it was predicted for
 LAUNCH_S = 20.0  # of each level: MPI starts, hosts are judged
@@ -169,7 +169,7 @@ class PlanSummary:
 def plan_summary(
     suite: Suite,
     asked: Asked,
-    seats: Seats | None = None,
+    placement: RoutedPlacement | None = None,
     left_out: Collection[int] = (),
     rate: float | None = None,
 ) -> PlanSummary:
@@ -180,10 +180,10 @@ def plan_summary(
     Raises:
         UsageError: the suite has a bisection, and the fabric no two halves.
     """
-    seats = seats or asked.seats()
-    planned = tuple(_planned(level, suite, asked, seats, left_out, rate) for level in suite.levels)
+    placement = placement or asked.placement()
+    planned = tuple(_planned(level, suite, asked, placement, left_out, rate) for level in suite.levels)
     questions = ALONE_S if asked.budget_s is None else asked.budget_s / 2
-    return PlanSummary(suite.name, seats.hosts, asked.ranks, planned, rate, questions)
+    return PlanSummary(suite.name, len(placement.hosts), asked.ranks, planned, rate, questions)
 
 
 def level_budget(suite: Suite, asked: Asked) -> float | None:
@@ -194,14 +194,14 @@ def level_budget(suite: Suite, asked: Asked) -> float | None:
 
 
 def _planned(
-    level: Level, suite: Suite, asked: Asked, seats: Seats, left_out: Collection[int], rate: float | None
+    level: Level, suite: Suite, asked: Asked, placement: RoutedPlacement, left_out: Collection[int], rate: float | None
 ) -> PlannedLevel:
     if level.within_hosts and len(set(asked.rank_hosts)) == asked.ranks:
         asked = several_each(asked)
-        hosts = set(seats.host[list(left_out)].tolist())
-        seats = asked.seats()
-        left_out = [rank for rank, host in enumerate(seats.host.tolist()) if host in hosts]
-    stage = level_stage(level, asked, seats, left_out, rate, level_budget(suite, asked))
+        hosts = set(placement.host[list(left_out)].tolist())
+        placement = asked.placement()
+        left_out = [rank for rank, host in enumerate(placement.host.tolist()) if host in hosts]
+    stage = level_stage(level, asked, placement, left_out, rate, level_budget(suite, asked))
     if stage is None:
         return PlannedLevel(level.name, level.what, why=_why_none(level, asked))
     rows = tuple(row.options.partition("--name ")[2].split()[0] for row in stage.plan.rows)

@@ -11,7 +11,7 @@ from fablint.model import PlanRow, Slots
 from fablint.plan.check.stages import Stage
 from fablint.plan.rows.grammar import split_row, write_row
 from fablint.plan.rows.values import fold_indices
-from fablint.plan.schedule.seats import Pairs
+from fablint.plan.schedule.rank_pairs import Pairs
 
 HostPair = frozenset[str]
 

@@ -14,8 +14,9 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import Topology
 from fablint.plan.schedule.host_rounds import crossing_rounds, leads, ranks_of_hosts
-from fablint.plan.schedule.seats import Codes, Pairs, Seats
+from fablint.plan.schedule.rank_pairs import Codes, Pairs
 from fablint.text.names import plural
+from fablint.topology.routed_placement import RoutedPlacement
 
 ROUNDS = 8  # matchings across the cut
 MOST_NAMED = 8  # groups or hosts in a message
@@ -44,7 +45,7 @@ class Halves:
 
 
 def bisection_rounds(
-    seats: Seats,
+    placement: RoutedPlacement,
     rank_hosts: Sequence[str],
     topology: Topology | None,
     left_out: Collection[int] = (),
@@ -56,12 +57,12 @@ def bisection_rounds(
 
     Raises UsageError as `halves`.
     """
-    cut = halves(seats, rank_hosts, topology, left_out, unequal=unequal)
+    cut = halves(placement, rank_hosts, topology, left_out, unequal=unequal)
     return crossing_rounds(cut.one, cut.other, cut.table, ROUNDS, seed)
 
 
 def halves(
-    seats: Seats,
+    placement: RoutedPlacement,
     rank_hosts: Sequence[str],
     topology: Topology | None,
     left_out: Collection[int] = (),
@@ -71,7 +72,7 @@ def halves(
     """The halves of a fabric: whole groups, whole switches where there is but one group.
 
     Args:
-        seats: where the ranks are.
+        placement: where the ranks are.
         rank_hosts: the host of each rank.
         topology: names of switches and groups.
         left_out: ranks that take no part.
@@ -81,15 +82,15 @@ def halves(
         UsageError: no topology, one switch, or no equal halves; says how many hosts each group has, and whom to leave
             out.
     """
-    table = ranks_of_hosts(seats, left_out)
+    table = ranks_of_hosts(placement, left_out)
     lead = leads(table)
     if len(table) < 2:
         raise UsageError(f"bisection: {plural(len(table), 'host')}", "give two or more")
-    if not (seats.place[lead] >= 0).any():
+    if not (placement.location[lead] >= 0).any():
         raise UsageError("bisection: nobody knows where the bottleneck is", "give a --topology")
-    kind, code = "group", seats.group[lead]
+    kind, code = "group", placement.group_or_host[lead]
     if np.ptp(code) == 0:
-        kind, code = "switch", seats.switch[lead]
+        kind, code = "switch", placement.switch_or_host[lead]
     if np.ptp(code) == 0:
         raise UsageError("bisection: all hosts are on one switch, which nothing cuts", "measure --suite edge")
     codes, place, sizes = np.unique(code, return_inverse=True, return_counts=True)

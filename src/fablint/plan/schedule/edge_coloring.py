@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from fablint.plan.schedule.seats import Pairs
+from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import tournament
 
 

@@ -7,15 +7,15 @@ NICs of several switches, those of each NIC are paired by themselves, for their 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from fablint.model import Scope
 from fablint.plan.schedule.edge_coloring import coloured
 from fablint.plan.schedule.interleaving import interleaved
-from fablint.plan.schedule.seats import Codes, Pairs, Seats, number_within, stays
+from fablint.plan.schedule.rank_pairs import Codes, Pairs
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
+from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 REACH_ROUNDS = 3
 LOOKED_AT = 64  # rounds of a tournament, of which those with most pairs of a scope are taken
@@ -23,11 +23,11 @@ LOOKED_AT = 64  # rounds of a tournament, of which those with most pairs of a sc
 Rounds = list[Pairs]
 
 
-def ranks_of_hosts(seats: Seats, left_out: Collection[int] = ()) -> Codes:
+def ranks_of_hosts(placement: RoutedPlacement, left_out: Collection[int] = ()) -> Codes:
     """(hosts, ranks of a host) the ranks that take part, -1 where there is none; hosts without any are left out."""
-    rank = np.arange(seats.ranks, dtype=np.int32)
-    table = np.full((seats.hosts, int(np.bincount(seats.host).max(initial=0))), -1, dtype=np.int32)
-    table[seats.host, number_within(seats.host, rank)] = rank
+    rank = np.arange(placement.ranks, dtype=np.int32)
+    table = np.full((len(placement.hosts), int(np.bincount(placement.host).max(initial=0))), -1, dtype=np.int32)
+    table[placement.host, number_within(placement.host, rank)] = rank
     table[np.isin(table, list(left_out))] = -1
     return table[(table >= 0).any(axis=1)]
 
@@ -39,39 +39,41 @@ def leads(table: Codes) -> Codes:
 
 
 def scope_rounds(
-    seats: Seats, scope: Scope, left_out: Collection[int] = (), *, most: int | None = None, seed: int = 1
+    placement: RoutedPlacement, scope: Scope, left_out: Collection[int] = (), *, most: int | None = None, seed: int = 1
 ) -> tuple[Rounds, bool]:
     """Rounds of pairs of a scope, and whether these are all of its pairs, each once.
 
     Args:
-        seats: where the ranks are.
+        placement: where the ranks are.
         scope: edge, local or global; where no topology tells, all pairs are global.
         left_out: ranks that take no part.
         most: rounds up to which all pairs are measured; with more, matchings that collide little. None: always all.
         seed: same seed, same rounds.
     """
-    table = ranks_of_hosts(seats, left_out)
+    table = ranks_of_hosts(placement, left_out)
     if len(table) < 2:
         return [], True
     lead = leads(table)
     known = table >= 0
-    if (seats.switch[np.where(known, table, lead[:, None])] == seats.switch[lead][:, None]).all():
-        rounds, complete = _of_hosts(part_of(seats, lead), scope, most, seed)
+    if (
+        placement.switch_or_host[np.where(known, table, lead[:, None])] == placement.switch_or_host[lead][:, None]
+    ).all():
+        rounds, complete = _of_hosts(placement.one_per_host(lead), scope, most, seed)
         return _expanded(rounds, table), complete
     found = []
     for lane in range(table.shape[1]):
         ranks = table[table[:, lane] >= 0, lane]
-        rounds, complete = _of_hosts(part_of(seats, ranks), scope, most, seed)
+        rounds, complete = _of_hosts(placement.one_per_host(ranks), scope, most, seed)
         found.append(([ranks[pairs] for pairs in rounds], complete))
     return _side_by_side([rounds for rounds, _ in found]), all(complete for _, complete in found)
 
 
-def reach_rounds(seats: Seats, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
+def reach_rounds(placement: RoutedPlacement, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
     """A few rounds in which everybody talks to somebody near and to somebody far."""
-    table = ranks_of_hosts(seats, left_out)
+    table = ranks_of_hosts(placement, left_out)
     if len(table) < 2:
         return []
-    thin = part_of(seats, leads(table))
+    thin = placement.one_per_host(leads(table))
     kinds = strata(thin, dict.fromkeys(COUNTS, 1))
     counts = dict.fromkeys(kinds, 1)
     if kinds:
@@ -80,16 +82,16 @@ def reach_rounds(seats: Seats, left_out: Collection[int] = (), seed: int = 1) ->
     return _expanded(rounds or _turns(np.arange(thin.ranks, dtype=np.int32), REACH_ROUNDS), table)
 
 
-def all_pairs_rounds(seats: Seats, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
+def all_pairs_rounds(placement: RoutedPlacement, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
     """Every pair of hosts once."""
-    table = ranks_of_hosts(seats, left_out)
+    table = ranks_of_hosts(placement, left_out)
     labels = np.random.default_rng(seed).permutation(len(table)).astype(np.int32)
     return _expanded(_turns(labels, len(table)), table)
 
 
-def neighbour_rounds(seats: Seats, left_out: Collection[int] = ()) -> Rounds:
+def neighbour_rounds(placement: RoutedPlacement, left_out: Collection[int] = ()) -> Rounds:
     """Ranks of one host in pairs of neighbours; with an odd number of ranks a second round has those left over."""
-    table = ranks_of_hosts(seats, left_out)
+    table = ranks_of_hosts(placement, left_out)
     lanes = table.shape[1]
     starts = [start for start in (0, 1) if start + 1 < lanes and (start == 0 or lanes % 2)]
     rounds = [
@@ -119,16 +121,10 @@ def crossing_rounds(one: Codes, other: Codes, table: Codes, count: int, seed: in
     return _expanded(rounds, table)
 
 
-def part_of(seats: Seats, ranks: Codes) -> Seats:
-    """The seats of some ranks, each as a host of its own."""
-    codes = {name: getattr(seats, name)[ranks] for name in ("switch", "group", "shelf", "slot", "place")}
-    return replace(seats, host=np.arange(ranks.size, dtype=np.int32), **codes)
-
-
 # ------------------------------------------------------------------------------------------------ hosts
 
 
-def _of_hosts(thin: Seats, scope: Scope, most: int | None, seed: int) -> tuple[Rounds, bool]:
+def _of_hosts(thin: RoutedPlacement, scope: Scope, most: int | None, seed: int) -> tuple[Rounds, bool]:
     """Rounds of a scope for one rank on each host."""
     box, part = _boxes(thin, scope)
     partners = np.bincount(box)[box] - np.bincount(part)[part]
@@ -140,17 +136,17 @@ def _of_hosts(thin: Seats, scope: Scope, most: int | None, seed: int) -> tuple[R
         return _complete(box, part, random), True
     count = min(strata(thin).get(scope, COUNTS[scope]), most)
     rounds = stratified_rounds(thin, seed, {scope: count})
-    rounds = _filled([pairs[stays(pairs, scope, thin)] for pairs in rounds])
+    rounds = _filled([pairs[thin.in_stratum(pairs, scope)] for pairs in rounds])
     return rounds or interleaved(_few(thin, scope, box, count, random), thin, seed), False
 
 
-def _boxes(thin: Seats, scope: Scope) -> tuple[Codes, Codes]:
+def _boxes(thin: RoutedPlacement, scope: Scope) -> tuple[Codes, Codes]:
     """Of each host what its partners of a scope share with it, and what they do not."""
     none = np.zeros_like(thin.host)
     return {
-        Scope.EDGE: (thin.switch, thin.host),
-        Scope.LOCAL: (thin.group, thin.switch),
-        Scope.GLOBAL: (none, thin.group),
+        Scope.EDGE: (thin.switch_or_host, thin.host),
+        Scope.LOCAL: (thin.group_or_host, thin.switch_or_host),
+        Scope.GLOBAL: (none, thin.group_or_host),
     }[scope]
 
 
@@ -172,12 +168,12 @@ def _complete(box: Codes, part: Codes, random: np.random.Generator) -> Rounds:
     return _side_by_side(found)
 
 
-def _few(thin: Seats, scope: Scope, box: Codes, count: int, random: np.random.Generator) -> Rounds:
+def _few(thin: RoutedPlacement, scope: Scope, box: Codes, count: int, random: np.random.Generator) -> Rounds:
     """Some rounds of a scope in which most hosts have no partner: a tournament in each box, without other pairs."""
     found = []
     for code in np.unique(box):
         rounds = _turns(random.permutation(np.flatnonzero(box == code)).astype(np.int32), max(count, LOOKED_AT))
-        kept = sorted((pairs[stays(pairs, scope, thin)] for pairs in rounds), key=len, reverse=True)
+        kept = sorted((pairs[thin.in_stratum(pairs, scope)] for pairs in rounds), key=len, reverse=True)
         found.append(_filled(kept[:count]))
     return _side_by_side(found)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.plan.schedule.seats import Pairs, Seats, pair_keys
+from fablint.plan.schedule.rank_pairs import Pairs, pair_keys
+from fablint.topology.routed_placement import RoutedPlacement
 
 MOST_ROUNDS = 512  # with more, a component has so many rounds that a random order spreads them
 TRIES = 4  # random halvings from which the search begins
@@ -23,7 +24,9 @@ Numbers = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 
 
-def interleaved(rounds: Sequence[Pairs], seats: Seats, seed: int = 1, groups: Sequence[Pairs] = ()) -> list[Pairs]:
+def interleaved(
+    rounds: Sequence[Pairs], placement: RoutedPlacement, seed: int = 1, groups: Sequence[Pairs] = ()
+) -> list[Pairs]:
     """The same rounds in an order in which every component is measured all over the row.
 
     The rounds are halved so that each component has as many of its rounds in one half as in the other; each half is
@@ -35,20 +38,22 @@ def interleaved(rounds: Sequence[Pairs], seats: Seats, seed: int = 1, groups: Se
 
     Args:
         rounds: disjoint pairs of ranks.
-        seats: where the ranks are.
+        placement: where the ranks are.
         seed: same seed, same order.
         groups: pairs of ranks that measure one component each, such as those of a question about a link.
     """
     random = np.random.default_rng(seed)
     if len(rounds) > MOST_ROUNDS:
         return [rounds[number] for number in random.permutation(len(rounds))]
-    order = _order(np.arange(len(rounds)), [*_presences(rounds, seats), _of_groups(rounds, seats, groups)], random)
+    order = _order(
+        np.arange(len(rounds)), [*_presences(rounds, placement), _of_groups(rounds, placement, groups)], random
+    )
     return [rounds[number] for number in order]
 
 
-def repeated(rounds: Sequence[Pairs], repeats: int, seats: Seats, seed: int = 1) -> list[Pairs]:
+def repeated(rounds: Sequence[Pairs], repeats: int, placement: RoutedPlacement, seed: int = 1) -> list[Pairs]:
     """All rounds in each repeat, `interleaved` in another order each time."""
-    return [pairs for number in range(repeats) for pairs in interleaved(rounds, seats, seed + number)]
+    return [pairs for number in range(repeats) for pairs in interleaved(rounds, placement, seed + number)]
 
 
 @dataclass(frozen=True)
@@ -89,16 +94,14 @@ class _Presence:
         return found / rounds.size
 
 
-def _presences(rounds: Sequence[Pairs], seats: Seats) -> list[_Presence]:
+def _presences(rounds: Sequence[Pairs], placement: RoutedPlacement) -> list[_Presence]:
     """Scopes, hosts, pairs of switches, pairs of hosts."""
     number = np.repeat(np.arange(len(rounds)), [len(pairs) for pairs in rounds])
     pairs = np.concatenate([np.zeros((0, 2), np.int32), *rounds])
-    a, b = pairs[:, 0], pairs[:, 1]
-    scope = np.where(seats.switch[a] == seats.switch[b], 0, np.where(seats.group[a] == seats.group[b], 1, 2))
-    switches = pair_keys(seats.switch[pairs], int(seats.switch.max(initial=0)) + 1)
-    of_pairs = [_present(code, number) for code in (switches, pair_keys(seats.host[pairs], seats.hosts))]
-    hosts = _present(seats.host[pairs].ravel(), np.repeat(number, 2))
-    key, counts = np.unique(scope * len(rounds) + number, return_counts=True)
+    switches = pair_keys(placement.switch_or_host[pairs], int(placement.switch_or_host.max(initial=0)) + 1)
+    of_pairs = [_present(code, number) for code in (switches, pair_keys(placement.host[pairs], len(placement.hosts)))]
+    hosts = _present(placement.host[pairs].ravel(), np.repeat(number, 2))
+    key, counts = np.unique(placement.strata(pairs).astype(np.int64) * len(rounds) + number, return_counts=True)
     found = key % len(rounds)
     scopes = _Presence(key // len(rounds), found, counts / np.bincount(number)[found])
     return [scopes, hosts, *of_pairs]
@@ -113,14 +116,14 @@ def _present(component: npt.NDArray[np.integer], number: Numbers) -> _Presence:
     return _Presence(key // rounds, key % rounds, np.ones(key.size))
 
 
-def _of_groups(rounds: Sequence[Pairs], seats: Seats, groups: Sequence[Pairs]) -> _Presence:
+def _of_groups(rounds: Sequence[Pairs], placement: RoutedPlacement, groups: Sequence[Pairs]) -> _Presence:
     """Sets of pairs, whatever their direction."""
-    keys = [pair_keys(np.asarray(pairs, np.int32).reshape(-1, 2), seats.ranks) for pairs in groups]
+    keys = [pair_keys(np.asarray(pairs, np.int32).reshape(-1, 2), placement.ranks) for pairs in groups]
     found = [
         (group, number)
         for number, pairs in enumerate(rounds)
         for group, wanted in enumerate(keys)
-        if np.isin(pair_keys(pairs, seats.ranks), wanted).any()
+        if np.isin(pair_keys(pairs, placement.ranks), wanted).any()
     ]
     component, number = np.array(found, dtype=np.int64).reshape(-1, 2).T
     return _Presence(component, number, np.ones(component.size))

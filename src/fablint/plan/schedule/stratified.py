@@ -17,17 +17,9 @@ import numpy.typing as npt
 from fablint.model import Scope
 from fablint.plan.schedule.contention_reduction import untangled
 from fablint.plan.schedule.interleaving import interleaved
-from fablint.plan.schedule.seats import (
-    Codes,
-    Flows,
-    Pairs,
-    Seats,
-    crossings_in_turn,
-    link_flows,
-    number_within,
-    pair_keys,
-    stays,
-)
+from fablint.plan.schedule.rank_pairs import Codes, Pairs, pair_keys
+from fablint.topology.contention import Flows, link_flows
+from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 COUNTS = {Scope.EDGE: 6, Scope.LOCAL: 9, Scope.GLOBAL: 9}
 FAR = (Scope.LOCAL, Scope.GLOBAL)
@@ -47,19 +39,19 @@ Table = npt.NDArray[np.int32]  # (containers, units, members) rank, -1: empty
 class _Drawing:
     """What the rounds drawn so far have measured and crossed."""
 
-    seats: Seats
+    placement: RoutedPlacement
     random: np.random.Generator
     measured: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     crossed: Flows = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def repeated(self, pairs: Pairs) -> float:
         """Share of pairs that were measured before."""
-        return float(np.isin(pair_keys(pairs, self.seats.ranks), self.measured).mean()) if len(pairs) else 1.0
+        return float(np.isin(pair_keys(pairs, self.placement.ranks), self.measured).mean()) if len(pairs) else 1.0
 
     def cost(self, pairs: Pairs) -> float:
         """Most flows on a link, and what repeating and crossing the same cables again are worth on top of it."""
-        flows = link_flows(pairs, self.seats)
-        idle = 1.0 - 2.0 * len(pairs) / self.seats.ranks
+        flows = link_flows(pairs, self.placement)
+        idle = 1.0 - 2.0 * len(pairs) / self.placement.ranks
         cost = float(flows.max(initial=0.0)) + REPEATED * (self.repeated(pairs) + idle)
         total = flows.sum(axis=0)
         before = self.crossed[total > 0] if self.crossed.size else self.crossed
@@ -68,41 +60,41 @@ class _Drawing:
         return cost
 
     def take(self, pairs: Pairs) -> None:
-        self.measured = np.union1d(self.measured, pair_keys(pairs, self.seats.ranks))
-        flows = link_flows(pairs, self.seats).sum(axis=0)
+        self.measured = np.union1d(self.measured, pair_keys(pairs, self.placement.ranks))
+        flows = link_flows(pairs, self.placement).sum(axis=0)
         self.crossed = flows if not self.crossed.size else self.crossed + flows
 
 
-def stratified_rounds(seats: Seats, seed: int = 1, counts: Mapping[Scope, int] = COUNTS) -> list[Pairs]:
+def stratified_rounds(placement: RoutedPlacement, seed: int = 1, counts: Mapping[Scope, int] = COUNTS) -> list[Pairs]:
     """Rounds of disjoint pairs of ranks, in which (nearly) every rank is busy; strata are `interleaved`.
 
     Args:
-        seats: where the ranks are, and the routes between them.
+        placement: where the ranks are, and the routes between them.
         seed: same seed, same rounds.
         counts: rounds per stratum: same switch, same group, far.
     """
-    planned = strata(seats, counts)
+    planned = strata(placement, counts)
     random = np.random.default_rng(seed)
-    drawing = _Drawing(seats, random)
+    drawing = _Drawing(placement, random)
     rounds = [pairs for scope, count in planned.items() for pairs in _stratum(drawing, scope, count)]
-    return interleaved(rounds, seats, seed)
+    return interleaved(rounds, placement, seed)
 
 
-def strata(seats: Seats, counts: Mapping[Scope, int] = COUNTS) -> dict[Scope, int]:
+def strata(placement: RoutedPlacement, counts: Mapping[Scope, int] = COUNTS) -> dict[Scope, int]:
     """Rounds of each stratum that exists here: half of the ranks have a partner in it.
 
     No stratum has more rounds than most ranks have partners. The rounds of one that crosses cables and does not exist
     go to the other one; where no topology tells, all are far.
     """
-    switch, group = (np.bincount(code)[code] for code in (seats.switch, seats.group))
+    switch, group = (np.bincount(code)[code] for code in (placement.switch_or_host, placement.group_or_host))
     partners = {
-        Scope.EDGE: switch - np.bincount(seats.host)[seats.host],
+        Scope.EDGE: switch - np.bincount(placement.host)[placement.host],
         Scope.LOCAL: group - switch,
-        Scope.GLOBAL: seats.ranks - group,
+        Scope.GLOBAL: placement.ranks - group,
     }
     typical = {scope: int(np.median(count)) for scope, count in partners.items()}
     wanted = dict(counts)
-    if not (seats.place >= 0).any():
+    if not (placement.location >= 0).any():
         wanted = {Scope.GLOBAL: sum(counts.values())}
     for scope, other in (FAR, FAR[::-1]):
         if not typical[scope] and typical[other]:
@@ -113,8 +105,8 @@ def strata(seats: Seats, counts: Mapping[Scope, int] = COUNTS) -> dict[Scope, in
 
 def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
     """The rounds of one stratum; ways to make one that went well are tried first."""
-    ways = _ways(drawing.seats, scope, drawing.random)
-    ranks = drawing.seats.ranks
+    ways = _ways(drawing.placement, scope, drawing.random)
+    ranks = drawing.placement.ranks
     tries = 1 if ranks >= MANY_RANKS else min(max(2, EASY_RANKS // ranks), TRIES)
     taken: list[Pairs] = []
     for turn in range(rounds):
@@ -131,7 +123,7 @@ def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
             ranked = sorted(range(len(costs)), key=costs.__getitem__)
             ways = [*(ways[index] for index in ranked), *ways[len(costs) :]]
         assert best is not None
-        pairs = untangled(best[1], drawing.seats, scope, drawing.crossed, drawing.random)
+        pairs = untangled(best[1], drawing.placement, scope, drawing.crossed, drawing.random)
         drawing.take(pairs)
         taken.append(pairs)
     return taken
@@ -139,19 +131,19 @@ def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
 
 def _completed(pairs: Pairs, scope: Scope, drawing: _Drawing) -> Pairs:
     """The same with the ranks that were left over: paired within the stratum where that goes, else anyhow."""
-    seats, random = drawing.seats, drawing.random
+    placement, random = drawing.placement, drawing.random
     parts = [pairs]
-    free = np.ones(seats.ranks, dtype=bool)
+    free = np.ones(placement.ranks, dtype=bool)
     free[pairs] = False
     for within in (scope, scope, scope, None, None):
         rest = random.permutation(np.flatnonzero(free).astype(np.int32))
         if rest.size < 2:
             break
         if within in (Scope.EDGE, Scope.LOCAL):
-            container = seats.switch if within == Scope.EDGE else seats.group
+            container = placement.switch_or_host if within == Scope.EDGE else placement.group_or_host
             rest = rest[np.argsort(container[rest], kind="stable")]
         found = np.stack([rest[: rest.size // 2 * 2 : 2], rest[1::2]], axis=1)
-        found = found[stays(found, within, seats)]
+        found = found[placement.in_stratum(found, within)]
         free[found] = False
         parts.append(found)
     return np.concatenate(parts)
@@ -231,55 +223,57 @@ def _labels(players: int, random: np.random.Generator) -> Codes:
     return random.permutation(players).astype(np.int32)
 
 
-def _ways(seats: Seats, scope: Scope, random: np.random.Generator) -> list[_Way | _Neighbours | _Drawn]:
+def _ways(placement: RoutedPlacement, scope: Scope, random: np.random.Generator) -> list[_Way | _Neighbours | _Drawn]:
     """Ways to make a round of a stratum, of which the more regular come first."""
-    full, packed = (_table(seats, as_built) for as_built in (True, False))
+    full, packed = (_table(placement, as_built) for as_built in (True, False))
     tables = [table for table in (full, packed) if table is not None]
     if len(tables) == 2 and full is not None and packed is not None and full.shape == packed.shape:
         tables.pop()
     ways: list[_Way | _Neighbours | _Drawn] = []
     for table in tables:
-        groups, shelves, slots, ranks = table.shape
+        groups, switches, hosts, ranks = table.shape
         if scope == Scope.EDGE:
-            ways.append(_Neighbours(table.reshape(groups * shelves, slots, ranks), _labels(slots, random)))
+            ways.append(_Neighbours(table.reshape(groups * switches, hosts, ranks), _labels(hosts, random)))
             continue
-        every = [table.reshape(groups, shelves, slots * ranks)]
+        every = [table.reshape(groups, switches, hosts * ranks)]
         if scope == Scope.GLOBAL:
             members = [table, table.transpose(0, 2, 1, 3)]
-            if slots % 2 == 0 and shelves % 2:
+            if hosts % 2 == 0 and switches % 2:
                 members.reverse()
-            every = [one.reshape(1, groups, -1) for one in members[: 2 if shelves * slots > 1 else 1]]
+            every = [one.reshape(1, groups, -1) for one in members[: 2 if switches * hosts > 1 else 1]]
         labels = _labels(every[0].shape[1], random)
         ways += [_Way(one, labels, stride) for stride in (0, 1, None) for one in every]
-    return [*ways[: 2 if seats.ranks >= MANY_RANKS else None], _Drawn()]
+    return [*ways[: 2 if placement.ranks >= MANY_RANKS else None], _Drawn()]
 
 
-def _table(seats: Seats, as_built: bool) -> Table | None:
+def _table(placement: RoutedPlacement, as_built: bool) -> Table | None:
     """(groups, switches, hosts, ranks) rank at each place: as the fabric was built, or without the places of others.
 
     None where nearly all places would be empty.
     """
-    group = number_within(np.zeros_like(seats.group), seats.group)
-    shelf = seats.shelf if as_built else number_within(seats.group, seats.shelf)
-    # Hosts of a switch, whatever their number: a switch is a group and a shelf.
-    switch = number_within(np.zeros_like(group), seats.switch)
-    slot = seats.slot if as_built else number_within(switch, seats.slot)
-    rank = number_within(seats.host, np.arange(seats.ranks, dtype=np.int32))
-    codes = (group, shelf, slot, rank)
+    group = number_within(np.zeros_like(placement.group_or_host), placement.group_or_host)
+    switch_index = (
+        placement.switch_index if as_built else number_within(placement.group_or_host, placement.switch_index)
+    )
+    # Hosts of a switch, whatever their number: a switch has a group and an index in it.
+    switch = number_within(np.zeros_like(group), placement.switch_or_host)
+    host_index = placement.host_index if as_built else number_within(switch, placement.host_index)
+    rank = number_within(placement.host, np.arange(placement.ranks, dtype=np.int32))
+    codes = (group, switch_index, host_index, rank)
     shape = tuple(int(code.max()) + 1 for code in codes)
-    if np.prod(shape, dtype=np.float64) > LARGEST_GRID * seats.ranks:
+    if np.prod(shape, dtype=np.float64) > LARGEST_GRID * placement.ranks:
         return None
     table = np.full(shape, -1, dtype=np.int32)
-    table[codes] = np.arange(seats.ranks)
+    table[codes] = np.arange(placement.ranks)
     return table
 
 
-def collisions(rounds: Sequence[Pairs], seats: Seats) -> int:
+def collisions(rounds: Sequence[Pairs], placement: RoutedPlacement) -> int:
     """Messages of all rounds that share a link with another one."""
     count = 0
     for pairs in rounds:
-        flows = link_flows(pairs, seats)
+        flows = link_flows(pairs, placement)
         for way in (0, 1):
-            query, link, _ = crossings_in_turn(pairs, way, seats)
+            query, link, _ = placement.crossings_of_pairs(pairs, way)
             count += np.unique(query[flows[way][link] > 1.0 + 1e-3]).size
     return count

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, order=True)
-class Seat:
+class RankName:
     """A rank as a file names it; `number` tells several ranks of a host apart."""
 
     host: str
@@ -107,7 +107,7 @@ class Imported:
     """One file."""
 
     tool: str  # with its version where the file says: `mpigraph 1.5`
-    seats: tuple[Seat, ...]
+    rank_names: tuple[RankName, ...]
     bodies: tuple[Body, ...]
     left_out: tuple[LeftOut, ...] = ()
     pairless: int = 0  # lines left out that were to measure a pair and do not say which
@@ -197,17 +197,17 @@ def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Mapping[s
     return Body(name, kernel, cells, [1], "parallel", "world", {"directions": "one", **facts})
 
 
-def ranks_named(count: int, hosts: Sequence[str]) -> tuple[Seat, ...]:
+def ranks_named(count: int, hosts: Sequence[str]) -> tuple[RankName, ...]:
     """Ranks of a file that names no hosts: those that the user gave, else `rank0`, `rank1`, ...
 
     Raises:
         UsageError: the user named more or fewer.
     """
     if not hosts:
-        return tuple(Seat(f"rank{rank}") for rank in range(count))
+        return tuple(RankName(f"rank{rank}") for rank in range(count))
     if len(hosts) != count:
         raise UsageError(f"--hosts names {len(hosts)} hosts for {count} ranks", "name the host of each rank, in order")
-    return tuple(Seat(host) for host in hosts)
+    return tuple(RankName(host) for host in hosts)
 
 
 def no_hosts_wanted(hosts: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from fablint.store.importing.cells import (
     Floats,
     Imported,
     LeftOut,
-    Seat,
+    RankName,
     left_out,
     matrix_cells,
     no_hosts_wanted,
@@ -167,7 +167,7 @@ def _imported(found: ClusterkitMatrix, hosts: Sequence[str]) -> Imported:
     lacking = (LeftOut(0, f"{found.lacking} ranks", "their rows are missing or cut off"),) if found.lacking else ()
     return Imported(
         tool="clusterkit",
-        seats=tuple(Seat(host, str(rank)) for rank, host in enumerate(found.hosts)),
+        rank_names=tuple(RankName(host, str(rank)) for rank, host in enumerate(found.hosts)),
         bodies=(body,),
         left_out=(*left_out(found.foreign), *lacking),
         missing="rows are missing" if found.lacking else "",

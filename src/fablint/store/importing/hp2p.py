@@ -19,7 +19,7 @@ from fablint.store.importing.cells import (
     Floats,
     Imported,
     Ints,
-    Seat,
+    RankName,
     left_out,
     matrix_cells,
     no_hosts_wanted,
@@ -104,7 +104,7 @@ def read_hp2p(data: bytes, hosts: Sequence[str]) -> Imported:
         bodies = (world_body("exchange", EXCHANGE, [(size, summary)]),) if summary else ()
     return Imported(
         tool="hp2p",
-        seats=ranks_named(n, hosts) if square else ranks_named(max(2, len(hosts)), hosts),
+        rank_names=ranks_named(n, hosts) if square else ranks_named(max(2, len(hosts)), hosts),
         bodies=bodies,
         left_out=left_out(found.foreign),
         missing=_lacking(found, square),
@@ -195,10 +195,10 @@ def _matrix(found: Hp2pMatrix, hosts: Sequence[str]) -> Imported:
     no_hosts_wanted(hosts)
     if len(set(found.names)) < len(found.names):
         raise UsageError("two ranks have the same name", "the file is damaged")
-    seats = tuple(_seat(name) for name in found.names)
-    return Imported("hp2p", seats, (_exchanges(found.seconds, found.size, found.count),))
+    rank_names = tuple(_rank_name(name) for name in found.names)
+    return Imported("hp2p", rank_names, (_exchanges(found.seconds, found.size, found.count),))
 
 
-def _seat(name: str) -> Seat:
+def _rank_name(name: str) -> RankName:
     host, colon, rank = name.rpartition(":")
-    return Seat(host, rank) if colon and host else Seat(name)
+    return RankName(host, rank) if colon and host else RankName(name)

@@ -172,7 +172,7 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
         bodies += _bodies(table, _KNOWN[table.name], left)
     return Imported(
         tool=f"imb {found.version}".strip(),
-        seats=ranks_named(ranks, hosts),
+        rank_names=ranks_named(ranks, hosts),
         bodies=tuple(bodies),
         left_out=tuple(sorted(left, key=lambda one: one.line)),
         missing="" if found.ended else "its end is missing",

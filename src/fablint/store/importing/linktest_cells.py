@@ -14,7 +14,7 @@ from fablint.store.importing.cells import (
     Imported,
     Ints,
     Order,
-    Seat,
+    RankName,
     cells_of,
     left_out,
     matrix_cells,
@@ -47,7 +47,7 @@ def read_sion(data: bytes, hosts: Sequence[str]) -> Imported:
     slowest = _once_more(found.retest_src, found.retest_dst, found.retest_seconds.tolist(), found.size)
     return Imported(
         tool="linktest " + ".".join(map(str, found.version[:2])),
-        seats=tuple(Seat(host, str(rank)) for rank, host in enumerate(found.hosts)),
+        rank_names=tuple(RankName(host, str(rank)) for rank, host in enumerate(found.hosts)),
         bodies=(body, *([slowest] if len(slowest.cells) else [])),
     )
 
@@ -84,7 +84,7 @@ def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
     paired = bool(log.pairs)
     return Imported(
         tool=f"linktest {'1' if 'Number of MPI-Task' in log.facts else '2'}",
-        seats=_seats(log.hosts, ranks, hosts),
+        rank_names=_rank_names(log.hosts, ranks, hosts),
         bodies=tuple(body for body in bodies if len(body.cells)),
         left_out=left_out(log.foreign),
         missing="" if paired else "a log of parallel steps names the slowest pairs only: give the .sion file",
@@ -109,11 +109,11 @@ def _ranks(log: LinktestLog) -> int:
     return count
 
 
-def _seats(known: Mapping[int, str], ranks: int, hosts: Sequence[str]) -> tuple[Seat, ...]:
+def _rank_names(known: Mapping[int, str], ranks: int, hosts: Sequence[str]) -> tuple[RankName, ...]:
     if len(known) < ranks:  # its stderr, which names them, is not in the text
         return ranks_named(ranks, hosts)
     no_hosts_wanted(hosts)
-    return tuple(Seat(known[rank], str(rank)) for rank in range(ranks))
+    return tuple(RankName(known[rank], str(rank)) for rank in range(ranks))
 
 
 def _serial(log: LinktestLog, size: int, ranks: int) -> list[Body]:

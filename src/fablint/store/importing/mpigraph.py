@@ -15,7 +15,7 @@ from fablint.store.importing.cells import (
     Floats,
     Imported,
     LeftOut,
-    Seat,
+    RankName,
     left_out,
     matrix_cells,
     no_hosts_wanted,
@@ -133,7 +133,7 @@ def read_mpigraph(data: bytes, hosts: Sequence[str]) -> Imported:
     body = Body("bandwidth", BANDWIDTH, cells, [n] * (n - 1), "parallel", facts=facts)
     return Imported(
         tool=f"mpigraph {found.version}".strip(),
-        seats=tuple(_seat(name) for name in found.names),
+        rank_names=tuple(_rank_name(name) for name in found.names),
         bodies=(body,),
         left_out=(*left_out(found.foreign), *_half(found)),
         missing="" if found.ended else "its end is missing",
@@ -145,6 +145,6 @@ def _half(found: MpigraphText) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(0, word, "this matrix is missing: the other end alone is heard") for word in lacking)
 
 
-def _seat(name: str) -> Seat:
+def _rank_name(name: str) -> RankName:
     host, _, rank = name.rpartition(":")
-    return Seat(host, rank)
+    return RankName(host, rank)

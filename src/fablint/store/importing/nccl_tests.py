@@ -12,7 +12,7 @@ from fablint.store.importing.cells import (
     Imported,
     Kernel,
     LeftOut,
-    Seat,
+    RankName,
     left_out,
     measurable,
     no_hosts_wanted,
@@ -100,9 +100,9 @@ def _row(found: NcclText, number: int, line: str) -> bool:
 def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
     """Two rows of the whole fabric: out of place and in place."""
     found = parse_nccl_tests(text_of(data))
-    seats = _seats(found, hosts)
+    rank_names = _rank_names(found, hosts)
     kernel = _KERNELS.get(found.test, _OTHER)
-    share = len(seats) if kernel.name in _OF_ALL_RANKS else 1
+    share = len(rank_names) if kernel.name in _OF_ALL_RANKS else 1
     facts = {"transport": "nccl", "memory": "device", "variant": found.test or "unknown"}
     bodies: list[Body] = []
     for name, times in (
@@ -114,7 +114,7 @@ def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
         bodies += [world_body(name, kernel, entries, **facts)] if entries else []
     return Imported(
         tool="nccl-tests",
-        seats=seats,
+        rank_names=rank_names,
         bodies=tuple(bodies),
         left_out=(*left_out(found.foreign), *_unknown(found)),
         missing="" if found.ended else "its end is missing",
@@ -126,8 +126,8 @@ def _unknown(found: NcclText) -> tuple[LeftOut, ...]:
     return () if known else (LeftOut(0, "# Using devices", "it does not name all ranks and their hosts"),)
 
 
-def _seats(found: NcclText, hosts: Sequence[str]) -> tuple[Seat, ...]:
+def _rank_names(found: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
     if not found.hosts or sorted(found.hosts) != list(range(len(found.hosts))):
         return ranks_named(max(2, len(hosts)), hosts)
     no_hosts_wanted(hosts)
-    return tuple(Seat(host, f"{rank}/{device}") for rank, (host, device) in sorted(found.hosts.items()))
+    return tuple(RankName(host, f"{rank}/{device}") for rank, (host, device) in sorted(found.hosts.items()))

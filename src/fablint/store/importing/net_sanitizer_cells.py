@@ -12,7 +12,7 @@ from fablint.store.importing.cells import (
     Imported,
     Kernel,
     LeftOut,
-    Seat,
+    RankName,
     cells_of,
     left_out,
     no_hosts_wanted,
@@ -48,28 +48,30 @@ def read_net_sanitizer(data: bytes, hosts: Sequence[str]) -> Imported:
     """Connections of --verbose as pairs; sums over all ranks as figures of the whole fabric."""
     found = parse_net_sanitizer(text_of(data))
     names = list(dict.fromkeys(name for one in found.connections for name in (one.src, one.dest) if name != _ALL))
-    seats, numbers = _seats(names, hosts, found)
+    rank_names, numbers = _rank_names(names, hosts, found)
     serial = any(counts.values.get("sequential") for counts in found.counts)
     pairs, blind = _pairs(found, numbers, serial)
     clients = [one for one in found.connections if _ALL in (one.src, one.dest)]
-    bodies = [pairs, *_clients(found, clients, numbers), *_fabric(found, len(seats))]
+    bodies = [pairs, *_clients(found, clients, numbers), *_fabric(found, len(rank_names))]
     return Imported(
         tool="net_sanitizer",
-        seats=seats,
+        rank_names=rank_names,
         bodies=tuple(body for body in bodies if len(body.cells)),
         left_out=(*left_out(found.foreign), *blind),
         missing="" if len(pairs.cells) else "it has no pairs, but figures over all ranks: run it with --verbose",
     )
 
 
-def _seats(names: list[str], hosts: Sequence[str], found: NetSanitizerText) -> tuple[tuple[Seat, ...], dict[str, int]]:
+def _rank_names(
+    names: list[str], hosts: Sequence[str], found: NetSanitizerText
+) -> tuple[tuple[RankName, ...], dict[str, int]]:
     """Ranks, and the rank of each name. Without --hostnames the names are the ranks themselves."""
     if names and all(name.isdecimal() and len(name) < 9 for name in names):
         names.sort(key=int)
-        seats = ranks_named(len(names), hosts)
+        rank_names = ranks_named(len(names), hosts)
         if not hosts:
-            seats = tuple(Seat(f"rank{name}") for name in names)
-        return seats, {name: at for at, name in enumerate(names)}
+            rank_names = tuple(RankName(f"rank{name}") for name in names)
+        return rank_names, {name: at for at, name in enumerate(names)}
     if not names:
         clients = max((counts.values.get("nclients", 0) for counts in found.counts), default=0)
         return ranks_named(len(hosts) or max(2, min(clients, 1 << 20)), hosts), {}
@@ -77,18 +79,19 @@ def _seats(names: list[str], hosts: Sequence[str], found: NetSanitizerText) -> t
     parts = [_RANKED.match(name) for name in names]
     whole = all(parts)  # where names fill their column the rank is cut off
     split = [(part[1], part[2]) for part in parts if part and whole] or [(name, "") for name in names]
-    seats = tuple(Seat(host, rank) for host, rank in split)
-    return seats, {name: at for at, name in enumerate(names)}
+    rank_names = tuple(RankName(host, rank) for host, rank in split)
+    return rank_names, {name: at for at, name in enumerate(names)}
     if not names:
         clients = max((counts.values.get("nclients", 0) for counts in found.counts), default=0)
         return ranks_named(len(hosts) or max(2, min(clients, 1 << 20)), hosts), {}
     no_hosts_wanted(hosts)
     parts = [_RANKED.match(name) for name in names]
     whole = all(parts)  # where names fill their column the rank is cut off
-    seats = tuple(
-        Seat(part[1], part[2]) if part and whole else Seat(name) for part, name in zip(parts, names, strict=True)
+    rank_names = tuple(
+        RankName(part[1], part[2]) if part and whole else RankName(name)
+        for part, name in zip(parts, names, strict=True)
     )
-    return seats, {name: at for at, name in enumerate(names)}
+    return rank_names, {name: at for at, name in enumerate(names)}
 
 
 def _seconds(found: NetSanitizerText, figures: Figures, size: int, ranks: int = 1) -> float | None:

@@ -18,7 +18,7 @@ from fablint.store.importing.cells import (
     Imported,
     Kernel,
     LeftOut,
-    Seat,
+    RankName,
     left_out,
     measurable,
     ranks_named,
@@ -109,7 +109,7 @@ def read_osu(data: bytes, hosts: Sequence[str]) -> Imported:
     left += [LeftOut(found.launches[at].line, ",".join(found.launches[at].hosts), "no figures") for at in reader.empty]
     return Imported(
         tool=" ".join(["osu", *sorted({table.version for table in found.tables if table.version})]),
-        seats=tuple(reader.seats),
+        rank_names=tuple(reader.rank_names),
         bodies=reader.bodies(),
         left_out=tuple(sorted(left, key=lambda one: one.line)),
         missing=reader.missing(),
@@ -148,15 +148,15 @@ class _Reader:
         self.left: list[LeftOut] = []
         self.gathered: dict[str, _Gathered] = {}
         self.world: list[Body] = []
-        self.seats: dict[Seat, int] = {}
+        self.rank_names: dict[RankName, int] = {}
         full = {table.launch for table in found.tables if table.rows}
         self.empty = [at for at in range(len(found.launches)) if at not in full]
         for launch in found.launches:
             for host in launch.hosts:
-                self._seat(Seat(host))
+                self._rank_index(RankName(host))
         if hosts or any(table.launch is None for table in found.tables):
-            for seat in ranks_named(self._ranks(), hosts):
-                self._seat(seat)
+            for rank_name in ranks_named(self._ranks(), hosts):
+                self._rank_index(rank_name)
 
     def _ranks(self) -> int:
         """How many ranks the tables speak of; as many as the user names where one does not say."""
@@ -165,8 +165,8 @@ class _Reader:
         open_ended = any(test and (test.collective or (test.many and _pairs(table) is None)) for test, table in tests)
         return max(most, len(self.hosts)) if open_ended else most
 
-    def _seat(self, seat: Seat) -> int:
-        return self.seats.setdefault(seat, len(self.seats))
+    def _rank_index(self, rank_name: RankName) -> int:
+        return self.rank_names.setdefault(rank_name, len(self.rank_names))
 
     def missing(self) -> str:
         if self.empty:
@@ -220,8 +220,8 @@ class _Reader:
         if launch is None:
             launch = len(self.found.launches) + len(gathered.launches)
         else:
-            one, other = (Seat(host) for host in self.found.launches[launch].hosts)
-            ends = self._seat(one), self._seat(other)
+            one, other = (RankName(host) for host in self.found.launches[launch].hosts)
+            ends = self._rank_index(one), self._rank_index(other)
         if launch not in gathered.launches:
             gathered.launches.append(launch)
         gathered.entries += [(*ends, launch, size) for size, _ in figures]

@@ -23,7 +23,7 @@ from fablint.store.importing.cells import (
     Imported,
     LeftOut,
     Order,
-    Seat,
+    RankName,
     measurable,
     needed,
     no_hosts_wanted,
@@ -183,7 +183,7 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     cells, planned = _cells(found)
     return Imported(
         tool="csv",
-        seats=tuple(_seat(name) for name in found.names),
+        rank_names=tuple(_rank_name(name) for name in found.names),
         bodies=(Body(kernel.name, kernel, cells, planned, _order(cells) if "round" in found.when else "unknown"),),
         left_out=tuple(found.left_out),
         pairless=found.pairless,
@@ -214,6 +214,6 @@ def _cells(found: CsvPairs) -> tuple[Cells, list[int]]:
     return replace(cells, count=np.where(cells.measured, 1, 0)), np.bincount(pairs[0]).tolist()
 
 
-def _seat(name: str) -> Seat:
+def _rank_name(name: str) -> RankName:
     host, _, rank = name.partition(":")
-    return Seat(host, rank)
+    return RankName(host, rank)

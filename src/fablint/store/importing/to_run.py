@@ -16,7 +16,17 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, Ints, LeftOut, Seat, needed, times_before
+from fablint.store.importing.cells import (
+    EVERYBODY,
+    Body,
+    Cells,
+    Imported,
+    Ints,
+    LeftOut,
+    RankName,
+    needed,
+    times_before,
+)
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is made whatever it lacks: 16 MiB a statistic
@@ -31,11 +41,11 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
         UsageError: they are of different tools, or hold no figures.
     """
     _refuse_different(names, files)
-    seats = list(dict.fromkeys(seat for one in files for seat in one.seats))
-    index = {seat: rank for rank, seat in enumerate(seats)}
+    rank_names = list(dict.fromkeys(rank_name for one in files for rank_name in one.rank_names))
+    index = {rank_name: rank for rank, rank_name in enumerate(rank_names)}
     groups: dict[tuple[Any, ...], list[Body]] = {}
     for one in files:
-        place = np.array([index[seat] for seat in one.seats], np.int64)
+        place = np.array([index[rank_name] for rank_name in one.rank_names], np.int64)
         for body in one.bodies:
             if len(body.cells) and body.cells.measured.any():
                 groups.setdefault(body.alike, []).append(_seated(body, place))
@@ -44,9 +54,9 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
     rows, taken = [], set[str]()
     for bodies in groups.values():
         name = _free_name(bodies[0].name, taken)
-        rows.append(_row(name, bodies, len(seats)))
+        rows.append(_row(name, bodies, len(rank_names)))
         taken.add(name)
-    attributes = _attributes(names, files, seats)
+    attributes = _attributes(names, files, rank_names)
     missing = attributes["imported"]["missing"]
     whole = not missing and all(row.attributes["state"] == "complete" for row in rows)
     attributes |= {
@@ -73,9 +83,9 @@ def _first_reason(one: Imported) -> str:
     )
 
 
-def _attributes(names: Sequence[str], files: Sequence[Imported], seats: Sequence[Seat]) -> dict[str, Any]:
+def _attributes(names: Sequence[str], files: Sequence[Imported], rank_names: Sequence[RankName]) -> dict[str, Any]:
     """Of the root group, but for what the rows decide."""
-    hosts = list(dict.fromkeys(seat.host for seat in seats))
+    hosts = list(dict.fromkeys(rank_name.host for rank_name in rank_names))
     number = {host: at for at, host in enumerate(hosts)}
     lines = [
         {"file": name, "line": line.line, "text": line.text[:200], "why": line.why}
@@ -85,9 +95,9 @@ def _attributes(names: Sequence[str], files: Sequence[Imported], seats: Sequence
     attributes: dict[str, Any] = {
         "format": 1,
         "creator": f"fablint {__version__}",
-        "ranks": len(seats),
+        "ranks": len(rank_names),
         "hosts": hosts,
-        "rank_host": [number[seat.host] for seat in seats],
+        "rank_host": [number[rank_name.host] for rank_name in rank_names],
         "shared_files": True,
         "imported": {
             "tool": ", ".join(dict.fromkeys(one.tool for one in files)),

@@ -23,7 +23,7 @@ from fablint.workflows.recovery.start_trials import MOST_SEARCHES, StartTrials, 
 if TYPE_CHECKING:
     from fablint.plan.check.check_request import Asked
     from fablint.plan.check.stages import Stage
-    from fablint.plan.schedule.seats import Pairs
+    from fablint.plan.schedule.rank_pairs import Pairs
 
 WATCHDOG_S = 20.0  # a rank without progress for so long is lost: the rounds of a check last a second or two
 MOST_LAUNCHES = 8  # of one stage

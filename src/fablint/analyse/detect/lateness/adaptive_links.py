@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_of
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
+from fablint.model.grouped_values import GroupedValues
 from fablint.topology.routing import Index, Routes, Shares
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
@@ -88,7 +89,7 @@ class _Exposures:
 
 def late_parts(
     routes: Routes,
-    places: Places,
+    placement: Placement,
     effects: Effects,
     histograms: tuple[Histograms, Floats] | None,
     settings: Settings,
@@ -112,7 +113,7 @@ def late_parts(
     upper = np.full(len(routes.ends), np.nan)
     for only in (None,) if alone is None else (alone, None):
         compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
-        exposures = _of_parts(routes, places, effects, compared[0].cells, least=least)
+        exposures = _of_parts(routes, placement, effects, compared[0].cells, least=least)
         counts = np.bincount(exposures.part, minlength=exposures.parts)
         bar = float(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
@@ -145,12 +146,9 @@ def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
     share = np.bincount(exposures.part, weights=exposures.share, minlength=exposures.parts)[:links]
     fewest = binom.ppf(MISSED / max(1, links), count, share / np.maximum(count, 1) / 2)
     excess = np.nan_to_num(tails.excess, nan=-np.inf)[exposures.cell]
-    order = np.lexsort((-excess, exposures.part))
-    known = np.flatnonzero(fewest >= 1)
-    upper = np.full(links, np.nan)
-    at = (np.cumsum(count) - count)[known] + fewest[known].astype(np.int64) - 1
-    upper[known] = np.maximum(tails.limit, excess[order][at])
-    return upper
+    of_links = exposures.part < links
+    grouped = GroupedValues.of(-excess[of_links], exposures.part[of_links], links)
+    return np.where(fewest >= 1, np.maximum(tails.limit, -grouped.at(fewest.astype(np.int64) - 1)), np.nan)
 
 
 @dataclass(frozen=True)
@@ -190,12 +188,12 @@ class _Search:
         self.rejected[bets.exposures.around(part - links) if part >= links else part] = True
 
 
-def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
+def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
     """Exposures to links and switches above `least`."""
     to = effects.residual.destination(cells)
-    cell, link, share = _exposures(routes, places, cells[0], to)
+    cell, link, share = _exposures(routes, placement, cells[0], to)
     if effects.mutual:  # the way back is late as well, and which of the two it was cannot be told
-        back = _exposures(routes, places, to, cells[0])
+        back = _exposures(routes, placement, to, cells[0])
         cell, link, share = (np.concatenate(both) for both in zip((cell, link, share), back, strict=True))
     leaves = routes.ends[link, 0] if len(routes.ends) else link
     if effects.mutual:
@@ -211,23 +209,10 @@ def _of_parts(routes: Routes, places: Places, effects: Effects, cells: Cells, *,
     return _Exposures(routes, cell[known], part[known], chance[known])
 
 
-def _exposures(routes: Routes, places: Places, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
+def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
     """Flat: pair of ranks, link, probability that a message of the pair crosses the link."""
-    size = len(places.switches)
-    code = routes.codes(places.switches)
-    here, there = places.switch[src].astype(np.int64), places.switch[dst].astype(np.int64)
-    known = (here >= 0) & (there >= 0)
-    key = np.where(known, here * size + there, 0)
-    unique, inverse = np.unique(key, return_inverse=True)
-    query, link, share = routes.exposure(code[unique // size], code[unique % size])
-    # From the pairs of switches to the cells: each cell has the entries of its pair.
-    first = np.searchsorted(query, np.arange(unique.size))
-    width = np.bincount(query, minlength=unique.size)
-    width_of = np.where(known, width[inverse], 0)
-    cell = np.repeat(np.arange(inverse.size), width_of)
-    offset = np.arange(cell.size) - np.repeat(np.cumsum(width_of) - width_of, width_of)
-    at = first[inverse[cell]] + offset
-    return cell.astype(np.int32), link[at], share[at]
+    code = np.append(routes.codes(placement.switches), np.int32(-1))
+    return routes.exposure(code[placement.switch[src]], code[placement.switch[dst]])
 
 
 def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
@@ -250,11 +235,8 @@ def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
 
 def _median_beyond(codes: Codes, rate: Floats, ranks: int) -> Floats:
     """(n,) how much the median of each rank's cells is beyond 0."""
-    order = np.lexsort((rate, codes))
-    count = np.bincount(codes, minlength=ranks)
-    first = np.cumsum(count) - count
-    middle = rate[order][np.minimum(first + count // 2, max(0, rate.size - 1))] if rate.size else np.zeros(ranks)
-    return np.where(count >= 3, np.maximum(middle, 0.0), 0.0)
+    grouped = GroupedValues.of(rate, codes, ranks)
+    return np.where(grouped.count >= 3, np.maximum(grouped.upper_medians(), 0.0), 0.0)
 
 
 class _Bets:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.fit.effects import Effects
 

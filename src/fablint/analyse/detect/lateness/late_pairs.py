@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.mean_ratios import Cells
-from fablint.analyse.data.rank_places import Codes, Places
-from fablint.model import Component, Direction
+from fablint.analyse.data.pair_matrix import Codes
+from fablint.model import Component, Direction, Placement
+from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes, codes_of
 
 Floats = npt.NDArray[np.float64]
@@ -33,12 +34,12 @@ class Pairs:
         return np.bincount(self.of_cell, weights=cells, minlength=self.weight.size) / np.bincount(self.of_cell)
 
 
-def pairs_of(cells: Cells, places: Places) -> Pairs:
+def pairs_of(cells: Cells, placement: Placement) -> Pairs:
     """The pairs of hosts of some cells."""
-    turned = places.host[cells.src] > places.host[cells.dst]
+    turned = placement.host[cells.src] > placement.host[cells.dst]
     ranks = np.stack([np.where(turned, cells.dst, cells.src), np.where(turned, cells.src, cells.dst)], axis=1)
-    hosts, switches = places.host[ranks], places.switch[ranks]
-    names, size = len(places.hosts), len(places.switches) + 1
+    hosts, switches = placement.host[ranks], placement.switch[ranks]
+    names, size = len(placement.hosts), len(placement.switches) + 1
     of_hosts = hosts[:, 0] * names + hosts[:, 1]
     key = (of_hosts * size + switches[:, 0] + 1) * size + switches[:, 1] + 1
     _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
@@ -119,48 +120,48 @@ class CandidateBuilder:
         return tuple(dict.fromkeys(one.name for one in names if one.name != first.name and not one.is_scope))
 
 
-def candidates_of(pairs: Pairs, places: Places, routes: Routes | None) -> Candidates:
+def candidates_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> Candidates:
     """Hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
     builder = CandidateBuilder()
     every = np.arange(pairs.weight.size)
     for end in (0, 1):
         builder.entries.append((every, pairs.hosts[:, end]))
-    builder.named = [Candidate("host", name, "host") for name in places.hosts]
-    if not places.switches:
+    builder.named = [Candidate("host", name, "host") for name in placement.hosts]
+    if not placement.switches:
         return builder.candidates(every.size)
-    links = _links(pairs, places, routes)
+    links = _links(pairs, placement, routes)
     if routes is not None:
         pair, link = links
         cables = [routes.cable(number) for number in range(len(routes.ends))]
         builder.add("cable", "cable", cables[::2], pair, link // 2)
         builder.add("cable", "cable", cables, pair, link)  # one direction of it
-    _add_paths(builder, pairs, places)
-    _add_switches(builder, pairs, places, routes, links)
+    _add_paths(builder, pairs, placement)
+    _add_switches(builder, pairs, placement, routes, links)
     return builder.candidates(every.size)
 
 
-def _add_paths(builder: CandidateBuilder, pairs: Pairs, places: Places) -> None:
+def _add_paths(builder: CandidateBuilder, pairs: Pairs, placement: Placement) -> None:
     """Paths between two switches, all paths of a switch, and all pairs that are as far apart."""
     here, there = pairs.switches.min(axis=1), pairs.switches.max(axis=1)
     far = np.flatnonzero((here >= 0) & (here != there))
-    size = len(places.switches)
+    size = len(placement.switches)
     known, code = np.unique(here[far] * size + there[far], return_inverse=True)
-    names = ["=".join(places.switches[end] for end in divmod(one, size)) for one in known.tolist()]
+    names = ["=".join(placement.switches[end] for end in divmod(one, size)) for one in known.tolist()]
     builder.add("path", "route", names, far, code.ravel())
     ends = np.concatenate([pairs.switches[far, end] for end in (0, 1)])
-    builder.add("exits", "route", [f"{name}=any" for name in places.switches], np.tile(far, 2), ends)
+    builder.add("exits", "route", [f"{name}=any" for name in placement.switches], np.tile(far, 2), ends)
     builder.add("scope", "config", ["paths between switches"], far, np.zeros(far.size, np.int64))
-    groups = places.group[pairs.ranks[far]]
+    groups = placement.group[pairs.ranks[far]]
     apart = far[(groups[:, 0] != groups[:, 1]) & (groups >= 0).all(axis=1)]
     builder.add("scope", "config", ["paths between groups"], apart, np.zeros(apart.size, np.int64))
 
 
 def _add_switches(
-    builder: CandidateBuilder, pairs: Pairs, places: Places, routes: Routes | None, links: tuple[Codes, Codes]
+    builder: CandidateBuilder, pairs: Pairs, placement: Placement, routes: Routes | None, links: tuple[Codes, Codes]
 ) -> None:
     """A switch with all that begins or ends on it, or crosses one of its links."""
-    names = list(places.switches if routes is None else routes.switches)
-    code = codes_of(places.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
+    names = list(placement.switches if routes is None else routes.switches)
+    code = codes_of(placement.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
     ends = np.where(pairs.switches >= 0, code[pairs.switches], -1)
     every = np.arange(pairs.weight.size)
     entries = [(every, ends[:, end]) for end in (0, 1)]
@@ -171,17 +172,15 @@ def _add_switches(
     builder.add("switch", "switch", names, pair, of)
 
 
-def _links(pairs: Pairs, places: Places, routes: Routes | None) -> tuple[Codes, Codes]:
+def _links(pairs: Pairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:
     """Flat: pair, directed link that its round trips cross; nothing where no path is known."""
     nothing = np.zeros(0, np.int64)
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
-    code = routes.codes(places.switches)
-    ends = np.where(pairs.switches >= 0, code[pairs.switches], -1).astype(np.int32)
-    found = []
-    for src, dst in ((0, 1), (1, 0)):
-        hops = routes.hops(ends[:, src], ends[:, dst], places.number[pairs.ranks[:, dst]])
-        at, step = np.nonzero(hops >= 0)
-        found.append((at, hops[at, step].astype(np.int64)))
-    pair, link = (np.concatenate(column) for column in zip(*found, strict=True))
+    ends, hosts = pairs.switches, placement.location[pairs.ranks]
+    there, back = (
+        links_crossed(routes, ends[:, src], ends[:, dst], hosts[:, dst], placement.switches)
+        for src, dst in ((0, 1), (1, 0))
+    )
+    pair, link = (np.concatenate(column).astype(np.int64) for column in zip(there, back, strict=True))
     return pair, link

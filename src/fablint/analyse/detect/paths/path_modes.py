@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import BY_HOST, Ways
-from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S, Measure
 from fablint.analyse.fit.effects import FINEST_NOISE
-from fablint.analyse.fit.path_levels import PathLevels, group_medians
+from fablint.analyse.fit.path_levels import PathLevels
+from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 
@@ -106,7 +106,7 @@ def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int)
     hosts = int(max(src.max(initial=0), dst.max(initial=0))) + 1
     a, b = (np.minimum(src, dst), np.maximum(src, dst)) if levels.mutual else (src, dst)
     pair, of_cell = np.unique((levels.entry * hosts + a) * hosts + b, return_inverse=True)
-    mostly = group_medians(chosen.astype(np.float64), of_cell, pair.size) > 0.5
+    mostly = GroupedValues.of(chosen.astype(np.float64), of_cell, pair.size).medians() > 0.5
     return np.bincount(pair[mostly] // hosts**2, minlength=count)
 
 

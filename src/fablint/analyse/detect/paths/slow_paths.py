@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.timing import FEWEST_STRETCHES, STRETCHES, error_over_time
 from fablint.analyse.fit.path_levels import PathLevels

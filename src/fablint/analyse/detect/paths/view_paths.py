@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from fablint.analyse.data.message_paths import Ways
-from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
@@ -26,6 +25,7 @@ from fablint.analyse.detect.paths.slow_paths import (
 )
 from fablint.analyse.fit.path_levels import PathLevels, path_levels
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
 from fablint.topology.routing import Routes
 
 UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows the cables that a message crosses
@@ -80,26 +80,33 @@ class Paths:
 
 
 def paths_of(
-    flows: Flows, pairs: Pairs, places: Places, ways: Ways, routes: Routes | None, settings: Settings, *, views: int
+    flows: Flows,
+    pairs: Pairs,
+    placement: Placement,
+    ways: Ways,
+    routes: Routes | None,
+    settings: Settings,
+    *,
+    views: int,
 ) -> Paths | None:
     """The paths of a view; None where no message crossed one. `pairs` hold log times."""
-    levels = path_levels(flows, pairs, places, settings.tolerance)
+    levels = path_levels(flows, pairs, placement, settings.tolerance)
     if levels is None:
         return None
-    size = len(places.switches)
+    size = len(placement.switches)
     group = np.zeros(size, dtype=np.int64)
-    known = places.switch >= 0
-    group[places.switch[known]] = places.group[known]
+    known = placement.switch >= 0
+    group[placement.switch[known]] = placement.group[known]
     latency = flows.row.quantity == "latency"
     chance = settings.alpha_of("paths") / max(1, views)
     measure = Measure(latency, settings.tolerance, settings.spread_factor, chance, settings.loss_in_scope)
     started = None if flows.started is None else np.asarray(flows.started[levels.cells], dtype=np.float64)
     compared = _links_compared(ways)
-    able = None if latency or compared else _at_declared_speed(flows, places, routes)
-    judgements = judge_paths(levels, group, _apart(places, routes), measure, started, able)
+    able = None if latency or compared else _at_declared_speed(flows, placement, routes)
+    judgements = judge_paths(levels, group, _apart(placement, routes), measure, started, able)
     _exonerate_fastest(judgements, pairs)
     to = pairs.destination(levels.cells)
-    hosts = (places.host[levels.cells[0]].astype(np.int64), places.host[to].astype(np.int64))
+    hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
     followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
     modes = modes_of(levels, *hosts, measure)
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
@@ -131,7 +138,7 @@ def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
             judgements.of[entry] = Judgement.FINE
 
 
-def without_paths(pairs: Pairs, paths: Paths | None, places: Places) -> Pairs:
+def without_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> Pairs:
     """The pairs without what paths explain; changed in place.
 
     Between few switches, half of a class of pairs may cross a slow path: what is usual there, and what is a host's own,
@@ -139,10 +146,10 @@ def without_paths(pairs: Pairs, paths: Paths | None, places: Places) -> Pairs:
     """
     if paths is None or paths.compared:
         return pairs
-    table = paths.taken_out(len(places.switches))
+    table = paths.taken_out(len(placement.switches))
     if table.any():
         for rows in pairs.blocks():
-            ends = places.switch[np.arange(pairs.ranks)[rows]][:, None], places.switch[pairs.partners(rows)]
+            ends = placement.switch[np.arange(pairs.ranks)[rows]][:, None], placement.switch[pairs.partners(rows)]
             pairs.value[rows] -= table[ends].astype(np.float32)
     levels = paths.levels
     for mode in paths.modes:
@@ -155,18 +162,18 @@ def _links_compared(ways: Ways) -> bool:
     return ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None
 
 
-def _apart(places: Places, routes: Routes | None) -> Codes | None:
+def _apart(placement: Placement, routes: Routes | None) -> Codes | None:
     """(S, S) cables of a shortest way between the run's switches."""
     if routes is None or not len(routes.ends):
         return None
-    return routes.apart(routes.codes(places.switches)).astype(np.int64)
+    return routes.apart(routes.codes(placement.switches)).astype(np.int64)
 
 
-def _at_declared_speed(flows: Flows, places: Places, routes: Routes | None) -> Floats | None:
+def _at_declared_speed(flows: Flows, placement: Placement, routes: Routes | None) -> Floats | None:
     """(S, S) log time of a message at the declared speed of the slowest cable between two of the run's switches."""
     if routes is None or not len(routes.ends):
         return None
-    return np.asarray(np.log(flows.observations.size) - np.log(routes.narrowest(routes.codes(places.switches))))
+    return np.asarray(np.log(flows.observations.size) - np.log(routes.narrowest(routes.codes(placement.switches))))
 
 
 # ------------------------------------------------------------------------------------------------ bounds
@@ -186,7 +193,7 @@ class PathBounds:
     beside: npt.NDArray[np.bool_]  # (p,) slower beside others, over known links: no finding until measured alone
 
 
-def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
+def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
     """Bounds of all paths that messages crossed, of one view."""
     if paths is None:
         none = np.empty(0, np.int64)
@@ -200,7 +207,7 @@ def path_bounds(paths: Paths | None, places: Places) -> PathBounds:
     upper = np.fmax(levels.upper - judged.reference, loss + z * levels.error)
     upper[[judgement is Judgement.FEW for judgement in judged.of]] = np.nan
     return PathBounds(
-        tuple(sign.join(places.switches[code] for code in path) for path in best),
+        tuple(sign.join(placement.switches[code] for code in path) for path in best),
         levels.src[entries],
         levels.dst[entries],
         _of_ties(upper)[entries],

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import ends_of
 from fablint.topology.routing import Routes
 
@@ -29,7 +28,7 @@ class ByDesign:
     effects: dict[str, float]  # of these, by name
 
 
-def by_design(findings: Sequence[Finding], routes: Routes | None, places: Places, settings: Settings) -> ByDesign:
+def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Placement, settings: Settings) -> ByDesign:
     """The findings without those of cables that lose what they are declared to.
 
     A cable that loses more than that by the loss in scope stays a finding; one of which the interval of the loss does
@@ -40,7 +39,7 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, places: Places
     kept, notes, effects = [], [], {}
     for finding in findings:
         speed = speeds.get(frozenset(ends_of(finding.name)), usual)
-        loss = _loss(speed, usual, places)
+        loss = _loss(speed, usual, placement)
         of_cable = finding.component in ("cable", "link", "route") and finding.state is not State.OK
         if not of_cable or finding.quantity != "bandwidth" or finding.effect is None or loss <= settings.tolerance:
             kept.append(finding)
@@ -65,9 +64,9 @@ def _speeds(routes: Routes | None) -> Speeds:
     return {frozenset((names[a], names[b])): speed for (a, b), speed in every if not np.isnan(speed)}
 
 
-def _loss(speed: float, usual: float, places: Places) -> float:
+def _loss(speed: float, usual: float, placement: Placement) -> float:
     """Share of the bandwidth of a stream that a cable of this speed loses beside one of the usual speed."""
-    limit = np.inf if places.line_rate is None else float(places.line_rate.max())
+    limit = np.inf if placement.line_rate is None else float(placement.line_rate.max())
     return 1.0 - min(speed, limit) / min(usual, limit) if usual else 0.0
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.detect.paths.slow_paths import FEWEST_PAIRS
 from fablint.analyse.detect.paths.view_paths import PathBounds, path_bounds
 from fablint.analyse.detect.view import Judged
@@ -18,12 +17,12 @@ from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.phrasing import listed
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import directions, plural
 
 
 def healthy_paths(
-    views: Sequence[Judged], places: Places, found: Sequence[Finding], settings: Settings
+    views: Sequence[Judged], placement: Placement, found: Sequence[Finding], settings: Settings
 ) -> tuple[list[Finding], list[str]]:
     """OK and NOT JUDGED findings about the paths of a run, per quantity, and notes on those too many to measure.
 
@@ -36,11 +35,11 @@ def healthy_paths(
         crossing = [view for view in views if view.quantity == quantity and view.paths and not view.paths.compared]
         if not crossing:
             continue
-        bounds = [path_bounds(view.paths, places) for view in crossing]
+        bounds = [path_bounds(view.paths, placement) for view in crossing]
         loss = _worst(bounds)
         rows = ", ".join(dict.fromkeys(view.row for view in crossing))
-        few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, bounds, places))
-        if few and len(places.switches) > MOST_FEW:
+        few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, bounds, placement))
+        if few and len(placement.switches) > MOST_FEW:
             paths = plural(len(few), "path")
             notes.append(f"{rows}: {paths} between fewer than {FEWEST_PAIRS} pairs of hosts were not judged one by one")
         elif few:
@@ -91,11 +90,11 @@ def _worst(bounds: Sequence[PathBounds]) -> dict[str, float]:
     return {name: upper for name, upper in found.items() if name not in slow}
 
 
-def _is_separable(name: str, bounds: Sequence[PathBounds], places: Places) -> bool:
+def _is_separable(name: str, bounds: Sequence[PathBounds], placement: Placement) -> bool:
     """Have its switches hosts enough to distinguish the path from its hosts?"""
     one = next(one for one in bounds if name in one.names)
     at = one.names.index(name)
-    a, b = (np.unique(places.host[places.switch == end[at]]).size for end in (one.src, one.dst))
+    a, b = (np.unique(placement.host[placement.switch == end[at]]).size for end in (one.src, one.dst))
     return bool(a * b >= FEWEST_PAIRS and min(a, b) > 1)
 
 

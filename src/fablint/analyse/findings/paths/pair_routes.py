@@ -7,19 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import directions, fold, plural
 
 MOST_NAMED = 6  # pairs in the name of a finding
 
 
-def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) -> list[Finding]:
+def suspect_routes(views: Sequence[Judged], placement: Placement, reported: set[int]) -> list[Finding]:
     """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
 
     `reported`: codes of the hosts that other findings are about.
@@ -28,8 +27,8 @@ def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) 
     one_way: dict[tuple[int, int], tuple[SlowPair, Judged]] = {}
     for view in views:
         for pair in view.slow_pairs:
-            a, b = (int(places.host[rank]) for rank in pair.ranks)
-            if a in reported or b in reported or places.crowded[[a, b]].any() or pair.loss < 0:
+            a, b = (int(placement.host[rank]) for rank in pair.ranks)
+            if a in reported or b in reported or placement.oversubscribed[[a, b]].any() or pair.loss < 0:
                 continue
             ends = (min(a, b), max(a, b))
             if pair.one_way and ((a, b) not in one_way or pair.loss > one_way[a, b][0].loss):
@@ -37,14 +36,14 @@ def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) 
             if not pair.one_way and (ends not in losses or pair.loss > losses[ends][0]):
                 losses[ends] = pair.loss, view
     findings = [
-        _one_way_route(view, pair, places)
+        _one_way_route(view, pair, placement)
         for ends, (pair, view) in one_way.items()
         if (min(ends), max(ends)) not in losses
     ]
     for left, right in _blocks(losses):
         inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
         loss, view = max(inside, key=lambda found: found[0])
-        name = f"{fold([places.hosts[host] for host in left])}={fold([places.hosts[host] for host in right])}"
+        name = f"{fold([placement.hosts[host] for host in left])}={fold([placement.hosts[host] for host in right])}"
         findings.append(
             Finding(
                 state=State.SUSPECT,
@@ -57,11 +56,11 @@ def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) 
                 next_step=NEXT_STEP["route"].format(name=name),
             )
         )
-    return findings + _faster(views, places)
+    return findings + _faster(views, placement)
 
 
 def off_slow_paths(
-    findings: Sequence[Finding], designed: Mapping[str, float], places: Places, settings: Settings
+    findings: Sequence[Finding], designed: Mapping[str, float], placement: Placement, settings: Settings
 ) -> list[Finding]:
     """The findings without routes between hosts whose streams lose what a path between their switches loses.
 
@@ -76,8 +75,8 @@ def off_slow_paths(
     if not effects:
         return list(findings)
     of = {
-        host: places.switches[code]
-        for host, code in zip(_names(places), places.switch.tolist(), strict=True)
+        host: placement.switches[code]
+        for host, code in zip(_names(placement), placement.switch.tolist(), strict=True)
         if code >= 0
     }
 
@@ -91,13 +90,13 @@ def off_slow_paths(
     return [finding for finding in findings if not explained(finding)]
 
 
-def _names(places: Places) -> list[str]:
+def _names(placement: Placement) -> list[str]:
     """(n,) host of each rank."""
-    return [places.hosts[code] for code in places.host.tolist()]
+    return [placement.hosts[code] for code in placement.host.tolist()]
 
 
-def _one_way_route(view: Judged, pair: SlowPair, places: Places) -> Finding:
-    source, target = (places.hosts[places.host[rank]] for rank in pair.ranks)
+def _one_way_route(view: Judged, pair: SlowPair, placement: Placement) -> Finding:
+    source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
     if pair.beside:
         reason = "; others sent at the same time, and messages that share a link take longer in this run"
     else:
@@ -126,25 +125,25 @@ def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tup
     return [(tuple(hosts), others) for others, hosts in blocks.items()]
 
 
-def _of_whole_switches(pairs: Sequence[SlowPair], places: Places) -> list[SlowPair]:
+def _of_whole_switches(pairs: Sequence[SlowPair], placement: Placement) -> list[SlowPair]:
     """Those that are, together, all pairs of the hosts of a switch."""
     found: list[SlowPair] = []
-    for switch in range(len(places.switches)):
-        own = [pair for pair in pairs if all(places.switch[rank] == switch for rank in pair.ranks)]
-        hosts = np.unique(places.host[places.switch == switch]).size
-        met = {tuple(sorted(int(places.host[rank]) for rank in pair.ranks)) for pair in own}
+    for switch in range(len(placement.switches)):
+        own = [pair for pair in pairs if all(placement.switch[rank] == switch for rank in pair.ranks)]
+        hosts = np.unique(placement.host[placement.switch == switch]).size
+        met = {tuple(sorted(int(placement.host[rank]) for rank in pair.ranks)) for pair in own}
         if own and len(met) == hosts * (hosts - 1) // 2:
             found += own
     return found
 
 
-def _faster(views: Sequence[Judged], places: Places) -> list[Finding]:
+def _faster(views: Sequence[Judged], placement: Placement) -> list[Finding]:
     """CONFOUNDED where all pairs on a switch are far faster than all others on switches: the majority may be slow."""
     for view in views:
-        fast = _of_whole_switches([pair for pair in view.slow_pairs if pair.loss < 0], places)
+        fast = _of_whole_switches([pair for pair in view.slow_pairs if pair.loss < 0], placement)
         if not fast:
             continue
-        names = [">".join(places.hosts[places.host[rank]] for rank in pair.ranks) for pair in fast]
+        names = [">".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair in fast]
         gain = relative(max(pair.loss for pair in fast), view.quantity)
         pairs = plural(len(fast), "direction")
         return [

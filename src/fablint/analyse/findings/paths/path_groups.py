@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fablint.analyse.data.rank_places import Places
-from fablint.model import Component
+from fablint.model import Component, Placement
 from fablint.text.names import fold
 from fablint.topology.routing import Routes
 
@@ -44,10 +43,10 @@ def both_directions(paths: Collection[Path]) -> set[Path]:
 # ------------------------------------------------------------------------------------------------ known links
 
 
-def over_links(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -> list[Explanation]:
+def over_links(slow: set[Path], fine: set[Path], placement: Placement, routes: Routes) -> list[Explanation]:
     """Links that explain the slow paths, and cables where both directions of one do."""
     by_cable: dict[str, list[SlowLink]] = {}
-    for found in links_of(slow, fine, places, routes):
+    for found in links_of(slow, fine, placement, routes):
         by_cable.setdefault(routes.cable(found.link), []).append(found)
     explanations = []
     for cable, links in by_cable.items():
@@ -60,11 +59,11 @@ def over_links(slow: set[Path], fine: set[Path], places: Places, routes: Routes)
     return explanations
 
 
-def links_of(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -> list[SlowLink]:
+def links_of(slow: set[Path], fine: set[Path], placement: Placement, routes: Routes) -> list[SlowLink]:
     """Links that only slow paths cross, those that explain most first, until every slow path is explained."""
     crossed: dict[int, set[Path]] = {}
     for path in slow | fine:
-        for link in _crossed(path, places, routes):
+        for link in _crossed(path, placement, routes):
             crossed.setdefault(link, set()).add(path)
     candidates = {link: frozenset(paths) for link, paths in crossed.items() if paths <= slow}
     left, found = set(slow), list[SlowLink]()
@@ -75,24 +74,24 @@ def links_of(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -
         alike = [link for link, paths in candidates.items() if paths == candidates[best] and link != best]
         found.append(SlowLink(best, candidates[best], alike))
         left -= candidates[best]
-    return _without_gates(found, routes, places)
+    return _without_gates(found, routes, placement)
 
 
-def _crossed(path: Path, places: Places, routes: Routes) -> list[int]:
+def _crossed(path: Path, placement: Placement, routes: Routes) -> list[int]:
     """Directed links of a path. Where the destination host decides, those to the first of its switch."""
     code = {name: index for index, name in enumerate(routes.switches)}
-    ends = [code.get(places.switches[switch], -1) for switch in path]
-    host = int(places.number[np.flatnonzero(places.switch == path[1])[0]])
+    ends = [code.get(placement.switches[switch], -1) for switch in path]
+    host = int(placement.location[np.flatnonzero(placement.switch == path[1])[0]])
     hops = routes.hops(np.array([ends[0]]), np.array([ends[1]]), np.array([host]))
     return [int(link) for link in hops.ravel() if link >= 0]
 
 
-def _without_gates(found: Sequence[SlowLink], routes: Routes, places: Places) -> list[SlowLink]:
+def _without_gates(found: Sequence[SlowLink], routes: Routes, placement: Placement) -> list[SlowLink]:
     """The same without the paths of a switch out of its group where the path to one neighbour in it is slow as well.
 
     How a switch reaches other groups is presumed where no source declares it; it is through that neighbour.
     """
-    own = set(places.switches)
+    own = set(placement.switches)
     inside = [one for one in found if all(end in own for end in _ends(one.link, routes))]
     kept = []
     for one in found:
@@ -112,13 +111,13 @@ def _ends(link: int, routes: Routes) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------ unknown links
 
 
-def over_ends(slow: set[Path], every: set[Path], places: Places) -> list[Explanation]:
+def over_ends(slow: set[Path], every: set[Path], placement: Placement) -> list[Explanation]:
     """The fewest sets of paths that have an end in common and of which all are slow.
 
     All paths out of a switch, into it, or both, and all between two groups; what is left is one path each, in one
     direction (`s0>s1`) or in both (`s0=s1`).
     """
-    candidates = _common_ends(every, places)
+    candidates = _common_ends(every, placement)
     candidates = {key: paths for key, paths in candidates.items() if paths <= slow and len(paths) > 1}
     left, found = set(slow), list[Explanation]()
     while left:
@@ -132,29 +131,29 @@ def over_ends(slow: set[Path], every: set[Path], places: Places) -> list[Explana
         if back in left and back < path:
             continue
         component: Component = "cable" if back in left else "link"
-        name = ("=" if back in left else ">").join(places.switches[code] for code in path)
+        name = ("=" if back in left else ">").join(placement.switches[code] for code in path)
         found.append(Explanation(component, name, frozenset({path, back} & left)))
     return found
 
 
-def _common_ends(every: set[Path], places: Places) -> Mapping[tuple[Component, str], frozenset[Path]]:
+def _common_ends(every: set[Path], placement: Placement) -> Mapping[tuple[Component, str], frozenset[Path]]:
     """Sets of paths by component and name."""
     found: dict[tuple[Component, str], frozenset[Path]] = {}
     for switch in sorted({end for path in every for end in path}):
-        name = places.switches[switch]
+        name = placement.switches[switch]
         out = frozenset(path for path in every if path[0] == switch)
         into = frozenset(path for path in every if path[1] == switch)
         for paths, sign, component in ((out, ">", "link"), (into, "<", "link"), (out | into, "=", "cable")):
-            others = fold(sorted({places.switches[end] for path in paths for end in path} - {name}))
+            others = fold(sorted({placement.switches[end] for path in paths for end in path} - {name}))
             if len({frozenset(path) for path in paths}) > 1:
                 label = f"{others}>{name}" if sign == "<" else f"{name}{sign}{others}"
                 found["cable" if component == "cable" else "link", label] = paths
-    return {**found, **_between_groups(every, places)}
+    return {**found, **_between_groups(every, placement)}
 
 
-def _between_groups(every: set[Path], places: Places) -> Mapping[tuple[Component, str], frozenset[Path]]:
-    group = {int(switch): int(code) for switch, code in zip(places.switch, places.group, strict=True)}
-    names = places.placement.groups
+def _between_groups(every: set[Path], placement: Placement) -> Mapping[tuple[Component, str], frozenset[Path]]:
+    group = {int(switch): int(code) for switch, code in zip(placement.switch, placement.group, strict=True)}
+    names = placement.groups
     between: dict[Path, set[Path]] = {}
     for path in every:
         between.setdefault((group[path[0]], group[path[1]]), set()).add(path)
@@ -172,14 +171,14 @@ def _between_groups(every: set[Path], places: Places) -> Mapping[tuple[Component
 # ------------------------------------------------------------------------------------------------ one of several links
 
 
-def over_candidates(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -> list[Explanation]:
+def over_candidates(slow: set[Path], fine: set[Path], placement: Placement, routes: Routes) -> list[Explanation]:
     """Of paths that take one of several: links that most of the slow paths and fewest of the others may take.
 
     Links between which the paths do not decide are the series of an explanation by path.
     """
     code = {name: index for index, name in enumerate(routes.switches)}
     every = sorted(slow | fine)
-    src, dst = (np.array([code.get(places.switches[path[end]], -1) for path in every], np.int32) for end in (0, 1))
+    src, dst = (np.array([code.get(placement.switches[path[end]], -1) for path in every], np.int32) for end in (0, 1))
     query, link, _ = routes.exposure(src, dst)
     may: dict[int, set[Path]] = {}
     for at, over in zip(query.tolist(), link.tolist(), strict=True):
@@ -196,6 +195,6 @@ def over_candidates(slow: set[Path], fine: set[Path], places: Places, routes: Ro
         if len(best) == 1:
             found.append(Explanation("link", routes.names[best[0]], paths))
             continue
-        [whole] = over_ends(set(paths), set(paths), places)[:1]
+        [whole] = over_ends(set(paths), set(paths), placement)[:1]
         found.append(Explanation("route", whole.name, paths, tuple(f"link {routes.names[one]}" for one in best)))
-    return [*found, *over_ends(left, left | fine, places)]
+    return [*found, *over_ends(left, left | fine, placement)]

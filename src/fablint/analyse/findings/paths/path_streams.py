@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.paths.path_modes import Mode
 from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S, Judgement
 from fablint.analyse.detect.paths.view_paths import Paths
@@ -28,9 +28,9 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
-from fablint.analyse.fit.path_levels import group_medians
 from fablint.analyse.phrasing import NEXT_STEP, listed
-from fablint.model import Finding, Question, State
+from fablint.model import Finding, Placement, Question, State
+from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import ends_of, plural
 from fablint.topology.routing import Routes
 
@@ -58,7 +58,7 @@ class _View:
 
     judged: Judged
     paths: Paths
-    places: Places
+    placement: Placement
     routes: Routes | None
     faulty: Codes  # hosts at fault
 
@@ -76,18 +76,18 @@ class _View:
         if not self.faulty.size:
             return np.zeros(entries, dtype=bool)
         faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
-        others = group_medians(levels.left[~faulty], levels.entry[~faulty], entries)
+        others = GroupedValues.of(levels.left[~faulty], levels.entry[~faulty], entries).medians()
         slow = others - judged.reference > judged.tolerance
         return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
 
     def name(self, path: Path) -> str:
         sign = "=" if self.paths.levels.mutual else ">"
-        return sign.join(self.places.switches[code] for code in path)
+        return sign.join(self.placement.switches[code] for code in path)
 
 
-def about_paths(views: Sequence[Judged], places: Places, routes: Routes | None, faulty: Codes) -> PathFindings:
+def about_paths(views: Sequence[Judged], placement: Placement, routes: Routes | None, faulty: Codes) -> PathFindings:
     """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
-    seen = [_View(judged, judged.paths, places, routes, faulty) for judged in views if judged.paths is not None]
+    seen = [_View(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None]
     findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
     questions = [question for view in seen for question in (*_alone(view), *_splitting(view))]
     at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.convictions)
@@ -152,10 +152,10 @@ def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanatio
     if not slow:
         return []
     if view.paths.followed and view.routes is not None:
-        found = over_links(slow, fine, view.places, view.routes)
+        found = over_links(slow, fine, view.placement, view.routes)
         if view.paths.compared or set().union(*(one.paths for one in found)) >= slow:
             return found
-    return over_ends(slow, every, view.places)
+    return over_ends(slow, every, view.placement)
 
 
 def _finding(view: _View, state: State, explanation: Explanation, entries: Sequence[int], more: str = "") -> Finding:
@@ -179,7 +179,7 @@ def _finding(view: _View, state: State, explanation: Explanation, entries: Seque
         interval=(ends[0], ends[-1]) if ends else None,
         evidence="; ".join(filter(None, (_evidence(view, entries), more))),
         alternatives=explanation.series,
-        next_step=_next_step(explanation, view.places),
+        next_step=_next_step(explanation, view.placement),
     )
 
 
@@ -201,10 +201,10 @@ def _evidence(view: _View, entries: Sequence[int]) -> str:
     return "; ".join([text, *when[:1]])
 
 
-def _next_step(explanation: Explanation, places: Places) -> str:
+def _next_step(explanation: Explanation, placement: Placement) -> str:
     """A path through a group is presumed: its cables have to be found first."""
     ends = ends_of(explanation.name)
-    if all(end in places.switches for end in ends):
+    if all(end in placement.switches for end in ends):
         return NEXT_STEP[explanation.component].format(name=explanation.name)
     return (
         f"find the cables between {' and '.join(ends)} (fablint discover --from), then read the counters of their ports"
@@ -293,9 +293,9 @@ def _modes(view: _View) -> list[Finding]:
     if levels.mutual:
         slow, every = both_directions(slow), both_directions(every)
     if view.routes is not None and len(view.routes.ends):
-        explanations = over_candidates(slow, every - slow, view.places, view.routes)
+        explanations = over_candidates(slow, every - slow, view.placement, view.routes)
     else:
-        explanations = over_ends(slow, every, view.places)
+        explanations = over_ends(slow, every, view.placement)
     own = [[modes[path] for path in sorted(modes) if {path, path[::-1]} & one.paths] for one in explanations]
     return [_mode_finding(view, one, of) for one, of in zip(explanations, own, strict=True) if of]
 

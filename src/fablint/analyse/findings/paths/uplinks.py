@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from fablint.analyse.data.rank_places import Places
-from fablint.model import Finding, State
+from fablint.model import Finding, Placement, State
 from fablint.text.names import ends_of, plural
 from fablint.topology.routing import Routes
 
 FEWEST = 2  # cables of a switch
 
 
-def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes | None) -> list[Finding]:
+def uplinks_together(findings: Sequence[Finding], placement: Placement, routes: Routes | None) -> list[Finding]:
     """The same findings, where those of all cables of a switch are one `SUSPECT` about the switch; one is a `FAULT`.
 
     Several cables of one switch do not fail at the same time. Its own load does the same, and so do cables that are
@@ -22,8 +21,8 @@ def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes
         return list(findings)
     result = list(findings)
     concerned = {end for finding in result if is_slow_cable(finding) for end in ends_of(finding.name)}
-    cables = _cables_of(concerned & set(places.switches), routes)
-    for switch in [name for name in places.switches if name in cables]:
+    cables = _cables_of(concerned & set(placement.switches), routes)
+    for switch in [name for name in placement.switches if name in cables]:
         own = cables[switch]
         slow = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
         certain = any(finding.state is State.FAULT for finding in slow.values())

@@ -73,7 +73,7 @@ class Answers(ReachCheck):
             tried |= rail.ends
             told += self._said(rail)
         told += self._not_run(reach)
-        idle = sorted(reach.seats.keys() - tried - contested - {End(one.host, one.target) for one in told})
+        idle = sorted(reach.targets.keys() - tried - contested - {End(one.host, one.target) for one in told})
         told += [self.skipped(*end, "no other host has such a NIC, or there was no time") for end in idle]
         return [*told, *self.rest(tried, told)]
 
@@ -234,7 +234,7 @@ class PeerNames(ReachCheck):
 @lru_cache(maxsize=1)  # several checks want to know
 def contested_in(fleet: Fleet) -> frozenset[End]:
     """Ends whose address somebody else answers for as well."""
-    known = fleet.reach.seats if fleet.reach else {}
+    known = fleet.reach.targets if fleet.reach else {}
     ends = {End(one.host, one.target) for one in IpDuplicate().judge(fleet) if one.outcome is Outcome.FAIL}
     return frozenset(ends & known.keys())
 
@@ -256,7 +256,7 @@ def _how(end: End, pings: Iterable[Ping]) -> str:
 
 def _lost_frames(reach: Reach, pings: Sequence[Ping]) -> str:
     """`frames of 9000 bytes are lost, of 1500 pass`."""
-    size = max((min(reach.seats[end].mtu for end in one[:2]) for one in pings), default=0)
+    size = max((min(reach.targets[end].mtu for end in one[:2]) for one in pings), default=0)
     passes = min((one.passes for one in pings if one.passes), default=0)
     return f"frames of {size} bytes are lost" + (f", of {passes} pass" if passes else "")
 

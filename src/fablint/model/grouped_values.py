@@ -1,0 +1,53 @@
+"""Medians and other order statistics of values in groups, all groups at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GroupedValues:
+    """Values sorted within their groups. NaN values are left out."""
+
+    values: npt.NDArray[np.floating]  # (k,) as given
+    order: npt.NDArray[np.int64]  # positions in `values`: group by group, ascending within a group
+    count: npt.NDArray[np.int64]  # (groups,) values of each group
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, group: Codes, groups: int) -> Self:
+        """Group (k,) values by (k,) codes from 0 to `groups` - 1."""
+        value = np.asarray(values)
+        order = np.lexsort((value, group))
+        order = order[~np.isnan(value[order])]
+        return cls(value, order, np.bincount(group[order], minlength=groups))
+
+    def members(self, rank: Codes) -> npt.NDArray[np.int64]:
+        """Position in `values` of the value of this rank (from 0) in each group; each group must have one."""
+        members: npt.NDArray[np.int64] = self.order[np.cumsum(self.count) - self.count + rank]
+        return members
+
+    def at(self, rank: Codes) -> Floats:
+        """(groups,) value of this rank (from 0) in each group; NaN where a group has none."""
+        found = np.full(self.count.size, np.nan)
+        known = (rank >= 0) & (rank < self.count)
+        found[known] = self.values[self.order[(np.cumsum(self.count) - self.count + rank)[known]]]
+        return found
+
+    def lower_medians(self) -> Floats:
+        """(groups,) median, of an even number of values the lower one in the middle; NaN where a group has none."""
+        return self.at((self.count - 1) // 2)
+
+    def upper_medians(self) -> Floats:
+        """(groups,) median, of an even number of values the upper one in the middle; NaN where a group has none."""
+        return self.at(self.count // 2)
+
+    def medians(self, fewest: int = 1) -> Floats:
+        """(groups,) median; NaN where a group has fewer than `fewest` values."""
+        return np.where(self.count >= fewest, (self.lower_medians() + self.upper_medians()) / 2, np.nan)

@@ -1,0 +1,106 @@
+"""Flows per link: how many messages are under way on each directed link at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.topology.routed_placement import RoutedPlacement
+from fablint.topology.routing import Index, Routes, Shares
+
+Flows = npt.NDArray[np.float32]
+Turns = npt.NDArray[np.int64]
+
+
+def turns(
+    src: npt.NDArray[np.integer],
+    dst: npt.NDArray[np.integer],
+    number: npt.NDArray[np.integer],
+    *,
+    at_once: bool = False,
+) -> Turns:
+    """(k,) number that messages have in common which are under way together.
+
+    Parameters
+    ----------
+    src, dst
+        (k,) sender and receiver of each message.
+    number
+        (k,) round of each message.
+    at_once
+        Whether the two directions of a pair run at the same time. Otherwise the engine sends one after the other,
+        from the lower ranks to the higher first: round r has the turns 2 r + 1 and 2 r.
+    """
+    rounds = number.astype(np.int64)
+    return rounds if at_once else 2 * rounds + (src < dst)
+
+
+def flows_on_links(
+    link: npt.NDArray[np.integer],
+    links: int,
+    share: Shares | npt.NDArray[np.float64] | None = None,
+    turn: Turns | None = None,
+    count: int = 1,
+) -> npt.NDArray[np.float64]:
+    """(count, links) flows on each link in each turn.
+
+    Parameters
+    ----------
+    link
+        Flat: one entry for each link that a message may cross.
+    links
+        Number of links.
+    share
+        Probability that the message crosses the link; None: 1.
+    turn
+        Turn of the message, below `count`; None: all in one.
+    """
+    key = link if turn is None else turn * links + link
+    return np.bincount(key, weights=share, minlength=count * links).astype(np.float64).reshape(count, links)
+
+
+def flows_on_busiest(
+    message: npt.NDArray[np.integer], flows: npt.NDArray[np.floating], messages: int
+) -> npt.NDArray[np.float64]:
+    """(messages,) largest of the values on the links that each message may cross, 0 where it crosses none.
+
+    Parameters
+    ----------
+    message
+        Flat: one entry for each link that a message may cross.
+    flows
+        Flows on that link, or what they cost.
+    messages
+        Number of messages.
+    """
+    busiest = np.zeros(messages)
+    np.maximum.at(busiest, message, flows)
+    return busiest
+
+
+def detour_links(routes: Routes) -> float:
+    """Links that a message crosses on detours, on average: those of two shortest paths, where all detours are equal."""
+    if routes.routing.kind != "adaptive":
+        return 0.0
+    apart = routes.apart(np.arange(len(routes.switches), dtype=np.int32))
+    return (1.0 - routes.routing.minimal_share) * 2.0 * float(apart[apart > 0].mean()) if (apart > 0).any() else 0.0
+
+
+def link_flows(pairs: Index, placement: RoutedPlacement) -> Flows:
+    """(2, links) messages on each directed link when all pairs send at once: one direction, then the other.
+
+    Where the path of a message is not known it counts on each link by its probability.
+    """
+    links = len(placement.routes.ends) if placement.routes else 0
+    flows = np.zeros((2, links), dtype=np.float32)
+    for direction in (0, 1):
+        _, link, share = placement.crossings_of_pairs(pairs, direction)
+        flows[direction] = flows_on_links(link, links, share)[0]
+    return flows
+
+
+def most_flows(rounds: Sequence[Index], placement: RoutedPlacement) -> list[float]:
+    """The most messages that cross one directed link at once, per round."""
+    return [float(link_flows(pairs, placement).max(initial=0.0)) for pairs in rounds]

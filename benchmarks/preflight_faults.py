@@ -1,12 +1,14 @@
 """Fleets with one fault each, judged as the program judges them: what is found, what is missed, who is named wrongly.
 
-    python benchmarks/preflight_faults.py [--sizes 3,8,20,200] [--machines infiniband,roce] [--only mtu,clock] [--mixes]
+    python benchmarks/preflight_faults.py [--sizes 3,8,20,200] [--machines infiniband,roce] [--only mtu,clock]
+        [--mixes [--fleets 11:9,three] [--plant no-gpu] [--level quick]]
 
 Fleets are generated without the helpers that the checks were developed with (benchmarks/generated_fleets): homogeneous
 but for what healthy hosts of one kind differ in, and one host with one fault. Snapshots of level full are saved, read
 and judged as `fablint preflight --snapshot FILE` does. A fault is found where the host that has it is named by a
 failure or a warning, of whatever check; any other host that is named by a failure, a warning or an error is a
 false alarm. With --mixes healthy fleets of several machines and settings are judged instead: no host may be unfit.
+With --plant each of them has one host with this fault, where its machine can have it: only that host may be unfit.
 """
 
 from __future__ import annotations
@@ -96,14 +98,25 @@ def show_faults(machines: Sequence[str], sizes: Sequence[int], names: Sequence[s
         )
 
 
-def show_mixes(sizes: Sequence[int], seed: int, folder: Path) -> None:
-    """Print how many hosts of healthy fleets are unfit, and what is warned of."""
-    print("| fleet | hosts | unfit | warnings |\n| --- | --- | --- | --- |")
-    for mix in MIXES:
+def show_mixes(mixes: Sequence[str], sizes: Sequence[int], fault: Fault | None, fleet: Fleet, folder: Path) -> None:
+    """Print which hosts of fleets that are healthy but for a planted fault are unfit, and what is warned of.
+
+    Seed and level are those of `fleet`.
+    """
+    print("| fleet | hosts | planted | healthy hosts unfit | warnings |\n| --- | --- | --- | --- | --- |")
+    for mix in mixes:
         for size in sizes:
-            fitness = judged(folder, replace(fleet_of(mix, size, seed=seed, level="full"), lines=LINES))
-            warned = ", ".join(sorted({one.check for one in wrong(fitness)}))
-            print(f"| {mix} | {size:,} | {len(fitness.unfit)} | {warned or '-'} |", flush=True)
+            made = replace(fleet_of(mix, size, seed=fleet.seed, level=fleet.level), lines=LINES)
+            index = size // 3  # of the first machine, which most hosts are
+            planted = fault if fault and fault.needs(made.machine) else None
+            fitness = judged(folder, made, planted, index)
+            found = wrong(fitness)
+            of_host = [one for one in found if planted and one.host == made.name(index)]
+            state = "-" if not planted else "unfit" if made.name(index) in fitness.unfit else "warned of"
+            healthy = fitness.unfit.keys() - {one.host for one in of_host}
+            warned = ", ".join(sorted({one.check for one in found}))
+            state = state if of_host or not planted else "MISSED"
+            print(f"| {mix} | {size:,} | {state} | {len(healthy)} | {warned or '-'} |", flush=True)
 
 
 def main() -> None:
@@ -113,11 +126,17 @@ def main() -> None:
     parser.add_argument("--only", default=",".join([HEALTHY, *FAULTS]), help="faults")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mixes", action="store_true", help="healthy fleets of several machines and settings")
+    parser.add_argument("--fleets", default="", help="of --mixes: those whose names hold one of these words")
+    parser.add_argument("--plant", choices=FAULTS, help="of --mixes: a fault of one host of each fleet")
+    parser.add_argument("--level", choices=("quick", "full"), default="full", help="of --mixes")
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
     with tempfile.TemporaryDirectory() as name:
         if given.mixes:
-            show_mixes(sizes, given.seed, Path(name))
+            mixes = [mix for mix in MIXES if any(word in mix for word in given.fleets.split(","))]
+            fault = FAULTS[given.plant] if given.plant else None
+            like = Fleet(MACHINES["infiniband"], 1, given.seed, LINES, given.level)
+            show_mixes(mixes, sizes, fault, like, Path(name))
         else:
             show_faults(given.machines.split(","), sizes, given.only.split(","), given.seed, Path(name))
 

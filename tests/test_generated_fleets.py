@@ -105,15 +105,17 @@ def test_no_check_compares_each_host_with_each_other(tmp_path: Path) -> None:
         fleet = Judged([Host(snapshot_of(one)) for one in load_snapshots(path)])
         counts: Counter[str] = Counter()
 
-        def counted(function: Any, checks: Any) -> Iterator[Any]:
-            for check in checks:
-                count = itertools.count()
-                sys.setprofile(lambda *_, count=count: next(count) and None)
-                try:
-                    made = function(check)
-                finally:
-                    sys.setprofile(None)
-                counts[check.id] = next(count)
+        def counted(function: Any, groups: Any) -> Iterator[Any]:
+            for group in groups:
+                made = []
+                for check in group:
+                    count = itertools.count()
+                    sys.setprofile(lambda *_, count=count: next(count) and None)
+                    try:
+                        made += function([check])
+                    finally:
+                        sys.setprofile(None)
+                    counts[check.id] = next(count)
                 yield made
 
         judge(fleet, each=counted)

@@ -10,6 +10,7 @@ from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.gpu import gpu_state
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
+from fablint.snapshot.parsers.nvidia_smi import gpus_of
 
 
 def outcome_of(check: type[gpu_state.GpuMemory], hosts: list[Host], name: str) -> list[tuple[Outcome, str]]:
@@ -31,7 +32,7 @@ def test_nvidia_smi_that_fails_is_no_pass_and_a_host_without_gpus_is_not_asked_f
     "text", ["<nvidia_smi_log>", "<!DOCTYPE x [<!ENTITY a 'aa'>]><nvidia_smi_log/>", "<x/>", "", "\0"]
 )
 def test_documents_that_are_none_of_nvidia_smi(text: str) -> None:
-    assert not gpu_state.gpus_of(text)
+    assert not gpus_of(text)
 
 
 def test_names_of_older_drivers() -> None:
@@ -39,6 +40,6 @@ def test_names_of_older_drivers() -> None:
         smi(1).replace("clocks_event_reason", "clocks_throttle_reason").replace("gpu_power_readings", "power_readings")
     )
     old = old.replace("current_power_limit", "power_limit")
-    (found,) = gpu_state.gpus_of(old) or ()
+    (found,) = gpus_of(old) or ()
     assert found.reasons == ["gpu_idle"]
     assert found.watts("gpu_power_readings/power_limit", "power_readings/power_limit") == 700.0

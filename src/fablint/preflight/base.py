@@ -31,6 +31,7 @@ class Check(ABC):
     mend: ClassVar[str]  # what to do
     compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time
 
+    reads: ClassVar[str] = ""  # a long text of each host that other checks read as well
     far_end: ClassVar[bool] = False  # the switch decides it as well: seen on all of its hosts, it is no fault of these
     expects: ClassVar[bool] = False  # a site file can give the values of `site_values`
     numeric: ClassVar[bool] = False  # these are figures, not words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from fablint.snapshot.neighbours import heard_by
 from fablint.snapshot.parsers.inet import Inet
 from fablint.snapshot.parsers.kernel_log import KernelLog
 from fablint.snapshot.parsers.lldp import Neighbour
+from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu, gpus_of
 
 PCI = "/sys/bus/pci/devices"
 Part = Callable[[str | None], str | None]  # of a file's text: the figure that is wanted
@@ -91,6 +92,12 @@ class Host:
     def accelerators(self) -> Mapping[str, str]:
         """PCI devices that compute, mostly GPUs: address and class."""
         return accelerators_on(self.snapshot.folder(PCI))
+
+    @cached_property
+    def nvidia_gpus(self) -> Sequence[Gpu]:
+        """The GPUs that nvidia-smi reports; none where it was not asked or is not understood."""
+        said = self.command(QUERY)
+        return (gpus_of(said.text) if said.status == 0 else None) or ()
 
     @cached_property
     def machine(self) -> str:
@@ -176,6 +183,18 @@ class Host:
             return delta(path, first, last, self.snapshot.window_s)
         begun = part(first)
         return delta(path, begun, begun if last == first else part(last), self.snapshot.window_s)
+
+    def all_grown_now(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
+        """How much counters of a folder grew within the snapshot's own window, of those that were read twice."""
+        first, last = self.snapshot.readings_in(folder)
+        found = {}
+        for name in names:
+            begun, ended = first.get(name), last.get(name)
+            if isinstance(begun, str) and isinstance(ended, str):
+                grown = delta(f"{folder}/{name}", begun, ended, self.snapshot.window_s)
+                if grown is not None:
+                    found[name] = grown
+        return found
 
 
 def counters_of(snapshot: Snapshot) -> Tree:

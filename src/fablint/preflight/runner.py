@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fablint.model.preflight_results import Fitness, Result
 from fablint.preflight.base import Check
+from fablint.preflight.batch import Batch
 from fablint.preflight.causes import with_causes
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.registry import CHECKS
@@ -15,8 +16,8 @@ from fablint.preflight.site.comparing import Membership, compared, membership, n
 from fablint.preflight.site.expectations import Site
 from fablint.system import no_collection
 
-Rows = list[tuple[Any, ...]]  # results without their class: processes exchange them several times as fast
-Each = Callable[[Callable[[type[Check]], Rows], Sequence[type[Check]]], Iterable[Rows]]
+Group = Sequence[type[Check]]  # checks that read the same, which a process understands once
+Each = Callable[[Callable[[Group], list[Batch]], Sequence[Group]], Iterable[list[Batch]]]
 
 
 def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | None = None, each: Each = map) -> Fitness:
@@ -34,12 +35,22 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | Non
     checks = [with_severity(check, site) for check in checks]
     with no_collection():
         court = _Court(fleet, whole, late, site, membership(whole, site))
-        for rows in each(court.rows, checks):
-            results += map(Result._make, rows)
-    results = with_suppressions(with_causes(results, fleet, checks), site.suppressions)
+        groups = _groups(checks)
+        batches = dict(zip(itertools.chain(*groups), itertools.chain(*each(court.results, groups)), strict=True))
+        for check in checks:
+            results += batches[check].results
+        results = with_suppressions(with_causes(results, fleet, checks), site.suppressions)
     hosts = [*(host.name for host in fleet.hosts), *fleet.silent]
     rules = {check.id: check.described() for check in checks}
     return Fitness(hosts, results, rules, fleet.silent, notes(site))
+
+
+def _groups(checks: Sequence[type[Check]]) -> list[Group]:
+    """Checks by what they read, those of most checks first: they take longest."""
+    found: dict[str, list[type[Check]]] = {}
+    for check in checks:
+        found.setdefault(check.reads or check.id, []).append(check)
+    return sorted(found.values(), key=len, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -52,9 +63,9 @@ class _Court:
     site: Site
     classes: Membership
 
-    def rows(self, check: type[Check]) -> Rows:
-        """The results of a check."""
-        return [tuple(one) for one in self._judged(check())]
+    def results(self, group: Group) -> list[Batch]:
+        """The results of each check of a group."""
+        return [Batch(list(self._judged(check()))) for check in group]
 
     def _judged(self, check: Check) -> Iterator[Result]:
         judged = list(check.judge(self.whole if check.compares else self.fleet))

@@ -79,6 +79,11 @@ class Snapshot:
         first, last = at.first.get(name), at.second.get(name)
         return first if isinstance(first, str) else None, last if isinstance(last, str) else None
 
+    def readings_in(self, path: str) -> tuple[Tree, Tree]:
+        """A folder of counters at its first and at its second reading; faster than `readings` where it holds many."""
+        names = _names(path)
+        return _folder(self.counters, names), _folder(self.later, names)
+
     def read_first(self, path: str) -> str | None:
         """The text of a counter at its first reading."""
         return self.readings(path)[0]
@@ -185,6 +190,11 @@ def _split(path: str) -> tuple[tuple[str, ...], str]:
     """The names of the folders above, the same object for all paths of a folder, and the last name."""
     *folders, name = path.strip("/").split("/")
     return _same(tuple(folders)), name
+
+
+@lru_cache(maxsize=1 << 16)
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(path.strip("/").split("/"))
 
 
 @lru_cache(maxsize=1 << 16)

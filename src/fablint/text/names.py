@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 
 MOST_LETTERS = 80  # of a name: what is longer is no name
 MOST_HOSTS = 200_000  # that one folded list of a source may stand for
@@ -15,6 +16,7 @@ _BRACKETS = re.compile(r"\[([^\]]*)")  # closed or not: ClusterShell may have ex
 _RANGE = re.compile(r"\s*(\d+)-(\d+)(?:/\d+)?\s*")
 _SINGLE = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")  # means itself to ClusterShell, and is most of long lists
 _ITEM = re.compile(r"(?:\[[^\]]*\]?|[^,!&^\[])+")  # between ClusterShell's operators, outside of brackets
+_FEW = 32  # names, whose folded text is remembered
 _MOST_DIGITS = 18  # of the end of a range
 _SHOWN = 60  # letters of a list in a message
 _SWITCH_MODULE = re.compile(r"x\d{1,4}c[0-7]r\d{1,2}")  # an xname without its controller
@@ -41,12 +43,19 @@ def fold(names: Iterable[str], between: str = ",") -> str:
     single = set(names)
     if len(single) == 1:
         return next(iter(single))
+    return (_folded_again if len(single) <= _FEW else _folded)(frozenset(single), between)
+
+
+def _folded(single: frozenset[str], between: str) -> str:
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if all(map(_PLAIN.fullmatch, single)):
         with suppress(NodeSetException):
             return str(NodeSet.fromlist(single, resolver=RESOLVER_NOGROUP))
     return between.join(sorted(single, key=natural))
+
+
+_folded_again = lru_cache(maxsize=4096)(_folded)  # every host of a fleet has NICs of the same names
 
 
 def printable(text: str) -> str:

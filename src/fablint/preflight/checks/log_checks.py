@@ -44,6 +44,7 @@ class LogCheck(HostCheck):
     """Looks for lines of the kernel log that hold some words."""
 
     source = "the kernel log (/dev/kmsg, else dmesg, else the journal)"
+    reads = "kernel log"
     words: ClassVar[tuple[str, ...]]  # a line that reports an event has one of them
     ending_words: ClassVar[tuple[str, ...]] = ()  # and one that reports the end of an event, one of these
 

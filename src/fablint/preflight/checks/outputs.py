@@ -29,7 +29,8 @@ def instead_of(check: Check, host: str, target: str, said: Output) -> Result | N
         return None
     why = shortened(said.error)
     if not said.ran:
-        return check.unclear(host, target, why) if was_ended(said.error) else check.skipped(host, target, why)
+        ended = was_ended(said.error)
+        return check.unclear(host, target, why) if ended else check.skipped(host, target, why or "there is no output")
     if said.status and _ROOT.search(said.error):
         return check.skipped(host, target, why)
     return check.unclear(host, target, f"it printed nothing{f', but {why}' if why else ''}")

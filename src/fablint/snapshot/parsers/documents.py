@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
+
+from fablint.snapshot.sharing import parsed
 
 
 def documents(text: str) -> list[Any]:
     """The JSON documents in a text, one after the other; what is no JSON is left out."""
+    with suppress(ValueError, RecursionError):  # most texts are one document
+        whole = parsed(text.encode())
+        if isinstance(whole, dict | list):
+            return [whole]
     decoder = json.JSONDecoder()
     found: list[Any] = []
     at = 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from sys import intern
 from xml.etree import ElementTree
 
 from fablint.text.sanitise import shortened
 
+QUERY = "nvidia-smi-q"  # the output of a host
 _WATTS = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) W")
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w{1,60})$")
 _UNCORRECTABLE = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
@@ -49,7 +50,6 @@ class Gpu:
         return sum(known) if known else None
 
 
-@lru_cache(maxsize=64)
 def gpus_of(text: str) -> Sequence[Gpu] | None:
     """The GPUs in an output; None where it cannot be understood."""
     if "<!ENTITY" in text:  # no output of nvidia-smi has any; a short one can stand for a very long text
@@ -73,6 +73,6 @@ def _texts(element: ElementTree.Element, path: str, depth: int = 0) -> Iterator[
     for child in element:
         below = f"{path}/{child.tag}" if path else child.tag
         if len(child) == 0:
-            yield below, shortened(child.text or "", 80)
+            yield intern(below), intern(shortened(child.text or "", 80))  # most GPUs of a fleet say the same
         elif depth < 8:
             yield from _texts(child, below, depth + 1)

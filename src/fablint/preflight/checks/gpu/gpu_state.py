@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
@@ -14,25 +14,23 @@ from fablint.preflight.checks.log_checks import GPUS
 from fablint.preflight.checks.outputs import instead_of, with_reasons, without_answer
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.snapshot.parsers.nvidia_smi import Gpu, gpus_of
+from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
 from fablint.text.sanitise import shortened
 
 NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
-_QUERY = "nvidia-smi-q"
 _NO_GPU = "no GPU of NVIDIA"
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
 
 
-def gpus(host: Host) -> Iterable[Gpu]:
+def gpus(host: Host) -> Sequence[Gpu]:
     """The GPUs that nvidia-smi tells; none where it was not asked or is not understood."""
-    said = host.command(_QUERY)
-    return (gpus_of(said.text) if said.status == 0 else None) or ()
+    return host.nvidia_gpus
 
 
 def reasons(fleet: Fleet) -> Mapping[str, str]:
     """Why nvidia-smi tells no GPU, by host."""
     return {
-        host.name: f"nvidia-smi: {without_answer(host.command(_QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
+        host.name: f"nvidia-smi: {without_answer(host.command(QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
         for host in fleet.hosts
     }
 
@@ -41,6 +39,7 @@ class GpuCheck(HostCheck):
     """One property of each GPU that needs no other host."""
 
     source = "nvidia-smi -q -x, at level full"
+    reads = QUERY
     severity = Severity.FAIL
     component = "host"
     absent = _NO_GPU
@@ -48,7 +47,7 @@ class GpuCheck(HostCheck):
     def look(self, host: Host) -> Iterator[Result]:
         if not host.snapshot.names(GPUS) and not gpus(host):
             return
-        said = host.command(_QUERY)
+        said = host.command(QUERY)
         without = instead_of(self, host.name, "", said)
         if without is not None:
             yield without
@@ -108,6 +107,7 @@ class GpuPower(UniformCheck):
     id = "gpu.power"
     what = "the power limit of every GPU"
     source = "nvidia-smi -q -x, at level full"
+    reads = QUERY
     rule = "not below that of most like hosts"
     severity = Severity.WARN
     component = "config"
@@ -133,6 +133,7 @@ class GpuModes(ItemsCheck):
     id = "gpu.modes"
     what = "how every GPU is set: ECC, MIG, persistence, compute mode"
     source = "nvidia-smi -q -x, at level full"
+    reads = QUERY
     rule = "as on most like hosts"
     severity = Severity.WARN
     component = "config"
@@ -163,6 +164,7 @@ class FabricManager(HostCheck):
     id = "gpu.fabricmanager"
     what = "the service that sets up NVLink switches, and whether GPUs joined their fabric"
     source = f"systemctl is-active nvidia-fabricmanager; {NVSWITCHES}; nvidia-smi -q -x, fabric"
+    reads = QUERY
     rule = "active where there are NVLink switches; every GPU that has a fabric has joined it"
     severity = Severity.FAIL
     component = "host"

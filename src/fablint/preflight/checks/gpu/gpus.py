@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
@@ -13,6 +14,7 @@ from fablint.preflight.checks.log_checks import GPUS
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 
+_ERRORS = re.compile(r"^\s+Link (\d{1,3}): ([\w ]{1,40}?) Errors?: (\d{1,18})\s*$", re.MULTILINE)
 _GPU = re.compile(r"^GPU (\d{1,3}):", re.MULTILINE)
 
 
@@ -91,16 +93,13 @@ class NvLinkErrors(HostCheck):
     mend = "look into the kernel log for Xid 74 and SXid; have the board looked at if they grow"
     absent = "nvidia-smi, asked at level full, tells no errors of NVLinks"
 
-    _ERRORS = re.compile(r"^\s+Link (\d{1,3}): ([\w ]{1,40}?) Errors?: (\d{1,18})\s*$", re.MULTILINE)
-
     def look(self, host: Host) -> Iterable[Result]:
         said = host.command("nvidia-smi-nvlink-errors")
-        readings: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        readings: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
         for gpu, text in _by_gpu(said.text if said.status == 0 else ""):
-            for link, kind, count in self._ERRORS.findall(text):
-                readings[gpu, link, kind].append(int(count))
-        for gpu in dict.fromkeys(key[0] for key in readings):
-            own = {key[1:]: counts for key, counts in readings.items() if key[0] == gpu}
+            for link, kind, count in _link_errors(text.partition("\n")[2]):
+                readings[gpu][link, kind].append(count)
+        for gpu, own in readings.items():
             grown = {key: counts[-1] - counts[0] for key, counts in own.items() if counts[-1] > counts[0]}
             total = sum(counts[-1] for counts in own.values())
             if grown:
@@ -110,6 +109,12 @@ class NvLinkErrors(HostCheck):
                 yield self.skipped(host.name, f"gpu{gpu}", f"read once: {total} since the driver was loaded")
             else:
                 yield self.passed(host.name, f"gpu{gpu}", f"{total} before" if total else "", total)
+
+
+@lru_cache(maxsize=1024)  # most GPUs of a fleet count the same: nothing
+def _link_errors(text: str) -> Sequence[tuple[str, str, int]]:
+    """Link, kind and count of each line of a GPU."""
+    return [(link, kind, int(count)) for link, kind, count in _ERRORS.findall(text)]
 
 
 def _by_gpu(text: str) -> Iterator[tuple[str, str]]:

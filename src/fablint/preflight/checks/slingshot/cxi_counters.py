@@ -32,7 +32,7 @@ class _TelemetryCheck(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for device in host.cxi:
             at = f"{CXI}/{device}/device/telemetry/"
-            counted = {name: grown for name in self.counters if (grown := host.grown_now(at + name))}
+            counted = host.all_grown_now(at.rstrip("/"), self.counters)
             if not is_up(host, device):
                 yield self.skipped(host.name, device, "the link is not up")
             elif not counted:

@@ -1,0 +1,46 @@
+"""Results of a check on their way from one process to another.
+
+Results of a fleet repeat: most hosts have the same outcome, message and value. What is pickled is each different result
+once, without its host, and for every result which of them it is and of which host.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from fablint.model.preflight_results import Result
+
+_HOST = Result._fields.index("host")
+_NUMBERS = "L"  # of hosts and of different results
+
+
+class Batch:
+    """The results of a check, in order."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.results = results
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kinds: dict[tuple[Any, ...], int] = {}
+        hosts: dict[str, int] = {}
+        kind_of, host_of = array(_NUMBERS), array(_NUMBERS)
+        for one in self.results:
+            # 1, 1.0 and True are equal, and are not written alike
+            kind = (one[:_HOST], one[_HOST + 1 :], type(one.value), type(one.expected))
+            kind_of.append(kinds.setdefault(kind, len(kinds)))
+            host_of.append(hosts.setdefault(one.host, len(hosts)))
+        return _unpacked, ([key[:2] for key in kinds], list(hosts), kind_of, host_of)
+
+
+def _unpacked(
+    kinds: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]],
+    hosts: Sequence[str],
+    kind_of: array[int],
+    host_of: array[int],
+) -> Batch:
+    make = Result._make
+    return Batch(
+        [make((*kinds[kind][0], hosts[host], *kinds[kind][1])) for kind, host in zip(kind_of, host_of, strict=True)]
+    )

@@ -10,6 +10,7 @@ from fablint.analyse.data.pair_matrix import Codes
 Floats = npt.NDArray[np.float64]
 FEWEST_VALUES = 6  # that have a 95 % interval of their median
 MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
+GAUSSIAN_MAD = 1.4826  # median absolute deviation of a normal distribution times this is its standard deviation
 
 
 def interval_ranks(counts: npt.ArrayLike) -> tuple[Codes, Codes]:
@@ -39,10 +40,8 @@ def row_medians(values: npt.NDArray[np.float32]) -> Floats:
 
 def robust_sd(values: npt.ArrayLike) -> float:
     """Standard deviation of the bulk, from the median absolute deviation; 0 for no values."""
-    from scipy.stats import median_abs_deviation
-
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if not known.size:
         return 0.0
-    return float(median_abs_deviation(known, scale="normal"))
+    return float(GAUSSIAN_MAD * np.median(np.abs(known - np.median(known))))

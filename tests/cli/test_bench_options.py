@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from fablint.cli.common import Session
 
 from fablint.cli import cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
-from fablint.cli.common import Session
 from fablint.errors import UsageError
 from fablint.model import Plan, Slots
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.options import OPTIONS, RowRequest
-from fablint.workflows import flow
+from fablint.workflows import benchmark
 
 
 class RecordedTable:
@@ -28,12 +28,12 @@ class RecordedTable:
 
 
 @dataclass
-class Asked:
+class CheckRequest:
     """What the verb wanted to have measured."""
 
     plan: Plan
     name: str
-    wanted: flow.Wanted
+    wanted: benchmark.TableColumns
     options: list[str]
     rows: list[RowRequest] = field(init=False)
 
@@ -49,15 +49,15 @@ class Asked:
 @pytest.fixture
 def bench(monkeypatch):
     """Call `fablint bench` up to the point where it would measure."""
-    calls: list[Asked] = []
+    calls: list[CheckRequest] = []
 
-    def record(around, plan, name, wanted, output, options):
-        calls.append(Asked(plan, name, wanted, options))
-        return flow.Benched(RecordedTable(), 0)
+    def record(context, plan, name, wanted, output, options):
+        calls.append(CheckRequest(plan, name, wanted, options))
+        return benchmark.BenchmarkResult(RecordedTable(), 0)
 
-    monkeypatch.setattr(flow, "bench", record)
+    monkeypatch.setattr(benchmark, "bench", record)
 
-    def call(line: str) -> Asked:
+    def call(line: str) -> CheckRequest:
         cli.main(["-q", "bench", *line.split()], prog_name="fablint", standalone_mode=False, obj=Session())
         return calls.pop()
 

@@ -17,7 +17,7 @@ from fablint.errors import IncompleteError
 from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
 from fablint.workflows import cluster_check, local_check
-from fablint.workflows.cluster_check import Wanted
+from fablint.workflows.cluster_check import ClusterCheckRequest
 
 SLIP = """format = 1
 [[threshold]]
@@ -92,11 +92,11 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FakeScheduler:
 
 
 @pytest.fixture
-def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[ClusterCheckRequest]:
     """What `check_cluster` was asked for: it ends there."""
-    found: list[Wanted] = []
+    found: list[ClusterCheckRequest] = []
 
-    def fake_check(_: object, wanted: Wanted, output: Path) -> NoReturn:
+    def fake_check(_: object, wanted: ClusterCheckRequest, output: Path) -> NoReturn:
         found.append(wanted)
         raise IncompleteError("nothing is measured here")
 
@@ -184,7 +184,9 @@ def test_an_allocation_that_is_not_read_is_named(call: Call, monkeypatch: pytest
 @pytest.mark.parametrize(
     "words", [["--detach"], ["--partition", "hpc"], ["--time", "30m"], ["--begin", "22:00"]], ids=lambda words: words[0]
 )
-def test_what_is_for_a_job_is_refused_without_one(call: Call, wanted: list[Wanted], words: list[str]) -> None:
+def test_what_is_for_a_job_is_refused_without_one(
+    call: Call, wanted: list[ClusterCheckRequest], words: list[str]
+) -> None:
     refused(call("check", "-w", "n[1-2]", *words), words[0])
 
 
@@ -248,13 +250,13 @@ def test_the_suites_are_those_of_the_plan() -> None:
     [([], "quick"), (["--suite", "edge"], "edge"), (["--full"], "full"), (["--full", "--suite", "full"], "full")],
     ids=lambda value: "-".join(value) if isinstance(value, list) else value,
 )
-def test_the_suite(call: Call, wanted: list[Wanted], words: list[str], suite: str) -> None:
+def test_the_suite(call: Call, wanted: list[ClusterCheckRequest], words: list[str], suite: str) -> None:
     done = call("check", "-w", "n[1-2]", *words)
     assert (done.code, done.err) == (3, "fablint: nothing is measured here\n")
     assert [one.suite.name for one in wanted] == [suite]
 
 
-def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
+def test_what_is_asked_for(call: Call, wanted: list[ClusterCheckRequest]) -> None:
     words = ["--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf", "--nic", "ens3f0np0,mlx5_1"]
     call("check", "-w", "n[1-4]", "-x", "n2", *words)
     (found,) = wanted
@@ -264,7 +266,7 @@ def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
     assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
 
 
-def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[Wanted]) -> None:
+def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[ClusterCheckRequest]) -> None:
     call("check", "-w", "n[1-4]", "--topology", "t.yaml", "--from", "t.conf", "--unequal")
     assert wanted[0].fabric.files == ("t.yaml", "t.conf")
     assert all(level.unequal for level in wanted[0].suite.levels)
@@ -281,7 +283,7 @@ def inside(request: JobRequest) -> list[str]:
 
 
 def test_the_job_does_the_same_check(
-    call: Call, scheduler: FakeScheduler, wanted: list[Wanted], tmp_path: Path
+    call: Call, scheduler: FakeScheduler, wanted: list[ClusterCheckRequest], tmp_path: Path
 ) -> None:
     for name in ("t.yaml", "t.conf"):
         Path(name).write_text("x")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fablint_command import Fablint
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "discover"

@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from fablint_command import Fablint
 
 from fablint.errors import IncompleteError
 from fablint.store import missing_rounds, read_run
 from fablint.workflows import run_files
+from fablint_command import Fablint
 
 ROWS = (
     *("-r", "latency --pattern all-pairs --sizes 8 --samples 5"),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from fablint_command import COMMAND
 
 _FILE = Path(__file__).parents[1] / "cluster" / "pbs_stand_in.py"

@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from fablint.cli.checking import _retold
 from fablint.cli.common import Session
+
 from fablint.measure import Silent
 from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, fat_tree
 from fablint.store import write_run
 from fablint.system import System
-from fablint.workflows import flow, local_check
+from fablint.workflows import local_check, measurement, run_formats
+from fablint.workflows.context import Context
 
 sys.path.append(str(Path(__file__).parents[1] / "plan"))
 from simulated_check import SimulatedCheck, retested
@@ -69,20 +70,20 @@ def again(tmp_path, monkeypatch):
     """Retest a run in which h05 is slow; `left` is what still is, in the place of the engine a simulator."""
     path = a_run(tmp_path / "x.run", HOST)
 
-    def retest(*left: Fault) -> local_check.Retested:
+    def retest(*left: Fault) -> local_check.RetestOutcome:
         from fablint.plan.check import retest as planning
 
         planned = []
         plan_retest = planning.plan_retest
         monkeypatch.setattr(planning, "plan_retest", lambda *a: planned.append(plan_retest(*a)) or planned[-1])
 
-        def simulated(around, stage, output, run=None) -> flow.Measured:
+        def simulated(context, stage, output, run=None) -> measurement.MeasurementResult:
             made: Run = retested(SimulatedCheck(FABRIC, left, seed=4), planned[-1])
             write_run(output, as_measured(made))
-            return flow.Measured(flow.read(output), 0)
+            return measurement.MeasurementResult(run_formats.read(output), 0)
 
         monkeypatch.setattr(local_check, "measure_stage", simulated)
-        found = local_check.retest(flow.Surroundings(System(), Silent()), path, tmp_path / "y.run", None, None)
+        found = retest.retest(Context(System(), Silent()), path, tmp_path / "y.run", None, None)
         assert found is not None
         return found
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, Slots
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.retest import Retest
 from fablint.plan.check.stages import Investigated, Stage, investigate
 from fablint.plan.rows.grammar import parse_row
@@ -30,9 +30,9 @@ class SimulatedCheck:
     def fabric_measured(self) -> SimulatedFabric:
         return SimulatedFabric(self.fabric, self.faults, self.noise, seed=self.seed, contention=True)
 
-    def asked(self, **more: object) -> Asked:
+    def asked(self, **more: object) -> CheckRequest:
         slots = tuple(Slots(host, 1) for host in self.fabric.hosts)
-        return Asked(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
+        return CheckRequest(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
 
     def measure(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
         self.stages.append(stage)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fablint.model import Diagnosis, Question, Run, Slots, Verdict
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Investigated, Stage, asked_again
 from fablint.plan.rows.grammar import parse_row
 
@@ -39,16 +39,16 @@ def says(
     return Diagnosis(verdict, (), questions=tuple(questions), retests=tuple(retests), routes=tuple(routes))
 
 
-def asked(hosts: int = HOSTS, **more: float) -> Asked:
+def asked(hosts: int = HOSTS, **more: float) -> CheckRequest:
     slots = tuple(Slots(f"h{number}", 1) for number in range(hosts))
-    return Asked(hosts, slots, None, **more)  # type: ignore[arg-type]
+    return CheckRequest(hosts, slots, None, **more)  # type: ignore[arg-type]
 
 
 @dataclass
 class FakeFabric:
     """Keeps the stages that it should measure; time passes as they predict."""
 
-    asked: Asked
+    asked: CheckRequest
     fails_at: int = 0
     stages: list[Stage] = field(default_factory=list)
 
@@ -210,7 +210,7 @@ def test_a_launch_that_failed_is_the_last() -> None:
 
 def test_rows_of_a_question_have_the_kernels_that_were_asked_with() -> None:
     lines = ("latency --sizes 8", "bandwidth --sizes 64K --window 4 --warmup 1")
-    fabric = FakeFabric(Asked(HOSTS, asked().slots, lines=lines))
+    fabric = FakeFabric(CheckRequest(HOSTS, asked().slots, lines=lines))
     fabric.again(in_turn(says(routes=[about_route(3, 9)])))
     rows = [parse_row(row.options.split()) for row in fabric.stages[0].plan.rows]
     assert [row.name for row in rows] == ["latency-follow-up-1", "bandwidth-follow-up-1"]

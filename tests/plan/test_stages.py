@@ -11,7 +11,7 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 
 from fablint.model import Diagnosis, Question, Run, Slots, Topology, Verdict
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, first_stage, investigate, suspects_of, timed_stage
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.options import RowRequest
@@ -19,10 +19,10 @@ from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 
 
-def asked(topology: Topology | int, **more) -> Asked:
+def asked(topology: Topology | int, **more) -> CheckRequest:
     hosts = [f"h{i}" for i in range(topology)] if isinstance(topology, int) else list(topology.host_switch)
     known = None if isinstance(topology, int) else topology
-    return Asked(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
+    return CheckRequest(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
 
 
 def rows(stage: Stage) -> list[RowRequest]:
@@ -52,8 +52,8 @@ def test_the_plan_is_what_the_engine_would_be_given():
         (asked(24), "rounds", 23 * 2),
         (asked(26), "rounds", 24),
         (asked(64, full=True), "all-pairs", 63 * 5),
-        (Asked(64), "all-pairs", 63),
-        (Asked(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
+        (CheckRequest(64), "all-pairs", 63),
+        (CheckRequest(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
     ],
 )
 def test_all_pairs_where_that_is_not_more_or_asked_for(request_, pattern, rounds):

@@ -10,7 +10,7 @@ from fablint.plan.schedule.seats import Seats, seats_of
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckRequest:
     """What a check is to measure: `slots` say where the ranks go, as many as there are on one host without them."""
 
     ranks: int

@@ -9,7 +9,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Scope
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
 from fablint.plan.check.stages import ALONE_S
@@ -168,7 +168,7 @@ class PlanSummary:
 
 def plan_summary(
     suite: Suite,
-    asked: Asked,
+    asked: CheckRequest,
     seats: Seats | None = None,
     left_out: Collection[int] = (),
     rate: float | None = None,
@@ -186,7 +186,7 @@ def plan_summary(
     return PlanSummary(suite.name, seats.hosts, asked.ranks, planned, rate, questions)
 
 
-def level_budget(suite: Suite, asked: Asked) -> float | None:
+def level_budget(suite: Suite, asked: CheckRequest) -> float | None:
     """Seconds for each level of a check with a budget: half of it is left for questions."""
     if asked.budget_s is None:
         return None
@@ -194,7 +194,7 @@ def level_budget(suite: Suite, asked: Asked) -> float | None:
 
 
 def _planned(
-    level: Level, suite: Suite, asked: Asked, seats: Seats, left_out: Collection[int], rate: float | None
+    level: Level, suite: Suite, asked: CheckRequest, seats: Seats, left_out: Collection[int], rate: float | None
 ) -> PlannedLevel:
     if level.within_hosts and len(set(asked.rank_hosts)) == asked.ranks:
         asked = several_each(asked)
@@ -213,7 +213,7 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:>6.1f} min" if seconds >= 100 else f"{seconds:>6.1f} s  "
 
 
-def _why_none(level: Level, asked: Asked) -> str:
+def _why_none(level: Level, asked: CheckRequest) -> str:
     if level.within_hosts:
         return "no host has two ranks"
     if level.scope in (Scope.EDGE, Scope.LOCAL) and asked.topology is None:

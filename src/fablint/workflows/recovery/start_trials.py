@@ -11,7 +11,8 @@ from pathlib import Path
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Finding, Slots, State
 from fablint.text.names import fold, plural
-from fablint.workflows import flow
+from fablint.workflows import measurement
+from fablint.workflows.context import Context
 from fablint.workflows.recovery.start_search import AT_ONCE, Cause, Hosts, SearchEndedError, StartResult, StartSearch
 
 MOST_S, MOST_STARTS = 600.0, 5  # of one search, and starts of all hosts that it may take besides
@@ -28,7 +29,7 @@ _WORD = re.compile(r"[A-Za-z0-9._-]+")
 class StartTrials:
     """Searches for hosts that keep launches from starting. Times of starts are kept from one search to the next."""
 
-    around: flow.Surroundings
+    context: Context
     addresses: Mapping[str, str] = field(default_factory=dict)  # host by address of a NIC
     unanswered: Collection[frozenset[str]] = ()  # pairs of hosts of which preflight had no answer to pings
     launches: int = 0
@@ -50,11 +51,11 @@ class StartTrials:
         most_s = MOST_S + MOST_STARTS * start_limit_s(len(hosts))
         suspects = self.suspects(hosts, error.said)
         tried = f", {fold(suspects)} first" if suspects else ""
-        self.around.progress.note(
+        self.context.progress.note(
             f"fablint: searching for hosts that keep the launch from starting: launches of fewer hosts{tried}, at"
             f" most {most_s / 60:.0f} min"
         )
-        self._deadline, self._said = self.around.system.monotonic() + most_s, ""
+        self._deadline, self._said = self.context.system.monotonic() + most_s, ""
         search = StartSearch(hosts, self._launch, suspects, self.unanswered, self._show(len(hosts)))
         result = search.run()
         if not result.starting:
@@ -92,8 +93,8 @@ class StartTrials:
         """What shows how far the search is."""
 
         def progress(decided: int, rounds: int) -> None:
-            left = max(0.0, self._deadline - self.around.system.monotonic())
-            self.around.progress.step("hosts that start", decided, total, min(left, rounds * self.limit_s(2)))
+            left = max(0.0, self._deadline - self.context.system.monotonic())
+            self.context.progress.step("hosts that start", decided, total, min(left, rounds * self.limit_s(2)))
 
         return progress
 
@@ -101,7 +102,7 @@ class StartTrials:
         """Launch sets of hosts at the same time. Raises SearchEndedError where the time is over."""
         from concurrent.futures import ThreadPoolExecutor
 
-        system = self.around.system
+        system = self.context.system
         if system.monotonic() > self._deadline:
             raise SearchEndedError
         self.launches += len(sets)
@@ -123,14 +124,14 @@ class StartTrials:
 
         each = 2 if len(hosts) == 1 else 1
         plan = replace(parse_plan(_TRIAL, each * len(hosts), "trial"), slots=tuple(Slots(one, each) for one in hosts))
-        around = replace(self.around, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)))
-        begun = self.around.system.monotonic()
+        context = replace(self.context, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)))
+        begun = self.context.system.monotonic()
         try:
-            flow.measure(around, plan, output)
+            measurement.measure(context, plan, output)
         except NotStartedError as error:
             self._said = self._said or error.message
             return False
-        took = self.around.system.monotonic() - begun
+        took = self.context.system.monotonic() - begun
         self.known_s[len(hosts)] = max(took, self.known_s.get(len(hosts), 0.0))
         return True
 
@@ -158,9 +159,9 @@ def findings_of(result: StartResult, said: str) -> tuple[dict[str, Finding], dic
     hosts = {cause.host: _of_cause(cause, len(result.starting), reason) for cause in result.faulty}
     paths = {frozenset(path): _of_path(*path, len(result.starting), reason) for path in result.paths}
     for host, kept in result.paths:
-        hosts.setdefault(host, _left_out(host, f"a launch with it and {kept} does not start"))
+        hosts.setdefault(host, _excluded(host, f"a launch with it and {kept} does not start"))
     for host in result.unknown:
-        hosts.setdefault(host, _left_out(host, f"the search ended before a launch with it was tried{reason}"))
+        hosts.setdefault(host, _excluded(host, f"the search ended before a launch with it was tried{reason}"))
     return hosts, paths
 
 
@@ -208,7 +209,7 @@ def _of_path(host: str, kept: str, others: int, reason: str) -> Finding:
     )
 
 
-def _left_out(host: str, why: str) -> Finding:
+def _excluded(host: str, why: str) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         component="host",

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fablint.cli.common import Session
 
 from fablint.cli import cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
+from fablint.cli.session import Session
 from fablint.errors import UsageError
 from fablint.model import Plan, Slots
 from fablint.plan.rows.grammar import parse_row

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 import pytest
-from fablint.cli.reading import FORMATS
 
 from fablint.cli import cli
+from fablint.cli.export import FORMATS
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from fablint.cli.reading import TABLES as OFFERED
 from table_cases import both_ways, row, run_of, stored
 
 from fablint.cli import main
+from fablint.cli.report import TABLES as OFFERED
 from fablint.report import TABLES
 
 US = 1e-6

@@ -120,5 +120,5 @@ def test_a_damaged_table_of_counters_is_one_line(tmp_path: Path, monkeypatch: py
     assert path is not None
     assert set(json.loads((path / "counters.json").read_text())) == {"format", "before", "after"}
     (path / "counters.json").write_text(text)
-    with pytest.raises(BrokenRunError, match=r"counters\.json: is no table of counters"):
+    with pytest.raises(BrokenRunError, match=r"counters\.json: is not a table of counters"):
         analysis.diagnose(read_run(path))

@@ -47,7 +47,7 @@ def test_a_host_that_answers_and_keeps_the_launch_from_starting_is_found_by_laun
     assert list(run.hosts) == but(bad) == launches.request.rank_hosts
     assert (run.state, launches.count, launches.error) == ("complete", 2, "")
     assert met(run) == pairs_of(but(bad))
-    (finding,) = launches.recovery.findings
+    (finding,) = launches.recovery.triage.findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", bad)
     assert finding.evidence.startswith("keeps a launch from starting: none starts of it and one of h")
     assert "a launch of 5 other hosts starts" in finding.evidence
@@ -75,7 +75,7 @@ def test_where_no_two_hosts_start_the_launcher_is_named_and_no_host(
     launches, _ = started
     with pytest.raises(IncompleteError, match=r"no launch starts, of two hosts either .* of 6 hosts.: .* no plugin"):
         launches.begin(stage)
-    assert launches.recovery.findings == []
+    assert launches.recovery.triage.findings == []
     assert not launches.output.exists()
 
 
@@ -92,7 +92,7 @@ def test_a_first_launch_that_starts_when_it_is_repeated_costs_no_host(
     monkeypatch.setattr(measurement, "measure", measure)
     launches, _ = started
     run = launches.begin(stage)
-    assert (list(run.hosts), launches.recovery.findings) == (HOSTS, [])
+    assert (list(run.hosts), launches.recovery.triage.findings) == (HOSTS, [])
 
 
 def test_a_launch_that_fails_again_and_again_while_all_hosts_start_ends_it(
@@ -110,7 +110,7 @@ def test_a_launch_that_fails_again_and_again_while_all_hosts_start_ends_it(
     monkeypatch.setattr(measurement, "measure", measure)
     with pytest.raises(IncompleteError, match="it is too large"):
         launches.begin(stage)
-    assert launches.recovery.findings == []
+    assert launches.recovery.triage.findings == []
     assert launches.count == 2
 
 
@@ -140,7 +140,7 @@ def test_two_hosts_whose_path_keeps_the_launch_from_starting_are_named_as_a_path
     cluster.keeps_apart = {frozenset(("h1", "h4"))}
     launches, _ = started
     run = launches.begin(stage)
-    host, route = launches.recovery.findings
+    host, route = launches.recovery.triage.findings
     assert (route.state, route.component) == (State.FAULT, "route")
     assert set(route.name.split("=")) == {"h1", "h4"}
     assert (host.state, host.component) == (State.NOT_JUDGED, "host")
@@ -163,7 +163,7 @@ def test_where_no_host_answers_none_of_them_is_blamed(cluster: FakeCluster, star
     launches, _ = started
     with pytest.raises(IncompleteError, match="the job has ended"):
         launches.begin(stage)
-    assert launches.recovery.findings == []
+    assert launches.recovery.triage.findings == []
 
 
 def test_without_any_host_there_is_nothing_to_measure() -> None:

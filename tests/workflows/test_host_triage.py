@@ -115,7 +115,7 @@ def test_who_hangs_with_two_that_work_is_at_fault(cluster: FakeCluster) -> None:
     assert list(triage.failed_hosts) == ["h3"]
     finding = triage.failed_hosts["h3"]
     assert (finding.state, finding.component) == (State.FAULT, "host")
-    assert finding.evidence.endswith("the measurement hung, and again with h0 and with h2")
+    assert finding.evidence.endswith("the measurement stalled, and again with h0 and with h2")
     assert set(cluster.trials) == {("h0", "h3"), ("h0", "h1"), ("h2", "h3")}
 
 
@@ -152,7 +152,7 @@ def test_two_that_work_with_others_are_kept_apart(cluster: FakeCluster) -> None:
     (finding,) = triage.failed_pairs.values()
     assert set(triage.failed_pairs) == cluster.cut
     assert (finding.state, finding.component, finding.name) == (State.SUSPECT, "route", "h1=h3")
-    assert notes.said[-1].startswith("fablint: route h1=h3 is excluded: the two hung with each other")
+    assert notes.said[-1].startswith("fablint: route h1=h3 is excluded: the two stalled with each other")
 
 
 def test_two_hosts_are_too_few_to_tell(cluster: FakeCluster) -> None:

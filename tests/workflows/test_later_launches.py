@@ -41,7 +41,7 @@ def test_a_launch_of_which_nothing_starts_any_more_keeps_the_run(
     run, going = launches.add(stage(REQUEST, "local"), run)
     assert not going
     assert launches.error.startswith("no launch starts, of two hosts either")
-    assert launches.recovery.findings == []
+    assert launches.recovery.triage.findings == []
     assert [row.name for row in run.rows] == ["edge-latency"]
 
 
@@ -74,5 +74,5 @@ def test_a_later_launch_that_starts_when_it_is_repeated_is_measured(
 
     monkeypatch.setattr(measurement, "measure", measure)
     run, going = launches.add(stage(REQUEST, "local"), run)
-    assert (going, launches.error, launches.recovery.findings) == (True, "", [])
+    assert (going, launches.error, launches.recovery.triage.findings) == (True, "", [])
     assert met(run, "local-latency") == pairs_of(HOSTS)

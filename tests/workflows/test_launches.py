@@ -270,7 +270,7 @@ def test_where_nobody_is_found_the_run_stays_incomplete_and_says_why(
     launches, _ = started
     run = launches.begin(stage)
     assert (run.state, launches.error) == ("interrupted", "it hangs")
-    assert launches.recovery.findings == []
+    assert launches.recovery.triage.findings == []
     assert launches.count == 1
     assert read_run(launches.output).state == "interrupted"
     assert met(run) <= pairs_of(but("h3"))  # what was measured is kept

@@ -50,7 +50,7 @@ def check(cluster: FakeCluster, tmp_path: Path) -> CHECK:
     ) -> tuple[CheckOutcome, LevelRuns]:
         hosts = [host for host in HOSTS if host not in lost]
         launches, _ = launches_of(cluster, request_of(hosts, FABRIC), tmp_path / "a.run")
-        launches.recovery.failed_hosts |= {host: no_answer(host) for host in lost}
+        launches.recovery.triage.failed_hosts.update({host: no_answer(host) for host in lost})
         level_runs = LevelRuns(launches, find_suite(suite), known, **more)
         return level_runs.check(), level_runs
 
@@ -482,5 +482,5 @@ def test_a_damaged_list_of_levels_is_one_line(check: CHECK, text: str) -> None:
     checked, _ = check("edge")
     assert checked.run.path is not None
     (checked.run.path / run_files.LEVELS).write_text(text)
-    with pytest.raises(BrokenRunError, match="is no list of planned levels"):
+    with pytest.raises(BrokenRunError, match="is not a list of planned levels"):
         run_files.missing_levels(checked.run)

@@ -224,7 +224,7 @@ DAMAGED: Mapping[str, str] = {"no JSON": "{", "a list": "[]", "nothing": "{}", "
 def test_a_damaged_check_is_one_line(cluster: FakeCluster, kill: KILL, case: str) -> None:
     path = kill("edge-bandwidth")
     (path / CHECK).write_text(DAMAGED[case])
-    with pytest.raises(BrokenRunError, match=r"check\.json: is no check that can go on: run the check again"):
+    with pytest.raises(BrokenRunError, match=r"check\.json: is not a check that can be resumed: run the check again"):
         load_check(path)
 
 
@@ -273,4 +273,4 @@ def test_a_signal_while_two_hosts_are_tried_accuses_neither(cluster: FakeCluster
         patch.setattr(measurement, "measure", stopped)
         with pytest.raises(StoppedError):
             launches.recovery.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it hangs")
-    assert launches.recovery.findings == []
+    assert launches.recovery.triage.findings == []

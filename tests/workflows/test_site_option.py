@@ -64,8 +64,8 @@ def test_what_was_learned_of_a_host_is_quiet_on_it_and_finds_what_changed(fablin
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--learn"], "--learn: into which file?: give it with -o, such as -o site.toml"),
-        (["-o", "x.toml"], "-o: nothing would be written: give --learn as well; --save keeps snapshots"),
+        (["--learn"], "--learn requires -o: name the file with -o, such as -o site.toml"),
+        (["-o", "x.toml"], "-o requires --learn: give --learn as well; --save keeps snapshots"),
         (["--learn", "-o", "x.toml", "--site", "s.toml"], "--learn and --site contradict each other: give one of them"),
         (["--learn", "-o", "there.toml"], "there.toml exists: give another name with -o"),
         (["--learn", "-o", "no/where.toml"], "cannot write no/where.toml: name a file in a folder that you can write"),

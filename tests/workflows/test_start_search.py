@@ -69,7 +69,7 @@ def searched(
 
 
 def left_out(result: StartResult) -> set[str]:
-    return set(result.left_out)
+    return set(result.excluded)
 
 
 # ------------------------------------------------------------------------------------------------ hosts

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fablint.cli.checking import _retold
-from fablint.cli.common import Session
 
+from fablint.cli.retest import print_outcome
+from fablint.cli.session import Session
 from fablint.measure import Silent
 from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, fat_tree
 from fablint.store import write_run
 from fablint.system import System
-from fablint.workflows import local_check, measurement, run_formats
+from fablint.workflows import measurement, retest, run_formats
 from fablint.workflows.context import Context
 
 sys.path.append(str(Path(__file__).parents[1] / "plan"))
@@ -70,7 +70,7 @@ def again(tmp_path, monkeypatch):
     """Retest a run in which h05 is slow; `left` is what still is, in the place of the engine a simulator."""
     path = a_run(tmp_path / "x.run", HOST)
 
-    def retest(*left: Fault) -> local_check.RetestOutcome:
+    def measure_again(*left: Fault) -> retest.RetestOutcome:
         from fablint.plan.check import retest as planning
 
         planned = []
@@ -82,23 +82,23 @@ def again(tmp_path, monkeypatch):
             write_run(output, as_measured(made))
             return measurement.MeasurementResult(run_formats.read(output), 0)
 
-        monkeypatch.setattr(local_check, "measure_stage", simulated)
+        monkeypatch.setattr(measurement, "measure_stage", simulated)
         found = retest.retest(Context(System(), Silent()), path, tmp_path / "y.run", None, None)
         assert found is not None
         return found
 
-    return retest
+    return measure_again
 
 
 @pytest.mark.parametrize(("left", "state", "code"), [((HOST,), "still there", 1), ((), "gone", 0)])
 def test_every_finding_is_gone_or_still_there(again, capsys, left, state, code):
     found = again(*left)
-    assert _retold(Session(quiet=True), found) == code
+    assert print_outcome(Session(quiet=True), found) == code
     line, _, verdict = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{state:<12}host h05: ")
     assert re.search(r": [+-]\d+\.\d% bandwidth, was -(29\.[5-9]|30\.\d)%$", line)
     assert "y.run: " in verdict
-    _retold(Session(quiet=True, json=True), found)
+    print_outcome(Session(quiet=True, json=True), found)
     facts = json.loads(capsys.readouterr().out)
     assert [(one["component"], one["name"], one["state"]) for one in facts["retested"]] == [("host", "h05", state)]
     assert facts["exit_code"] == code

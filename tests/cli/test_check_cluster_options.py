@@ -11,7 +11,7 @@ import pytest
 
 from fablint import cluster
 from fablint.cli import main
-from fablint.cli.check import SUITES
+from fablint.cli.options import SUITES
 from fablint.cluster import JobRequest
 from fablint.errors import IncompleteError
 from fablint.plan.check.suites import SUITES as PLANNED
@@ -70,7 +70,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     def fake_work(*_: object, **__: object) -> NoReturn:
         raise AssertionError("hosts were asked, or something was measured")
 
-    monkeypatch.setattr(local_check, "check", fake_work)
+    monkeypatch.setattr(local_check, "check_local", fake_work)
     monkeypatch.setattr(cluster, "everywhere", fake_work)
     monkeypatch.setattr(System, "resolves", lambda _, host: host in ("n1", "n2", "n3", "n4"))
 
@@ -118,25 +118,25 @@ REFUSED = {
     "two places": (["--local", "4", "-w", "n[1-2]"], "--local and --hosts contradict each other: give one of them"),
     "local, exclude": (
         ["--local", "4", "-x", "n1"],
-        "--exclude: on which hosts?: it is for a cluster: leave out --local",
+        "--exclude does not apply to --local: it is for a cluster: give one of them",
     ),
-    "local, hostfile": (["--local", "4", "--hostfile", "hosts"], "--hostfile: on which hosts?"),
-    "local, from": (["--local", "4", "--from", "topology.conf"], "--from: on which hosts?"),
-    "local, blocks": (["--local", "4", "--blocks", "2"], "--blocks: on which hosts?"),
-    "local, NICs": (["--local", "4", "--nic", "eth0"], "--nic: on which hosts?"),
-    "a NIC that is none": (["-w", "n[1-2]", "--nic", "eth0,"], "--nic: '' is no name of a NIC"),
-    "local, ppn": (["--local", "4", "--ppn", "2"], "--ppn: on which hosts?"),
-    "local, ranks of a NIC": (["--local", "4", "--ranks-per-nic", "2"], "--ranks-per-nic: on which hosts?"),
-    "local, suite": (["--local", "4", "--suite", "edge"], "--suite: on which hosts?"),
-    "local, unequal": (["--local", "4", "--unequal"], "--unequal: on which hosts?"),
-    "local, submit": (["--local", "4", "--submit"], "--submit: on which hosts?"),
-    "local, site": (["--local", "4", "--site", "site.toml"], "--site: on which hosts?"),
+    "local, hostfile": (["--local", "4", "--hostfile", "hosts"], "--hostfile does not apply to --local"),
+    "local, from": (["--local", "4", "--from", "topology.conf"], "--from does not apply to --local"),
+    "local, blocks": (["--local", "4", "--blocks", "2"], "--blocks does not apply to --local"),
+    "local, NICs": (["--local", "4", "--nic", "eth0"], "--nic does not apply to --local"),
+    "a NIC that is none": (["-w", "n[1-2]", "--nic", "eth0,"], "--nic: '' is not a name of a NIC"),
+    "local, ppn": (["--local", "4", "--ppn", "2"], "--ppn does not apply to --local"),
+    "local, ranks of a NIC": (["--local", "4", "--ranks-per-nic", "2"], "--ranks-per-nic does not apply to --local"),
+    "local, suite": (["--local", "4", "--suite", "edge"], "--suite does not apply to --local"),
+    "local, unequal": (["--local", "4", "--unequal"], "--unequal does not apply to --local"),
+    "local, submit": (["--local", "4", "--submit"], "--submit does not apply to --local"),
+    "local, site": (["--local", "4", "--site", "site.toml"], "--site does not apply to --local"),
     "dry run of nothing": (
         ["-w", "n[1-2]", "--dry-run"],
-        "--dry-run: nothing would be submitted: give --submit as well",
+        "--dry-run requires --submit: give --submit as well",
     ),
-    "submit for nobody": (["--submit"], "--submit: for which hosts?: name them with -w or --hostfile"),
-    "submit for whom it excludes": (["--submit", "-x", "n1"], "--submit: for which hosts?"),
+    "submit for nobody": (["--submit"], "--submit requires hosts: name them with -w or --hostfile"),
+    "submit for whom it excludes": (["--submit", "-x", "n1"], "--submit requires hosts"),
     "full and a suite": (
         ["-w", "n[1-2]", "--full", "--suite", "edge"],
         "--full and --suite edge contradict each other: give one of them",
@@ -151,7 +151,7 @@ REFUSED = {
     ),
     "an unknown suite": (["-w", "n[1-2]", "--suite", "quik"], "'quik' is not one of 'quick', 'edge'"),
     "no ranks": (["-w", "n[1-2]", "--ppn", "0"], "'--ppn': 0 is not in the range x>=1"),
-    "a budget of nothing": (["-w", "n[1-2]", "--budget", "0s"], "'0s' is no duration above 0"),
+    "a budget of nothing": (["-w", "n[1-2]", "--budget", "0s"], "'0s' is not a duration above 0"),
     "no allocation": ([], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
     "an allocation that nobody reads": (["-x", "n1"], "nothing to check: no allocation here"),
     "nobody is left": (["-w", "n[1-2]", "-x", "n[1-2]"], "no host is left of --hosts: exclude fewer of them"),

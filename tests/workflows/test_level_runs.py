@@ -25,7 +25,7 @@ from fake_launches import (
 from fablint.analyse import with_besides
 from fablint.cli import main
 from fablint.errors import BrokenRunError
-from fablint.model import Component, Diagnosis, Finding, Plan, Run, State, Topology, Verdict
+from fablint.model import Component, Diagnosis, Finding, Plan, Run, State, Topology, Verdict, host_of
 from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
 from fablint.plan.rows.grammar import parse_row
@@ -33,7 +33,7 @@ from fablint.store import read_run
 from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.check_run import CheckOutcome
 from fablint.workflows.context import Context
-from fablint.workflows.level_runs import LevelRuns, host_of, same_hosts
+from fablint.workflows.level_runs import LevelRuns, same_hosts
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)

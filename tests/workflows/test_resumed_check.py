@@ -28,7 +28,7 @@ from fablint.workflows.level_runs import LevelRuns
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
 LEVELS = ("reach", "edge", "local", "global")
-DRAINED = Finding(state=State.NOT_JUDGED, component="host", name="h99", evidence="left out: drained (cable)")
+DRAINED = Finding(state=State.NOT_JUDGED, component="host", name="h99", evidence="excluded: drained (cable)")
 
 
 class Killed(BaseException):
@@ -166,7 +166,7 @@ def test_a_host_that_is_slow_in_what_was_measured_is_in_no_later_level(cluster: 
 def test_who_failed_before_the_kill_stays_left_out(cluster: FakeCluster, kill: KILL) -> None:
     cluster.slow = {"h03": 2.0}
     path = kill("local-bandwidth")
-    assert json.loads((path / CHECK).read_text())["failed"] == {"h03": "edge"}
+    assert json.loads((path / CHECK).read_text())["level_failures"] == {"h03": "edge"}
     done = resumed(cluster, path)
     assert done is not None
     assert "excluded after edge: h03" in done.diagnosis.verdict.notes
@@ -250,7 +250,7 @@ def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
 
     launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
     launches.context = Context(cluster.system, notes)
-    monkeypatch.setattr(launches.recovery, "find_failed", lambda *_: pytest.fail("hosts are looked for"))
+    monkeypatch.setattr(launches.recovery.triage, "find_failed", lambda *_: pytest.fail("hosts are looked for"))
     kept = CheckRecord("quick", topology=write_topology(FABRIC))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", stopped)
@@ -272,5 +272,5 @@ def test_a_signal_while_two_hosts_are_tried_accuses_neither(cluster: FakeCluster
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", stopped)
         with pytest.raises(StoppedError):
-            launches.recovery.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it hangs")
+            launches.recovery.triage.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it hangs")
     assert launches.recovery.triage.findings == []

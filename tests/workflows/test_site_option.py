@@ -116,7 +116,7 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     heard = Heard(documents, {name: snapshot_of(one) for name, one in documents.items()})
     monkeypatch.setattr(fabric_discovery, "usable_hosts", lambda *_, **__: (Allocation(tuple(documents), "test"), []))
     monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: heard)
-    monkeypatch.setattr(host_preflight, "reach", lambda _, __, found, ___: found)
+    monkeypatch.setattr(host_preflight, "ping_each_other", lambda _, __, found, ___: found)
     monkeypatch.setattr(LevelRuns, "check", lambda self: self)
     return Context(System(), Silent())
 
@@ -130,8 +130,8 @@ def test_a_check_suppresses_what_the_site_file_suppresses(context: Context, tmp_
     wanted = ClusterCheckRequest(fabric_discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"), site=path)
     done: Any = check_cluster(context, wanted, tmp_path / "b.run")
     note = "preflight: net.link.mtu: n1/hsn0: MTU 1500, 5 others 9000 (FAIL, suppressed until 9999-12-31: ticket 4711)"
-    assert note in done.notes
-    kept: CheckRecord = done.kept
+    assert note in done.preflight_notes
+    kept: CheckRecord = done.record
     assert kept.site == SUPPRESS and note in kept.notes
     assert json.dumps([one.name for one in done.known]) == "[]"
     assert done.recount.__self__.site.suppressions  # counters that grow are judged by the same file

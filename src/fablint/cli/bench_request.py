@@ -137,4 +137,4 @@ def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowR
             _, *sections = SECTIONS.values()
             has = [one.spelling for section in sections for one in section if not one.why_refused(benchmark, rows)]
             hint = f"beyond the options of all it has {', '.join(has)}" if has else "it has only the options of all"
-            raise UsageError(f"{setting.spelling} means nothing for {benchmark.name}: {why}", hint)
+            raise UsageError(f"{setting.spelling} does not apply to {benchmark.name}: {why}", hint)

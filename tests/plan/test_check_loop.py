@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fablint.model import Diagnosis, Question, Run, Slots, Verdict
+from fablint.plan.check.check_loop import CheckLoop, LoopResult
 from fablint.plan.check.check_request import CheckRequest
-from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Investigated, Stage, asked_again
+from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Stage
 from fablint.plan.rows.grammar import parse_row
 
 HOSTS = 64
@@ -57,10 +58,13 @@ class FakeFabric:
         self.stages.append(stage)
         return run, len(self.stages) != self.fails_at
 
-    def again(self, judge: Callable[[Run], Diagnosis]) -> Investigated:
+    def again(self, judge: Callable[[Run], Diagnosis]) -> LoopResult:
         hosts = [slot.host for slot in self.asked.slots]
         run = Run(None, {"hosts": hosts, "rank_host": list(range(len(hosts)))}, ())
-        return asked_again(self.asked, run, self, judge, self.spent_s)
+        return self.loop(judge, self.spent_s).follow_up(run)
+
+    def loop(self, judge: Callable[[Run], Diagnosis], spent_s: Callable[[], float]) -> CheckLoop:
+        return CheckLoop((), lambda _: self.asked, self, judge, spent_s)
 
     def spent_s(self) -> float:
         return sum(stage.plan.predicted_s for stage in self.stages)
@@ -195,7 +199,7 @@ def test_a_budget_is_used_and_kept(budget_s: float) -> None:
 def test_what_was_spent_before_counts() -> None:
     fabric = FakeFabric(asked(budget_s=10.0))
     run = Run(None, {"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}, ())
-    done = asked_again(fabric.asked, run, fabric, in_turn(says([about_host(0)])), lambda: 10.0)
+    done = fabric.loop(in_turn(says([about_host(0)])), lambda: 10.0).follow_up(run)
     assert fabric.stages == []
     assert [question.name for question in done.undecided] == ["h0"]
     assert done.ended == "the budget ended"

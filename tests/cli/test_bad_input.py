@@ -53,7 +53,10 @@ def test_line_seven_of_a_plan(fablint, tmp_path):
 def test_a_plan_that_is_no_text(fablint, tmp_path):
     (tmp_path / "night.plan").write_bytes(b"\xff\xfe\x00")
     done = fablint("measure", "-n", "2", "night.plan")
-    assert (done.returncode, done.stderr.partition(": give")[0]) == (2, "fablint: cannot read night.plan: not a text file")
+    assert (done.returncode, done.stderr.partition(": give")[0]) == (
+        2,
+        "fablint: cannot read night.plan: not a text file",
+    )
 
 
 def test_a_run_that_exists_is_not_touched(fablint, tmp_path):

@@ -45,7 +45,9 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recount: Recount, s
         asked.append(hosts)
         return recount
 
-    found = LevelRuns(launches, find_suite("quick"), recount=fake_recount, preflight_notes=["preflight warns: x"]).check()
+    found = LevelRuns(
+        launches, find_suite("quick"), recount=fake_recount, preflight_notes=["preflight warns: x"]
+    ).check()
     assert asked == [set(HOSTS)]
     return found
 

@@ -32,7 +32,7 @@ _NONE = {"drain": "# refused: too many hosts", "hostfile": "# the hosts are not 
 )
 @click.option("--force", is_flag=True, help="Print drain commands for more hosts than --most allows.")
 @click.option("--with-warnings", is_flag=True, help="Hostfile: keep hosts with warnings that others do not have.")
-@click.option("--ticket", is_flag=True, help="What was found, for a mail or an issue.")
+@click.option("--ticket", is_flag=True, help="The findings, for a mail or an issue.")
 @click.option("--scheduler", type=click.Choice(SCHEDULERS), help="Whose commands [what is installed, else slurm].")
 def act(
     session: Session,
@@ -43,7 +43,7 @@ def act(
     with_warnings: bool,
     **sections: bool,
 ) -> int:
-    """Say what to do about what was found: commands that drain hosts, a list of the others, the text of a ticket.
+    """Print what to do about the findings: commands that drain hosts, a list of the other hosts, the text of a ticket.
 
     SOURCE is a run directory that has a report, a verdict.json, or what fablint preflight --json printed; without one
     it is read from stdin. Nothing is executed and nothing is written: copy, or redirect, what you agree with.

@@ -106,15 +106,15 @@ def percentiles_shown(benchmark: Benchmark, _: Sequence[RowRequest]) -> str:
 
 def counted(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
     """Restrict an option to rows that stop after a number of repetitions."""
-    found = any(row.iterations for row in rows)
-    return "" if found else f"{benchmark.name} has no fixed counts and stops when it is sure"
+    is_counted = any(row.iterations for row in rows)
+    return "" if is_counted else f"{benchmark.name} has no fixed counts and stops when it is sure"
 
 
 def paired(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
     """Restrict an option to rows of the pairs i and i + n/2, and to kernels: these are so with more than two ranks."""
     patterns = {row.pattern for row in rows}
-    found = "pairs" in patterns or (benchmark.family == "fablint" and "pair" in patterns)
-    return "" if found else f"{benchmark.name} does not pair rank i with i + n/2"
+    is_paired = "pairs" in patterns or (benchmark.family == "fablint" and "pair" in patterns)
+    return "" if is_paired else f"{benchmark.name} does not pair rank i with i + n/2"
 
 
 def collective(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:

@@ -78,11 +78,11 @@ def _refuse_taken(output: Path, kind: str) -> None:
         raise UsageError(f"{output.absolute().parent} is not a directory", "create it, or write elsewhere")
 
 
-def _nothing(found: Discovered, hosts: int) -> tuple[str, str]:
+def _nothing(fabric: Discovered, hosts: int) -> tuple[str, str]:
     """Return the error where no source placed a host."""
     from fablint.snapshot.neighbours import RUNS
 
-    silent = [report for report in found.sources if report.name == "LLDP"]
+    silent = [report for report in fabric.sources if report.name == "LLDP"]
     what = f"the {hosts} hosts are" if hosts > 1 else "the hosts are"
     why = silent[0].silent if silent else ""
     daemon = "switch LLDP on at the switches' ports" if why.startswith(RUNS) else "start lldpd on hosts and switches"
@@ -101,16 +101,16 @@ def _write(topology: Topology, output: Path, kind: str) -> None:
         output.write_text(stage.export(topology, kind), encoding="utf-8")
 
 
-def _facts(found: Discovered, hosts: list[str]) -> dict[str, Any]:
+def _facts(fabric: Discovered, hosts: list[str]) -> dict[str, Any]:
     """Return the result as JSON."""
     from fablint import discover as stage
 
     return {
         "format": 1,
-        "exit_code": found.exit_code,
+        "exit_code": fabric.exit_code,
         "hosts": hosts,
-        "topology": stage.topology_document(found.topology) if found.topology else None,
-        "findings": [finding.model_dump(mode="json") for finding in found.findings],
-        "nics": [dataclasses.asdict(nic) for nic in found.nics],
-        "sources": [{"name": one.name, "told": dict(one.told), "silent": one.silent} for one in found.sources],
+        "topology": stage.topology_document(fabric.topology) if fabric.topology else None,
+        "findings": [finding.model_dump(mode="json") for finding in fabric.findings],
+        "nics": [dataclasses.asdict(nic) for nic in fabric.nics],
+        "sources": [{"name": one.name, "told": dict(one.told), "silent": one.silent} for one in fabric.sources],
     }

@@ -100,15 +100,15 @@ def _new_findings(fitness: Fitness, results: Collection[Result]) -> list[Finding
 def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:
     """Return the counters of a run's NICs that were read both times: `before` and `after`, by host, NIC and name."""
     by_short = {host.partition(".")[0]: span for host, span in spans.items()}
-    found: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
+    counters: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
     for host, nics in (run.attributes.get("nics") or {}).items():
         span = by_short.get(host.partition(".")[0])
         if span is None:
             continue
         for nic in nics:
             for folder in _folders(nic["name"], nic.get("netdevs", ())):
-                _copy(span, folder, found, host, nic["name"])
-    return found
+                _copy(span, folder, counters, host, nic["name"])
+    return counters
 
 
 def _folders(nic: str, interfaces: Sequence[str]) -> list[str]:
@@ -123,7 +123,7 @@ def _folders(nic: str, interfaces: Sequence[str]) -> list[str]:
 
 
 def _copy(
-    span: Snapshot, folder: str, found: dict[str, dict[str, dict[str, dict[str, int]]]], host: str, nic: str
+    span: Snapshot, folder: str, counters: dict[str, dict[str, dict[str, dict[str, int]]]], host: str, nic: str
 ) -> None:
     """Copy the counters of a folder that were read both before and after."""
     for name in span.names(folder):
@@ -131,7 +131,7 @@ def _copy(
         figures = [_figure(text) for text in (span.read_first(at), span.read_later(at))]
         for when, figure in zip(("before", "after"), figures, strict=True):
             if figure is not None and None not in figures:
-                found[when].setdefault(host, {}).setdefault(nic, {})[name] = figure
+                counters[when].setdefault(host, {}).setdefault(nic, {})[name] = figure
 
 
 def _figure(text: str | None) -> int | None:

@@ -57,13 +57,13 @@ class CounterHistory:
 
     def documents_before(self, name: str, moment: float) -> list[Mapping[str, Any]]:
         """Read the documents of the last hour and the last day before those of `moment` (seconds since 1970)."""
-        found = []
+        documents = []
         for unit, length in _UNITS_S.items():
             earlier = [number for number in self._numbers(name, unit) if number < moment // length]
             document = _read(_file(self._folder, name, unit, max(earlier))) if self._folder and earlier else None
             if document is not None:
-                found.append(document)
-        return found
+                documents.append(document)
+        return documents
 
     def keep_document(self, name: str, document: Mapping[str, Any]) -> None:
         """Write a document, readable by the user only. A full disk is ignored: only the next comparison lacks it."""
@@ -85,20 +85,20 @@ class CounterHistory:
 
     @cached_property
     def _listed(self) -> Mapping[tuple[str, str], set[int]]:
-        found: dict[tuple[str, str], set[int]] = defaultdict(set)
+        numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
         with suppress(OSError):
             for path in self._folder.iterdir() if self._folder else ():
                 if match := _OF_UNIT.fullmatch(path.name):
-                    found[match["name"], match["unit"]].add(int(match["number"]))
-        return found
+                    numbers[match["name"], match["unit"]].add(int(match["number"]))
+        return numbers
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(gzip.decompress(path.read_bytes()))
+        document = json.loads(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _valid(document: Mapping[str, Any] | None, snapshot: Snapshot) -> Mapping[str, Any] | None:

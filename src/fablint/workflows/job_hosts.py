@@ -39,11 +39,11 @@ def slots_of_job(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
 
 def refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
     """Raise IncompleteError where a launcher placed a rank on another host than `slots` says."""
-    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
-    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
-        if host.partition(".")[0] != found.partition(".")[0]:
+    requested = [slot.host for slot in slots for _ in range(slot.ranks)]
+    for rank, (host, actual) in enumerate(zip(requested, run.rank_host, strict=False)):
+        if host.partition(".")[0] != actual.partition(".")[0]:
             raise IncompleteError(
-                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
+                f"rank {rank} ran on {actual} and not on {host}: the launcher did not follow the list of hosts",
                 "write hosts as they call themselves, and start from where all can be reached",
             )
 

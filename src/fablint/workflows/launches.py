@@ -196,12 +196,12 @@ class Launches:
         from fablint.plan.rows.grammar import split_row
 
         begun = {row.name for row in run.rows}
-        wanted: dict[str, Sequence[int]] = {}
+        rounds_left: dict[str, Sequence[int]] = {}
         for row in stage.plan.rows:
             texts = split_row(row.options.split())[1]
             name, rounds = str(texts["name"]), stage.rounds[str(texts["rounds-file"])]
-            wanted[name] = self._missing(name, rounds, run) if name in begun else range(len(rounds))
-        return narrowed(stage, self.request.slots, self.recovery.failed_hosts, self.recovery.failed_pairs, wanted)
+            rounds_left[name] = self._missing(name, rounds, run) if name in begun else range(len(rounds))
+        return narrowed(stage, self.request.slots, self.recovery.failed_hosts, self.recovery.failed_pairs, rounds_left)
 
     def _missing(self, name: str, rounds: Sequence[Pairs], run: Run) -> list[int]:
         """Return the rounds of a row that lack a pair which can be measured."""
@@ -210,7 +210,7 @@ class Launches:
         row, hosts = run.row(name), [self.requested_name(host) for host in run.rank_host]
         count = np.asarray(row.arrays["count"][:]).min(axis=-1)
 
-        def wanted(a: int, b: int, index: int) -> bool:
+        def is_missing(a: int, b: int, index: int) -> bool:
             ends = frozenset((hosts[a], hosts[b]))
             return (
                 not (count[a, index] or count[b, index])
@@ -218,7 +218,7 @@ class Launches:
                 and (ends not in self.recovery.failed_pairs)
             )
 
-        return [index for index, pairs in enumerate(rounds) if any(wanted(a, b, index) for a, b in pairs.tolist())]
+        return [index for index, pairs in enumerate(rounds) if any(is_missing(a, b, index) for a, b in pairs.tolist())]
 
 
 def without(request: CheckRequest, failed: Collection[str]) -> CheckRequest:
@@ -236,15 +236,15 @@ def _plan_of_rows(stage: Stage) -> dict[str, tuple[str, list[int]]]:
     """Return the plan line of each row of a stage and its number of cells in every round, by row name."""
     from fablint.plan.rows.grammar import split_row
 
-    found = {}
+    plans = {}
     for row in stage.plan.rows:
         texts = split_row(row.options.split())[1]
-        found[str(texts["name"])] = row.options, [2 * len(pairs) for pairs in stage.rounds[str(texts["rounds-file"])]]
-    return found
+        plans[str(texts["name"])] = row.options, [2 * len(pairs) for pairs in stage.rounds[str(texts["rounds-file"])]]
+    return plans
 
 
 def _reason(error: IncompleteError) -> str:
-    """Return why a launch failed. Raises StoppedError where a signal ended it: then no further launch is wanted."""
+    """Return why a launch failed. Raises StoppedError where a signal ended it: then no further launch follows."""
     if isinstance(error, StoppedError):
         raise error
     return str(error)

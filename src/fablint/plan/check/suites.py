@@ -99,7 +99,7 @@ def find_suite(name: str, *, unequal: bool = False) -> Suite:
 
 
 @dataclass(frozen=True)
-class PlannedLevel:
+class LevelEstimate:
     """A level as it would be measured now. `why` says why it is not, where it is not."""
 
     name: str
@@ -117,7 +117,7 @@ class PlanSummary:
     suite: str
     hosts: int
     ranks: int
-    levels: tuple[PlannedLevel, ...]
+    levels: tuple[LevelEstimate, ...]
     rate: float | None  # bytes/s for which it was predicted
     questions_s: float  # for what is asked next, where anything is suspect
 
@@ -195,7 +195,7 @@ def level_budget(suite: Suite, asked: CheckRequest) -> float | None:
 
 def _planned(
     level: Level, suite: Suite, asked: CheckRequest, seats: Seats, left_out: Collection[int], rate: float | None
-) -> PlannedLevel:
+) -> LevelEstimate:
     if level.within_hosts and len(set(asked.rank_hosts)) == asked.ranks:
         asked = several_each(asked)
         hosts = set(seats.host[list(left_out)].tolist())
@@ -203,10 +203,10 @@ def _planned(
         left_out = [rank for rank, host in enumerate(seats.host.tolist()) if host in hosts]
     stage = level_stage(level, asked, seats, left_out, rate, level_budget(suite, asked))
     if stage is None:
-        return PlannedLevel(level.name, level.what, why=_why_none(level, asked))
+        return LevelEstimate(level.name, level.what, why=_why_none(level, asked))
     rows = tuple(row.options.partition("--name ")[2].split()[0] for row in stage.plan.rows)
     rounds = sum(row.rounds for row in stage.plan.rows)
-    return PlannedLevel(level.name, level.what, rows, rounds, stage.plan.predicted_s)
+    return LevelEstimate(level.name, level.what, rows, rounds, stage.plan.predicted_s)
 
 
 def _minutes(seconds: float) -> str:

@@ -64,11 +64,11 @@ class HostTriage:
                     self.failed_hosts.setdefault(entry["host"], _died(entry))
         if {*self.failed_hosts, *self.failed_pairs} == before:
             self._retest([(entry["host"], other) for entry, other in zip(entries, partners, strict=True)], present)
-        found = [
+        new = [
             finding for key, finding in [*self.failed_hosts.items(), *self.failed_pairs.items()] if key not in before
         ]
-        self._say(found)
-        return bool(found)
+        self._say(new)
+        return bool(new)
 
     def exclude(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
         """Exclude hosts and pairs of hosts that were found in another way."""
@@ -76,8 +76,8 @@ class HostTriage:
         self.failed_pairs |= paths
         self._say([*hosts.values(), *paths.values()])
 
-    def _say(self, found: Sequence[Finding]) -> None:
-        for finding in found:
+    def _say(self, new: Sequence[Finding]) -> None:
+        for finding in new:
             self.context.progress.note(f"fablint: {finding.component} {finding.name} is excluded: {finding.evidence}")
 
     def _retest(self, pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> None:

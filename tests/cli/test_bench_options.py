@@ -28,12 +28,12 @@ class RecordedTable:
 
 
 @dataclass
-class CheckRequest:
-    """What the verb wanted to have measured."""
+class BenchCall:
+    """What the verb handed to the workflow."""
 
     plan: Plan
     name: str
-    wanted: benchmark.TableColumns
+    columns: benchmark.TableColumns
     options: list[str]
     rows: list[RowRequest] = field(init=False)
 
@@ -49,15 +49,15 @@ class CheckRequest:
 @pytest.fixture
 def bench(monkeypatch):
     """Call `fablint bench` up to the point where it would measure."""
-    calls: list[CheckRequest] = []
+    calls: list[BenchCall] = []
 
-    def record(context, plan, name, wanted, output, options):
-        calls.append(CheckRequest(plan, name, wanted, options))
+    def record(context, plan, name, columns, output, options):
+        calls.append(BenchCall(plan, name, columns, options))
         return benchmark.BenchmarkResult(RecordedTable(), 0)
 
     monkeypatch.setattr(benchmark, "bench", record)
 
-    def call(line: str) -> CheckRequest:
+    def call(line: str) -> BenchCall:
         cli.main(["-q", "bench", *line.split()], prog_name="fablint", standalone_mode=False, obj=Session())
         return calls.pop()
 
@@ -181,7 +181,7 @@ def test_options_may_come_before_the_name(bench):
 )
 def test_percentiles_are_shown_where_asked_for(bench, line, percentiles, histogram):
     asked = bench(line)
-    assert asked.wanted.percentiles == percentiles
+    assert asked.columns.percentiles == percentiles
     assert asked.row.histogram == histogram
 
 
@@ -190,7 +190,7 @@ def test_percentiles_are_shown_where_asked_for(bench, line, percentiles, histogr
     [("osu_alltoall", False), ("osu_alltoall -f", True), ("bisec_bw --verbose", True), ("netsan_put --verbose", True)],
 )
 def test_more_columns_and_lines(bench, line, full):
-    assert bench(line).wanted.full == full
+    assert bench(line).columns.full == full
 
 
 def test_windows_of_one_table(bench):
@@ -262,7 +262,7 @@ def test_only_threads_ask_mpi_for_threads(bench):
     [
         ("osu_latncy", "there is no benchmark 'osu_latncy': did you mean osu_latency"),
         ("osu_latency -n 4", "osu_latency measures 2 ranks, not 4"),
-        ("osu_latency -W 8", "--window does not apply to osu_latency: latency sends one message at a time: it has the"),
+        ("osu_latency -W 8", "--window does not apply to osu_latency: latency sends one message at a time: it has only"),
         ("osu_latency -V", "--vary-window does not apply to osu_latency: it is for osu_mbw_mr"),
         (
             "osu_bw -w create",

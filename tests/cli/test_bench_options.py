@@ -262,7 +262,7 @@ def test_only_threads_ask_mpi_for_threads(bench):
     [
         ("osu_latncy", "there is no benchmark 'osu_latncy': did you mean osu_latency"),
         ("osu_latency -n 4", "osu_latency measures 2 ranks, not 4"),
-        ("osu_latency -W 8", "--window does not apply to osu_latency: latency sends one message at a time: it has only"),
+        ("osu_latency -W 8", "--window does not apply to osu_latency: latency sends one message at a time: it has"),
         ("osu_latency -V", "--vary-window does not apply to osu_latency: it is for osu_mbw_mr"),
         (
             "osu_bw -w create",

@@ -159,7 +159,7 @@ REFUSED = {
     "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or leave them out"),
     "a list that is none": (["-w", "n[1-"], "n[1-"),
     "a hostfile that is not there": (["--hostfile", "nope"], "nope"),
-    "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is no directory: create it"),
+    "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is not a directory: create it"),
 }
 
 

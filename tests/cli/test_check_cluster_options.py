@@ -156,7 +156,7 @@ REFUSED = {
     "an allocation that nobody reads": (["-x", "n1"], "nothing to check: no allocation here"),
     "nobody is left": (["-w", "n[1-2]", "-x", "n[1-2]"], "no host is left of --hosts: exclude fewer of them"),
     "who is not there is left out": (["-w", "n[1-2]", "-x", "n7"], "--exclude: n7: not of --hosts"),
-    "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or leave them out"),
+    "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or exclude them"),
     "a list that is none": (["-w", "n[1-"], "n[1-"),
     "a hostfile that is not there": (["--hostfile", "nope"], "nope"),
     "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is not a directory: create it"),

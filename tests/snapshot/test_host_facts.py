@@ -9,7 +9,7 @@ import pytest
 from fablint.errors import BrokenRunError
 from fablint.model import Run
 from fablint.snapshot import Output, Snapshot, host_facts
-from fablint.workflows.run_files import load_host_facts, write_host_facts
+from fablint.workflows.run_files import load_host_facts, save_host_facts
 from snapshot_trees import nested
 
 CPU = (
@@ -63,10 +63,10 @@ def test_a_host_that_gave_nothing_has_no_facts() -> None:
 def test_a_run_keeps_the_facts_of_its_hosts(tmp_path: Path) -> None:
     run = Run(tmp_path, {}, ())
     assert load_host_facts(run) == {}
-    write_host_facts({}, tmp_path)
+    save_host_facts({}, tmp_path)
     assert not list(tmp_path.iterdir())
     facts = {"n1": host_facts(snapshot()), "n2": {}}
-    write_host_facts(facts, tmp_path)
+    save_host_facts(facts, tmp_path)
     assert load_host_facts(run) == facts
 
 

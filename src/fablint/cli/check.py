@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from fablint.cli.jobs import request_fields, submit, submit_options
+from fablint.cli.jobs import request_fields, submit_job, submit_options
 from fablint.cli.options import (
     budget_option,
     fabric_options,
@@ -168,7 +168,7 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
 
     output = measurement.free_output(session.machine(), output).absolute()
     request = _job_request(session, output, mpicxx, values)
-    done = submit(session, request, values["dry_run"], values["detach"])
+    done = submit_job(session, request, values["dry_run"], values["detach"])
     if done is None:
         return 0
     job, state = done

@@ -44,7 +44,7 @@ def request_fields(values: dict[str, Any]) -> dict[str, Any]:
     return {name: values.pop(name) for name in (*_TEXTS, "time_s")}
 
 
-def submit(session: Session, request: JobRequest, dry_run: bool, detach: bool) -> tuple[Job, JobState] | None:
+def submit_job(session: Session, request: JobRequest, dry_run: bool, detach: bool) -> tuple[Job, JobState] | None:
     """Submit a job and wait for it; None with --dry-run or --detach.
 
     Raises

@@ -73,5 +73,5 @@ def test_a_run_keeps_the_facts_of_its_hosts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"hosts": [1]}', '{"hosts": {"n1": "x"}}', "\xff"])
 def test_a_damaged_file_of_facts_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "hosts.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(BrokenRunError, match=r"hosts\.json: is no table of hosts"):
+    with pytest.raises(BrokenRunError, match=r"hosts\.json: is not a table of hosts"):
         load_host_facts(Run(tmp_path, {}, ()))

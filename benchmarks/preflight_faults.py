@@ -31,8 +31,8 @@ from generated_fleets.mixes import MIXES, fleet_of
 
 from fablint.model.preflight_results import Fitness, Outcome, Result
 from fablint.system import System
-from fablint.workflows import flow
-from fablint.workflows.host_preflight import Declared, look_again
+from fablint.workflows import run_files
+from fablint.workflows.host_preflight import SiteDeclaration, preflight_saved
 
 HEALTHY = "none"
 LINES = 60  # of a kernel log
@@ -52,8 +52,8 @@ def judged(folder: Path, fleet: Fleet, fault: Fault | None = None, index: int = 
         stream.writelines(f"{line}\n" for line in fleet.documents(changes))
     if fault and fault.topology:
         topology.write_text(fleet.topology(), encoding="utf-8")
-        return look_again(System(), [snapshots], Declared(flow.load_topology(topology))).fitness
-    return look_again(System(), [snapshots]).fitness
+        return preflight_saved(System(), [snapshots], SiteDeclaration(run_files.load_topology(topology))).fitness
+    return preflight_saved(System(), [snapshots]).fitness
 
 
 def wrong(fitness: Fitness) -> Sequence[Result]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from fablint.workflows.flow import list_benchmarks
+from fablint.plan import list_benchmarks
+from fablint.workflows.benchmark import benchmark_registry
 
 PAGE = Path(__file__).parent / "reference" / "benchmarks.md"
 HEAD = """\
@@ -123,7 +124,7 @@ def render() -> str:
 
 def _families() -> list[str]:
     sections = []
-    for family, members in groupby(list_benchmarks(), lambda one: one.family):
+    for family, members in groupby(list_benchmarks(benchmark_registry()), lambda one: one.family):
         title = "Kernels by their own names" if family == "fablint" else family
         rows = [f"| `{one.name}` | {one.what} | `{one.row}` |" for one in members]
         sections.append("\n".join([f"## {title}", "", "| name | what | row |", "| --- | --- | --- |", *rows, ""]))

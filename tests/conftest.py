@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fablint.system import System
+from fablint_command import COMMAND, Fablint
 from tested_mpis import built_engine, tested_mpis
 from vcluster import StartCluster, cluster
 
@@ -54,6 +56,24 @@ def staged(tmp_path: Path) -> StagedSystem:
     system = StagedSystem()
     system.variables["FABLINT_HOME"] = str(tmp_path / "home")
     return system
+
+
+@pytest.fixture
+def fablint(tmp_path: Path) -> Fablint:
+    """Call fablint as a program in an empty directory; returns status, stdout and stderr."""
+
+    def call(*words: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *map(str, words)],
+            cwd=tmp_path,
+            env=os.environ | {"COLUMNS": "80"} | environ,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return call
 
 
 # All tests that were collected, by their ids, with the names of their marks.

@@ -11,7 +11,7 @@ from fablint.analyse import diagnose, with_besides
 from fablint.model import Component, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
-from fablint.workflows import flow
+from fablint.workflows import analysis, run_files
 
 MESH = full_mesh(4, 4)
 CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
@@ -116,12 +116,12 @@ def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> Non
     assert (before.component, before.name) == ("host", "h05")
     assert before.evidence.startswith("1 rank lost")
     known = finding(State.FAULT, "h05", evidence="no answer within 20 s")
-    flow.keep_findings([known], path)
-    after = flow.diagnose(read_run(path), MESH.topology).verdict
+    run_files.save_findings([known], path)
+    after = analysis.diagnose(read_run(path), MESH.topology).verdict
     assert [one for one in after.findings if one.name == "h05"] == [known]
     assert (after.verdict, after.exit_code) == ("fault", 1)
 
 
 def test_nothing_known_leaves_no_file(tmp_path: Path) -> None:
-    flow.keep_findings([], tmp_path)
+    run_files.save_findings([], tmp_path)
     assert list(tmp_path.iterdir()) == []

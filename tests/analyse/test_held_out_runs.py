@@ -9,7 +9,7 @@ import pytest
 
 from fablint.analyse import diagnose
 from fablint.model import State
-from fablint.workflows import flow
+from fablint.workflows import run_files, run_formats
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -27,6 +27,6 @@ CASES = [
 @pytest.mark.parametrize(("scenario", "seed", "faulty"), CASES)
 def test_the_fault_is_named_and_nothing_else(scenario: str, seed: int, faulty: set[str], tmp_path: Path) -> None:
     built = build(SCENARIOS[scenario], seed, tmp_path)
-    topology = flow.load_topology(built.topology) if built.topology is not None else None
-    findings = diagnose(flow.read(*built.files), topology).verdict.findings
+    topology = run_files.load_topology(built.topology) if built.topology is not None else None
+    findings = diagnose(run_formats.read(*built.files), topology).verdict.findings
     assert {one.name for one in findings if one.state is State.FAULT} == faulty

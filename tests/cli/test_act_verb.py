@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fablint_command import COMMAND
 from hypothesis import given, settings, strategies as st
 
 from fablint.act import Drain, Source, drain_command, drains, parse_source, ticket_text
 from fablint.errors import UsageError
 from fablint.model import Component, Coverage, Finding, State, Verdict
+from fablint_command import COMMAND
 
 HOSTS = [f"nid{number:06d}" for number in range(1001, 1009)]
 

@@ -10,20 +10,20 @@ ROW = "latency --pattern all-pairs --sizes 8 --samples 5"
 
 REFUSED = {
     "no verb of that name": (["chekc"], "No such command 'chekc'"),
-    "one rank": (["check", "--local", "1"], "1 rank has nobody to talk to: give two or more"),
-    "no ranks": (["check", "--local", "0"], "0 ranks: give two or more"),
+    "one rank": (["check", "--local", "1"], "Invalid value for '--local': 1 is not in the range x>=2"),
+    "no ranks": (["check", "--local", "0"], "Invalid value for '--local': 0 is not in the range x>=2"),
     "no allocation": (["check"], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
-    "a budget of nothing": (["plan", "--budget", "0s"], "'0s' is no duration above 0"),
-    "a budget that is no figure": (["plan", "--budget", "nan"], "'nan' is no duration above 0"),
+    "a budget of nothing": (["plan", "--budget", "0s"], "'0s' is not a duration above 0"),
+    "a budget that is no figure": (["plan", "--budget", "nan"], "'nan' is not a duration above 0"),
     "an unknown kernel": (["measure", "-r", "latncy"], "-r:1: unknown kernel 'latncy'"),
     "an odd size": (["measure", "-r", "latency --sizes 3x"], "-r:1: --sizes: '3x' is no size"),
     "a negative size": (["bench", "latency", "--sizes=-8"], "--sizes: '-8' is no size"),
     "a pair of one": (["measure", "-n", "1", "-r", "latency"], "pattern pair needs at least 2 ranks"),
     "neither plan nor rows": (["measure", "-n", "2"], "give either a plan file or rows with -r"),
     "a plan that is not there": (["measure", "nope.plan"], "cannot read nope.plan: No such file or directory"),
-    "an unknown percentile": (["bench", "latency", "--percentiles", "50,101"], "give figures between 0 and 100"),
+    "an unknown percentile": (["bench", "latency", "--percentiles", "50,101"], "give numbers between 0 and 100"),
     "an mpicxx that is none": (["engine", "build", "--mpicxx", "/nope"], "--mpicxx names /nope, which is no program"),
-    "an output without a parent": (["measure", "-r", ROW, "-o", "no/x.run"], "no is no directory: create it"),
+    "an output without a parent": (["measure", "-r", ROW, "-o", "no/x.run"], "no is not a directory: create it"),
     "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),
     "a topology that is not there": (["check", "--local", "2", "--topology", "nope.yaml"], "nope.yaml"),
 }
@@ -53,7 +53,10 @@ def test_line_seven_of_a_plan(fablint, tmp_path):
 def test_a_plan_that_is_no_text(fablint, tmp_path):
     (tmp_path / "night.plan").write_bytes(b"\xff\xfe\x00")
     done = fablint("measure", "-n", "2", "night.plan")
-    assert (done.returncode, done.stderr.partition(": give")[0]) == (2, "fablint: cannot read night.plan: no text")
+    assert (done.returncode, done.stderr.partition(": give")[0]) == (
+        2,
+        "fablint: cannot read night.plan: not a text file",
+    )
 
 
 def test_a_run_that_exists_is_not_touched(fablint, tmp_path):
@@ -104,7 +107,8 @@ def test_debug_shows_where(fablint):
 def test_our_own_mistakes_are_owned_up_to(fablint, tmp_path):
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
-        "import fablint.workflows.flow\ndef read(path): raise RuntimeError('two\\nlines')\nfablint.flow.read = read\n"
+        "from fablint.workflows import run_formats\n"
+        "def read(path): raise RuntimeError('two\\nlines')\nrun_formats.read = read\n"
     )
     done = fablint("show", "x.run", PYTHONPATH=str(tmp_path))
     assert done.returncode == 5

@@ -11,7 +11,8 @@ from fablint.cli import main
 from fablint.errors import IncompleteError
 from fablint.measure import Outcome, Silent
 from fablint.model import Plan, PlanRow, Row, Run, Slots
-from fablint.workflows import flow
+from fablint.workflows import measurement
+from fablint.workflows.context import Context
 
 DAMAGED = {"src": 0, "dst": 2, "size": 64, "message": 4, "offset": 17}
 
@@ -25,7 +26,7 @@ def a_run(hosts: list[str], rank_host: list[int], **row) -> Run:
 def measured(monkeypatch, tmp_path, staged):
     """Measure a plan with an engine that leaves the given run; returns what came of it, and its options."""
 
-    def call(plan: Plan, run: Run, status: int = 0) -> tuple[flow.Measured, list[str]]:
+    def call(plan: Plan, run: Run, status: int = 0) -> tuple[measurement.MeasurementResult, list[str]]:
         told: list[str] = []
 
         def run_on_first(system, progress, launchers, engine, plan, output, *, options):
@@ -40,8 +41,8 @@ def measured(monkeypatch, tmp_path, staged):
         monkeypatch.setattr(measure, "find_launchers", lambda *_: measure.Choice(()))
         monkeypatch.setattr(measure, "run_on_first", run_on_first)
         monkeypatch.setattr(store, "read_run", lambda _: run)
-        around = flow.Surroundings(staged, Silent())
-        return flow.measure(around, plan, tmp_path / "x.run", ["--counters"]), told
+        context = Context(staged, Silent())
+        return measurement.measure(context, plan, tmp_path / "x.run", ["--counters"]), told
 
     return call
 
@@ -86,7 +87,7 @@ def benched(monkeypatch, capsys):
     """Call `fablint bench` with a measurement that leaves the given run; returns status, stdout and stderr."""
 
     def call(run: Run, exit_code: int = 0, error: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(flow, "measure", lambda *_: flow.Measured(run, exit_code, error))
+        monkeypatch.setattr(measurement, "measure", lambda *_: measurement.MeasurementResult(run, exit_code, error))
         monkeypatch.setattr(report, "benchmark_table", lambda *_, **__: RecordedTable())
         with pytest.raises(SystemExit) as caught:
             main(["-q", "bench", "osu_bw", "-c"])

@@ -12,12 +12,12 @@ import pytest
 
 from fablint.cli import cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
-from fablint.cli.common import Session
+from fablint.cli.session import Session
 from fablint.errors import UsageError
 from fablint.model import Plan, Slots
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.options import OPTIONS, RowRequest
-from fablint.workflows import flow
+from fablint.workflows import benchmark
 
 
 class RecordedTable:
@@ -28,12 +28,12 @@ class RecordedTable:
 
 
 @dataclass
-class Asked:
-    """What the verb wanted to have measured."""
+class BenchCall:
+    """What the verb handed to the workflow."""
 
     plan: Plan
     name: str
-    wanted: flow.Wanted
+    columns: benchmark.TableColumns
     options: list[str]
     rows: list[RowRequest] = field(init=False)
 
@@ -49,15 +49,15 @@ class Asked:
 @pytest.fixture
 def bench(monkeypatch):
     """Call `fablint bench` up to the point where it would measure."""
-    calls: list[Asked] = []
+    calls: list[BenchCall] = []
 
-    def record(around, plan, name, wanted, output, options):
-        calls.append(Asked(plan, name, wanted, options))
-        return flow.Benched(RecordedTable(), 0)
+    def record(context, plan, name, columns, output, options):
+        calls.append(BenchCall(plan, name, columns, options))
+        return benchmark.BenchmarkResult(RecordedTable(), 0)
 
-    monkeypatch.setattr(flow, "bench", record)
+    monkeypatch.setattr(benchmark, "bench", record)
 
-    def call(line: str) -> Asked:
+    def call(line: str) -> BenchCall:
         cli.main(["-q", "bench", *line.split()], prog_name="fablint", standalone_mode=False, obj=Session())
         return calls.pop()
 
@@ -181,7 +181,7 @@ def test_options_may_come_before_the_name(bench):
 )
 def test_percentiles_are_shown_where_asked_for(bench, line, percentiles, histogram):
     asked = bench(line)
-    assert asked.wanted.percentiles == percentiles
+    assert asked.columns.percentiles == percentiles
     assert asked.row.histogram == histogram
 
 
@@ -190,7 +190,7 @@ def test_percentiles_are_shown_where_asked_for(bench, line, percentiles, histogr
     [("osu_alltoall", False), ("osu_alltoall -f", True), ("bisec_bw --verbose", True), ("netsan_put --verbose", True)],
 )
 def test_more_columns_and_lines(bench, line, full):
-    assert bench(line).wanted.full == full
+    assert bench(line).columns.full == full
 
 
 def test_windows_of_one_table(bench):
@@ -262,45 +262,45 @@ def test_only_threads_ask_mpi_for_threads(bench):
     [
         ("osu_latncy", "there is no benchmark 'osu_latncy': did you mean osu_latency"),
         ("osu_latency -n 4", "osu_latency measures 2 ranks, not 4"),
-        ("osu_latency -W 8", "--window means nothing for osu_latency: latency sends one message at a time: it has the"),
-        ("osu_latency -V", "--vary-window means nothing for osu_latency: it is for osu_mbw_mr"),
+        ("osu_latency -W 8", "--window does not apply to osu_latency: latency sends one message at a time: it has"),
+        ("osu_latency -V", "--vary-window does not apply to osu_latency: it is for osu_mbw_mr"),
         (
             "osu_bw -w create",
-            "--win means nothing for osu_bw: bandwidth uses no RMA window: besides the options of all",
+            "--win does not apply to osu_bw: bandwidth uses no RMA window: beyond the options of all",
         ),
-        ("osu_bw -s flush", "--sync means nothing for osu_bw: bandwidth has no RMA synchronisation to choose"),
-        ("osu_bw -t 2:2", "--workers means nothing for osu_bw: bandwidth has one worker at each end"),
-        ("osu_bw -f", "--full means nothing for osu_bw: osu_bw is no collective"),
-        ("osu_bw -p 2", "--pairs means nothing for osu_bw: osu_bw does not pair rank i with i + n/2"),
-        ("osu_bw --verbose", "--verbose means nothing for osu_bw: it is for net_sanitizer and HPE"),
-        ("osu_bw --bisection", "--bisection means nothing for osu_bw: it is for linktest"),
-        ("osu_bw --niters 5", "--niters means nothing for osu_bw: it is for net_sanitizer"),
-        ("osu_bw --victims 2", "--victims means nothing for osu_bw: it is for GPCNeT"),
-        ("linktest_serial --bisection", "--bisection means nothing for linktest_serial: it is for linktest"),
+        ("osu_bw -s flush", "--sync does not apply to osu_bw: bandwidth has no RMA synchronisation to choose"),
+        ("osu_bw -t 2:2", "--workers does not apply to osu_bw: bandwidth has one worker at each end"),
+        ("osu_bw -f", "--full does not apply to osu_bw: osu_bw is not a collective"),
+        ("osu_bw -p 2", "--pairs does not apply to osu_bw: osu_bw does not pair rank i with i + n/2"),
+        ("osu_bw --verbose", "--verbose does not apply to osu_bw: it is for net_sanitizer and HPE"),
+        ("osu_bw --bisection", "--bisection does not apply to osu_bw: it is for linktest"),
+        ("osu_bw --niters 5", "--niters does not apply to osu_bw: it is for net_sanitizer"),
+        ("osu_bw --victims 2", "--victims does not apply to osu_bw: it is for GPCNeT"),
+        ("linktest_serial --bisection", "--bisection does not apply to linktest_serial: it is for linktest"),
         (
             "linktest --num-multi-buf 2",
-            "--num-multi-buf means nothing for linktest: latency sends one message at a time",
+            "--num-multi-buf does not apply to linktest: latency sends one message at a time",
         ),
-        ("linktest -z", "--percentiles means nothing for linktest: the table of linktest has none"),
-        ("linktest_alltoall --randomize", "--randomize means nothing for linktest_alltoall: in linktest_alltoall all"),
-        ("linktest_alltoall --serial-tests", "--serial-tests means nothing for linktest_alltoall: in pattern world"),
+        ("linktest -z", "--percentiles does not apply to linktest: the table of linktest has none"),
+        ("linktest_alltoall --randomize", "--randomize does not apply to linktest_alltoall: in linktest_alltoall all"),
+        ("linktest_alltoall --serial-tests", "--serial-tests does not apply to linktest_alltoall: in pattern world"),
         (
             "netsan_alltoall --nservers 1",
-            "--nservers means nothing for netsan_alltoall: it is for net_sanitizer, netsan_put and",
+            "--nservers does not apply to netsan_alltoall: it is for net_sanitizer, netsan_put and",
         ),
         (
             "latency --adaptive",
-            "--adaptive means nothing for latency: latency has no fixed counts and stops when it is",
+            "--adaptive does not apply to latency: latency has no fixed counts and stops when it is",
         ),
         ("linktest --bidirectional --unidirectional", "--bidirectional and --unidirectional contradict each other"),
         ("osu_bw -m 8 --sizes 8", "--message-size and --sizes say the same: give one of them"),
         ("linktest --num-messages 5 -i 5", "--num-messages and --iterations say the same: give one of them"),
         ("osu_mbw_mr -p 3 -n 4", "--pairs 3 means 6 ranks, -n 4: leave one of them out"),
         ("osu_mbw_mr --hosts a,b -n 4", "the hosts means 2 ranks, -n 4: leave one of them out"),
-        ("osu_bw --ppn 2", "--ppn: on which hosts?: give --hosts as well"),
-        ("net_sanitizer --clients-nranks 2", "--clients-nranks: on which hosts?: give --clients as well"),
-        ("net_sanitizer --servers a", "--servers: who are the clients?: give --clients as well"),
-        ("netsan_put --clients a,b", "--clients: who are the servers?: give --servers as well"),
+        ("osu_bw --ppn 2", "--ppn requires --hosts: give --hosts as well"),
+        ("net_sanitizer --clients-nranks 2", "--clients-nranks requires --clients: give --clients as well"),
+        ("net_sanitizer --servers a", "--servers requires --clients: give --clients as well"),
+        ("netsan_put --clients a,b", "--clients requires --servers: give --servers as well"),
         ("net_sanitizer --hosts a,b --clients c", "--hosts and --clients say the same: give one of them"),
         ("net_sanitizer --nservers 1 --servers a --clients b", "--nservers and --servers say the same"),
         ("net_sanitizer --clients {1,5,7}", "'{1,5,7}': 1 is a number and no host: put the name before it"),
@@ -318,17 +318,17 @@ def test_refused_by_name(refused, line, error):
 
 
 def test_what_a_benchmark_has_is_named_when_something_else_is_asked_for(refused):
-    assert refused("osu_bw --win create").endswith("besides the options of all it has --window, --buffers")
+    assert refused("osu_bw --win create").endswith("beyond the options of all it has --window, --buffers")
 
 
 @pytest.mark.parametrize(
     ("words", "status", "line"),
     [
         (["osu_bw", "--windo", "8"], 2, "No such option"),
-        (["osu_bw", "-n", "0"], 2, "'0' is no whole number of at least 1"),
-        (["osu_bw", "-n", "two"], 2, "'two' is no whole number of at least 1"),
+        (["osu_bw", "-n", "0"], 2, "Invalid value for '-n' / '--ranks': 0 is not in the range x>=1"),
+        (["osu_bw", "-n", "two"], 2, "Invalid value for '-n' / '--ranks': 'two' is not a valid integer range"),
         (["osu_bw", "-b", "few"], 2, "'few' is not one of 'single', 'multiple', 'distinct'"),
-        ([], 2, "which benchmark?: fablint bench --list names them"),
+        ([], 2, "no benchmark is named: fablint bench --list names them all"),
         (["osu_latncy", "--help"], 2, "there is no benchmark 'osu_latncy': did you mean osu_latency"),
     ],
 )

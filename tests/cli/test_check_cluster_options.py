@@ -11,13 +11,13 @@ import pytest
 
 from fablint import cluster
 from fablint.cli import main
-from fablint.cli.check import SUITES
+from fablint.cli.options import SUITES
 from fablint.cluster import JobRequest
 from fablint.errors import IncompleteError
 from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
 from fablint.workflows import cluster_check, local_check
-from fablint.workflows.cluster_check import Wanted
+from fablint.workflows.cluster_check import ClusterCheckRequest
 
 SLIP = """format = 1
 [[threshold]]
@@ -70,7 +70,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     def fake_work(*_: object, **__: object) -> NoReturn:
         raise AssertionError("hosts were asked, or something was measured")
 
-    monkeypatch.setattr(local_check, "check", fake_work)
+    monkeypatch.setattr(local_check, "check_local", fake_work)
     monkeypatch.setattr(cluster, "everywhere", fake_work)
     monkeypatch.setattr(System, "resolves", lambda _, host: host in ("n1", "n2", "n3", "n4"))
 
@@ -92,11 +92,11 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FakeScheduler:
 
 
 @pytest.fixture
-def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[ClusterCheckRequest]:
     """What `check_cluster` was asked for: it ends there."""
-    found: list[Wanted] = []
+    found: list[ClusterCheckRequest] = []
 
-    def fake_check(_: object, wanted: Wanted, output: Path) -> NoReturn:
+    def fake_check(_: object, wanted: ClusterCheckRequest, output: Path) -> NoReturn:
         found.append(wanted)
         raise IncompleteError("nothing is measured here")
 
@@ -118,25 +118,25 @@ REFUSED = {
     "two places": (["--local", "4", "-w", "n[1-2]"], "--local and --hosts contradict each other: give one of them"),
     "local, exclude": (
         ["--local", "4", "-x", "n1"],
-        "--exclude: on which hosts?: it is for a cluster: leave out --local",
+        "--exclude does not apply to --local: it is for a cluster: give one of them",
     ),
-    "local, hostfile": (["--local", "4", "--hostfile", "hosts"], "--hostfile: on which hosts?"),
-    "local, from": (["--local", "4", "--from", "topology.conf"], "--from: on which hosts?"),
-    "local, blocks": (["--local", "4", "--blocks", "2"], "--blocks: on which hosts?"),
-    "local, NICs": (["--local", "4", "--nic", "eth0"], "--nic: on which hosts?"),
-    "a NIC that is none": (["-w", "n[1-2]", "--nic", "eth0,"], "--nic: '' is no name of a NIC"),
-    "local, ppn": (["--local", "4", "--ppn", "2"], "--ppn: on which hosts?"),
-    "local, ranks of a NIC": (["--local", "4", "--ranks-per-nic", "2"], "--ranks-per-nic: on which hosts?"),
-    "local, suite": (["--local", "4", "--suite", "edge"], "--suite: on which hosts?"),
-    "local, unequal": (["--local", "4", "--unequal"], "--unequal: on which hosts?"),
-    "local, submit": (["--local", "4", "--submit"], "--submit: on which hosts?"),
-    "local, site": (["--local", "4", "--site", "site.toml"], "--site: on which hosts?"),
+    "local, hostfile": (["--local", "4", "--hostfile", "hosts"], "--hostfile does not apply to --local"),
+    "local, from": (["--local", "4", "--from", "topology.conf"], "--from does not apply to --local"),
+    "local, blocks": (["--local", "4", "--blocks", "2"], "--blocks does not apply to --local"),
+    "local, NICs": (["--local", "4", "--nic", "eth0"], "--nic does not apply to --local"),
+    "a NIC that is none": (["-w", "n[1-2]", "--nic", "eth0,"], "--nic: '' is not a name of a NIC"),
+    "local, ppn": (["--local", "4", "--ppn", "2"], "--ppn does not apply to --local"),
+    "local, ranks of a NIC": (["--local", "4", "--ranks-per-nic", "2"], "--ranks-per-nic does not apply to --local"),
+    "local, suite": (["--local", "4", "--suite", "edge"], "--suite does not apply to --local"),
+    "local, unequal": (["--local", "4", "--unequal"], "--unequal does not apply to --local"),
+    "local, submit": (["--local", "4", "--submit"], "--submit does not apply to --local"),
+    "local, site": (["--local", "4", "--site", "site.toml"], "--site does not apply to --local"),
     "dry run of nothing": (
         ["-w", "n[1-2]", "--dry-run"],
-        "--dry-run: nothing would be submitted: give --submit as well",
+        "--dry-run requires --submit: give --submit as well",
     ),
-    "submit for nobody": (["--submit"], "--submit: for which hosts?: name them with -w or --hostfile"),
-    "submit for whom it excludes": (["--submit", "-x", "n1"], "--submit: for which hosts?"),
+    "submit for nobody": (["--submit"], "--submit requires hosts: name them with -w or --hostfile"),
+    "submit for whom it excludes": (["--submit", "-x", "n1"], "--submit requires hosts"),
     "full and a suite": (
         ["-w", "n[1-2]", "--full", "--suite", "edge"],
         "--full and --suite edge contradict each other: give one of them",
@@ -151,15 +151,15 @@ REFUSED = {
     ),
     "an unknown suite": (["-w", "n[1-2]", "--suite", "quik"], "'quik' is not one of 'quick', 'edge'"),
     "no ranks": (["-w", "n[1-2]", "--ppn", "0"], "'--ppn': 0 is not in the range x>=1"),
-    "a budget of nothing": (["-w", "n[1-2]", "--budget", "0s"], "'0s' is no duration above 0"),
+    "a budget of nothing": (["-w", "n[1-2]", "--budget", "0s"], "'0s' is not a duration above 0"),
     "no allocation": ([], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
     "an allocation that nobody reads": (["-x", "n1"], "nothing to check: no allocation here"),
     "nobody is left": (["-w", "n[1-2]", "-x", "n[1-2]"], "no host is left of --hosts: exclude fewer of them"),
     "who is not there is left out": (["-w", "n[1-2]", "-x", "n7"], "--exclude: n7: not of --hosts"),
-    "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or leave them out"),
+    "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or exclude them"),
     "a list that is none": (["-w", "n[1-"], "n[1-"),
     "a hostfile that is not there": (["--hostfile", "nope"], "nope"),
-    "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is no directory: create it"),
+    "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is not a directory: create it"),
 }
 
 
@@ -184,7 +184,9 @@ def test_an_allocation_that_is_not_read_is_named(call: Call, monkeypatch: pytest
 @pytest.mark.parametrize(
     "words", [["--detach"], ["--partition", "hpc"], ["--time", "30m"], ["--begin", "22:00"]], ids=lambda words: words[0]
 )
-def test_what_is_for_a_job_is_refused_without_one(call: Call, wanted: list[Wanted], words: list[str]) -> None:
+def test_what_is_for_a_job_is_refused_without_one(
+    call: Call, wanted: list[ClusterCheckRequest], words: list[str]
+) -> None:
     refused(call("check", "-w", "n[1-2]", *words), words[0])
 
 
@@ -248,13 +250,13 @@ def test_the_suites_are_those_of_the_plan() -> None:
     [([], "quick"), (["--suite", "edge"], "edge"), (["--full"], "full"), (["--full", "--suite", "full"], "full")],
     ids=lambda value: "-".join(value) if isinstance(value, list) else value,
 )
-def test_the_suite(call: Call, wanted: list[Wanted], words: list[str], suite: str) -> None:
+def test_the_suite(call: Call, wanted: list[ClusterCheckRequest], words: list[str], suite: str) -> None:
     done = call("check", "-w", "n[1-2]", *words)
     assert (done.code, done.err) == (3, "fablint: nothing is measured here\n")
     assert [one.suite.name for one in wanted] == [suite]
 
 
-def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
+def test_what_is_asked_for(call: Call, wanted: list[ClusterCheckRequest]) -> None:
     words = ["--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf", "--nic", "ens3f0np0,mlx5_1"]
     call("check", "-w", "n[1-4]", "-x", "n2", *words)
     (found,) = wanted
@@ -264,7 +266,7 @@ def test_what_is_asked_for(call: Call, wanted: list[Wanted]) -> None:
     assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
 
 
-def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[Wanted]) -> None:
+def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[ClusterCheckRequest]) -> None:
     call("check", "-w", "n[1-4]", "--topology", "t.yaml", "--from", "t.conf", "--unequal")
     assert wanted[0].fabric.files == ("t.yaml", "t.conf")
     assert all(level.unequal for level in wanted[0].suite.levels)
@@ -281,7 +283,7 @@ def inside(request: JobRequest) -> list[str]:
 
 
 def test_the_job_does_the_same_check(
-    call: Call, scheduler: FakeScheduler, wanted: list[Wanted], tmp_path: Path
+    call: Call, scheduler: FakeScheduler, wanted: list[ClusterCheckRequest], tmp_path: Path
 ) -> None:
     for name in ("t.yaml", "t.conf"):
         Path(name).write_text("x")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fablint_command import Fablint
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "discover"
@@ -51,13 +52,17 @@ def test_exports(fablint: Fablint, tmp_path: Path, words: tuple[str, ...], writt
         (("--from", "none.txt"), 2, "none.txt: cannot be read: No such file or directory"),
         (("--from", SAMPLES / "README.md"), 2, "not an output that is known here: give one of"),
         (("--from", SAMPLES / "lldpcli-json0-switch-side.json"), 2, "it does not say whose neighbours these are"),
-        (("--from", SAMPLES / "lldpcli-json0-no-neighbours.json"), 3, "no source says on which switch the hosts hang"),
+        (
+            ("--from", SAMPLES / "lldpcli-json0-no-neighbours.json"),
+            3,
+            "no source says to which switch the hosts are connected",
+        ),
         ((*TREE, "-o", "t.txt"), 2, "t.txt: which format?"),
-        ((*TREE, "-o", "none/t.json"), 2, "is no directory"),
+        ((*TREE, "-o", "none/t.json"), 2, "is not a directory"),
         ((*TREE, "--to", "yaml"), 2, "--to needs a file to write"),
         ((*TREE, "-w", "x[1-"), 2, "x[1-"),
-        ((*TREE, "--nic", "eth0"), 2, "--nic: on which hosts?"),
-        ((*TREE, "--blocks", "0"), 2, "--blocks 0: no block"),
+        ((*TREE, "--nic", "eth0"), 2, "--nic requires hosts"),
+        ((*TREE, "--blocks", "0"), 2, "Invalid value for '--blocks': 0 is not in the range x>=1"),
     ],
 )
 def test_every_mistake_is_one_line(fablint: Fablint, words: tuple[str | Path, ...], status: int, line: str) -> None:

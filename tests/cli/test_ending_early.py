@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
 from fablint_command import COMMAND
 
 ROWS = ("latency --pattern all-pairs --sizes 8 --repeats 40 --budget 0.05", "bandwidth --sizes 8 --samples 1")

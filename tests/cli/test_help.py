@@ -11,7 +11,7 @@ import click
 import pytest
 
 from fablint.cli import cli
-from fablint.cli.reading import FORMATS
+from fablint.cli.export import FORMATS
 
 ROOT = Path(__file__).parents[2]
 

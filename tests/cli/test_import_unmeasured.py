@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from fablint_command import Fablint
 
 HOSTS = [f"n{number}" for number in range(1, 9)]

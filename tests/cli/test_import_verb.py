@@ -28,8 +28,8 @@ def test_what_is_left_out_is_named_with_its_line_and_whole_in_json(fablint):
     facts = json.loads(made.stdout)
     assert (made.returncode, facts["state"], len(facts["imported"]["lines_left_out"])) == (0, "interrupted", 115)
     said = made.stderr.splitlines()
-    assert said[0] == f"fablint: {COMET}:1027: left out, no figures: 'comet-21-03,comet-21-09'"
-    assert (len(said), said[-1]) == (6, "fablint: and 110 more lines left out: fablint import --json has all")
+    assert said[0] == f"fablint: {COMET}:1027: excluded, no figures: 'comet-21-03,comet-21-09'"
+    assert (len(said), said[-1]) == (6, "fablint: and 110 more lines excluded: fablint import --json has all")
     assert facts["notes"] == [f"{COMET.name}: 115 of 153 pairs have no figures, the first is on line 1027"]
     shown = json.loads(fablint("show", "comet.run", "--json").stdout)
     assert shown["attributes"]["imported"] == facts["imported"]

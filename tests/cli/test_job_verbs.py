@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from fablint_command import COMMAND
 
 _FILE = Path(__file__).parents[1] / "cluster" / "pbs_stand_in.py"
@@ -30,14 +31,14 @@ HAND_OVER = """
 import sys
 from pathlib import Path
 from fablint import cli, cluster
-from fablint.cli.common import verb
-from fablint.cli.jobs import handed_over, submit_options, wishes
+from fablint.cli.session import verb
+from fablint.cli.jobs import request_fields, submit_job, submit_options
 
 @verb()
 @submit_options
 def burn(session, submit, dry_run, detach, **values):
-    request = cluster.JobRequest(("sh", "-c", "sleep 1; exit 1"), Path.cwd(), nodes=2, **wishes(values))
-    done = handed_over(session, request, dry_run, detach)
+    request = cluster.JobRequest(("sh", "-c", "sleep 1; exit 1"), Path.cwd(), nodes=2, **request_fields(values))
+    done = submit_job(session, request, dry_run, detach)
     return done[1].exit_code if done else 0
 
 cli.cli.add_command(burn)

@@ -11,8 +11,9 @@ from terminal import on_terminal, screen_of
 # A verb in the middle of its work: the bar is shown, then STATEMENT.
 PROGRAM = """
 import sys
-from fablint import cli, flow
-from fablint.cli.common import Session
+from fablint import cli
+from fablint.cli.session import Session
+from fablint.workflows import measurement
 from fablint.errors import IncompleteError
 from fablint.system import System
 
@@ -24,11 +25,11 @@ class FakeClock(System):
 
 SESSION = Session(machine=FakeClock)
 
-def measure(around, plan, output, options=()):
-    around.progress.step("row 1 of 2, latency", 3, 40, 12.0)
+def measure(context, plan, output, options=()):
+    context.progress.step("row 1 of 2, latency", 3, 40, 12.0)
     STATEMENT
 
-flow.measure = measure
+measurement.measure = measure
 sys.exit(cli._exit_code(SESSION, ["measure", "-n", "2", "-r", "latency"]))
 """
 
@@ -37,9 +38,9 @@ STATEMENTS = {
     "warning": ("SESSION.warn('rank 1 was lost'); sys.exit(3)", 3, ["fablint: rank 1 was lost"]),
     "chatter": ("SESSION.say('report: x'); sys.exit(0)", 0, ["fablint: report: x"]),
     "result": ("SESSION.result('PASS\\nn1  fit', {}); sys.exit(0)", 0, ["PASS", "n1  fit"]),
-    "note": ("around.progress.note('n3 is left out'); sys.exit(0)", 0, ["n3 is left out"]),
+    "note": ("context.progress.note('n3 is left out'); sys.exit(0)", 0, ["n3 is left out"]),
     "internal error": ("raise RuntimeError('odd')", 5, ["fablint: internal error: RuntimeError: odd: rerun"]),
-    "two": ("SESSION.warn('a'); around.progress.step('x', 4, 40); SESSION.warn('b'); sys.exit(0)", 0, list("ab")),
+    "two": ("SESSION.warn('a'); context.progress.step('x', 4, 40); SESSION.warn('b'); sys.exit(0)", 0, list("ab")),
 }
 
 
@@ -57,7 +58,7 @@ def test_a_line_that_is_printed_stands_alone(tmp_path: Path, case: str) -> None:
 
 
 def test_a_terminal_that_cannot_move_its_cursor_has_lines(tmp_path: Path) -> None:
-    statement = "around.progress.step('x', 4, 40); SESSION.warn('lost'); sys.exit(0)"
+    statement = "context.progress.step('x', 4, 40); SESSION.warn('lost'); sys.exit(0)"
     seen = on_terminal([sys.executable, "-c", program(statement)], tmp_path, TERM="dumb")
     assert list(seen.screen) == ["row 1 of 2, latency: 3 of 40, 12 s left", "x: 4 of 40", "fablint: lost"]
 

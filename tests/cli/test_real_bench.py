@@ -13,7 +13,7 @@ import pytest
 
 from fablint.plan.rows.kernels import KERNELS, PATTERNS, takes
 from fablint.plan.rows.options import SYNCS, WINS
-from fablint.workflows import flow
+from fablint.workflows import benchmark
 
 FEW = "-i 4 -x 1"
 HOST = socket.gethostname()
@@ -152,4 +152,4 @@ def test_planning_and_the_engine_know_the_same_words(fablint, chosen):
     assert [*PATTERNS] == [pattern["name"] for pattern in listed["patterns"]]
     assert {*SYNCS} == {sync["name"] for sync in listed["syncs"]}
     assert {*WINS} == {win["name"] for win in listed["wins"]}
-    assert [asdict(one) for one in flow.registry().values()] == listed["benchmarks"]
+    assert [asdict(one) for one in benchmark.benchmark_registry().values()] == listed["benchmarks"]

@@ -69,4 +69,4 @@ def test_a_small_run_is_judged_without_the_large_parts_of_scipy(runs):
 def test_a_verb_does_not_import_the_others(runs):
     modules = imported(runs, "show", "small.run")
     verbs = {name for name in modules if name.startswith("fablint.cli.")}
-    assert verbs == {"fablint.cli.common", "fablint.cli.importing", "fablint.cli.reading"}
+    assert verbs == {"fablint.cli.options", "fablint.cli.param_types", "fablint.cli.session", "fablint.cli.show"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fablint.cli import _exit_code
-from fablint.cli.common import Session
+from fablint.cli.session import Session
 
 SLIP = "n[1-99999999999]"
 NOTHING = {"pairs_planned": 0, "pairs_measured": 0, "hosts": 0, "hosts_judged": 0}

@@ -233,11 +233,11 @@ def test_each_host_that_was_asked_for_and_is_not_measured_is_named_with_the_reas
     allocation, left_out = fabric_discovery.usable_hosts(nowhere, request, idle_only=True)
     assert allocation.hosts == ("n1", "n4")  # busy with this very job
     assert [(one.state, one.component, one.name, one.evidence) for one in left_out] == [
-        (State.NOT_JUDGED, "host", "n3", "left out: drained (disk)"),
-        (State.NOT_JUDGED, "host", "n2", "left out: excluded by name"),
-        (State.NOT_JUDGED, "host", "n9", "left out: excluded by name"),
-        (State.NOT_JUDGED, "host", "n7", "left out: not of Slurm job 17, drained (cable)"),
-        (State.NOT_JUDGED, "host", "n8", "left out: not of Slurm job 17"),
+        (State.NOT_JUDGED, "host", "n3", "excluded: drained (disk)"),
+        (State.NOT_JUDGED, "host", "n2", "excluded: by name"),
+        (State.NOT_JUDGED, "host", "n9", "excluded: by name"),
+        (State.NOT_JUDGED, "host", "n7", "excluded: not of Slurm job 17, drained (cable)"),
+        (State.NOT_JUDGED, "host", "n8", "excluded: not of Slurm job 17"),
     ]
 
 

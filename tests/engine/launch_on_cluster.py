@@ -17,7 +17,7 @@ from fablint.measure.progress import Silent
 from fablint.model import Slots
 from fablint.store import read_run
 from fablint.system import System
-from fablint.workflows.flow import read_plan
+from fablint.workflows.benchmark import read_plan
 
 
 @dataclass

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, Slots
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_loop import CheckLoop, Diagnose, LoopResult, Measure, first_step
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.retest import Retest
-from fablint.plan.check.stages import Investigated, Stage, investigate
+from fablint.plan.check.stages import Stage
 from fablint.plan.rows.grammar import parse_row
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
 from fablint.simulate.simulated_fabric import Fabric
+
+
+def check_loop(request: CheckRequest, measure: Measure, diagnose: Diagnose, clock: Callable[[], float]) -> LoopResult:
+    """The loop of a check with the first stage as its only step, as on one machine."""
+    begun = clock()
+    steps = [first_step(request, measure)]
+    return CheckLoop(steps, lambda _: request, measure, diagnose, lambda: clock() - begun).run()
 
 
 @dataclass
@@ -30,9 +39,9 @@ class SimulatedCheck:
     def fabric_measured(self) -> SimulatedFabric:
         return SimulatedFabric(self.fabric, self.faults, self.noise, seed=self.seed, contention=True)
 
-    def asked(self, **more: object) -> Asked:
+    def asked(self, **more: object) -> CheckRequest:
         slots = tuple(Slots(host, 1) for host in self.fabric.hosts)
-        return Asked(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
+        return CheckRequest(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
 
     def measure(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
         self.stages.append(stage)
@@ -44,9 +53,9 @@ class SimulatedCheck:
         assert rounds is not None
         return self.fabric_measured().extended(run, rounds, rows), True
 
-    def run(self, **more: object) -> Investigated:
+    def run(self, **more: object) -> LoopResult:
         asked = self.asked(**more)
-        return investigate(asked, self.measure, lambda run: diagnose(run, asked.topology), lambda: self.seconds)
+        return check_loop(asked, self.measure, lambda run: diagnose(run, asked.topology), lambda: self.seconds)
 
     def rounds(self) -> list[int]:
         return [stage.plan.rows[0].rounds for stage in self.stages]

@@ -8,13 +8,13 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 from test_stages import asked
 
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.explain import NOISE, TOLERANCE, TUNED_TO, explain, smallest_fault
 from fablint.plan.check.stages import first_stage
 from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
 
 
-def explained(request: Asked):
+def explained(request: CheckRequest):
     return explain(first_stage(request), request)
 
 
@@ -45,7 +45,7 @@ def test_links_that_too_few_pairs_cross_are_not_promised():
     assert "  none         smallest bandwidth fault of a link" in told.text()
 
 
-@pytest.mark.parametrize("request_", [asked(12), Asked(8), asked(64, full=True)])
+@pytest.mark.parametrize("request_", [asked(12), CheckRequest(8), asked(64, full=True)])
 def test_all_pairs_are_explained_too(request_):
     told = explained(request_)
     assert told.links == 0

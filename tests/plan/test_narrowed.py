@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.model import Slots
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, all_rounds, stage_of
 from fablint.plan.check.surviving_ranks import HostPair, narrowed
 from fablint.plan.rows.grammar import parse_row
@@ -26,7 +26,7 @@ ROUNDS = [np.array(pairs, dtype=np.int32) for pairs in ([[0, 1], [2, 3]], [[0, 2
 
 
 def stage(rounds: Sequence[np.ndarray] = ROUNDS, slots: tuple[Slots, ...] = SLOTS) -> Stage:
-    asked = Asked(sum(slot.ranks for slot in slots), slots)
+    asked = CheckRequest(sum(slot.ranks for slot in slots), slots)
     rows = [("edge-latency", "latency --sizes 8", 0.1), ("edge-bandwidth", "bandwidth --sizes 1M", 0.2)]
     return stage_of("edge", rounds, asked, "parallel", rows)
 

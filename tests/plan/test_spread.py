@@ -10,7 +10,7 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 
 from fablint.model import Diagnosis, Question, Scope, Slots, Topology, Verdict
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import Level, level_stage
 from fablint.plan.check.retest import plan_retest
 from fablint.plan.check.stages import ROUTE_REPEATS, first_stage, next_stage
@@ -35,9 +35,9 @@ CASES = [pytest.param(name, seed, id=f"{name}, seed {seed}") for name in FABRICS
 Component = tuple[str, Hashable]
 
 
-def asked(topology: Topology, **more: object) -> Asked:
+def asked(topology: Topology, **more: object) -> CheckRequest:
     slots = tuple(Slots(host, 1) for host in topology.host_switch)
-    return Asked(len(slots), slots, topology, **more)  # type: ignore[arg-type]
+    return CheckRequest(len(slots), slots, topology, **more)  # type: ignore[arg-type]
 
 
 def components(pairs: Pairs, placement: RoutedPlacement) -> Iterator[Component]:

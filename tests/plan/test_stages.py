@@ -8,21 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fabrics import dragonfly, fat_tree, two_level
-from simulated_check import SimulatedCheck
+from simulated_check import SimulatedCheck, check_loop
 
 from fablint.model import Diagnosis, Question, Run, Slots, Topology, Verdict
-from fablint.plan.check.check_request import Asked
-from fablint.plan.check.stages import Stage, first_stage, investigate, suspects_of, timed_stage
+from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_stage
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 
 
-def asked(topology: Topology | int, **more) -> Asked:
+def asked(topology: Topology | int, **more) -> CheckRequest:
     hosts = [f"h{i}" for i in range(topology)] if isinstance(topology, int) else list(topology.host_switch)
     known = None if isinstance(topology, int) else topology
-    return Asked(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
+    return CheckRequest(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
 
 
 def rows(stage: Stage) -> list[RowRequest]:
@@ -52,8 +52,8 @@ def test_the_plan_is_what_the_engine_would_be_given():
         (asked(24), "rounds", 23 * 2),
         (asked(26), "rounds", 24),
         (asked(64, full=True), "all-pairs", 63 * 5),
-        (Asked(64), "all-pairs", 63),
-        (Asked(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
+        (CheckRequest(64), "all-pairs", 63),
+        (CheckRequest(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
     ],
 )
 def test_all_pairs_where_that_is_not_more_or_asked_for(request_, pattern, rounds):
@@ -145,14 +145,14 @@ def judges(*diagnoses: Diagnosis) -> Callable[[Run], Diagnosis]:
 
 def test_it_ends_when_nothing_is_open():
     measured = Measured(64)
-    done = investigate(asked(64), measured, judges(diagnosis(QUESTION), diagnosis()), measured.seconds)
+    done = check_loop(asked(64), measured, judges(diagnosis(QUESTION), diagnosis()), measured.seconds)
     assert measured.names == ["latency", "latency-follow-up-1"]
     assert (done.undecided, done.ended) == ((), "")
 
 
 def test_without_a_budget_it_ends_after_a_few_rounds():
     measured = Measured(64)
-    done = investigate(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    done = check_loop(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
     assert sum(stage.plan.rows[0].rounds for stage in measured.stages) == 24 + 6
     assert [question.name for question in done.undecided] == ["h0"]
     assert done.ended == "the planned rounds ended"
@@ -161,7 +161,7 @@ def test_without_a_budget_it_ends_after_a_few_rounds():
 @pytest.mark.parametrize("budget_s", [5.0, 30.0])
 def test_a_budget_is_used_and_kept(budget_s):
     measured = Measured(64)
-    done = investigate(asked(64, budget_s=budget_s), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    done = check_loop(asked(64, budget_s=budget_s), measured, judges(diagnosis(QUESTION)), measured.seconds)
     assert 0.9 * budget_s < measured.seconds() <= budget_s
     assert done.ended == "the budget ended"
 
@@ -169,7 +169,7 @@ def test_a_budget_is_used_and_kept(budget_s):
 def test_what_is_at_fault_is_measured_alone_once():
     found = diagnosis(retests=(QUESTION,))
     measured = Measured(64)
-    done = investigate(asked(64, budget_s=600.0), measured, judges(found), measured.seconds)
+    done = check_loop(asked(64, budget_s=600.0), measured, judges(found), measured.seconds)
     assert measured.names == ["latency", "latency-follow-up-1"]
     assert rows(measured.stages[1])[0].order == "serial"
     assert done.ended == ""
@@ -178,7 +178,7 @@ def test_what_is_at_fault_is_measured_alone_once():
 @pytest.mark.parametrize("fails_at", [1, 2])
 def test_a_stage_that_failed_is_the_last(fails_at):
     measured = Measured(64, fails_at)
-    done = investigate(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    done = check_loop(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
     assert len(measured.stages) == fails_at
     assert (len(done.undecided), done.ended) == (1, "")
 
@@ -186,7 +186,7 @@ def test_a_stage_that_failed_is_the_last(fails_at):
 def test_after_a_matrix_nothing_is_asked():
     for request in (asked(64, full=True), replace(asked(64), slots=())):
         measured = Measured(64)
-        investigate(request, measured, judges(diagnosis(QUESTION)), measured.seconds)
+        check_loop(request, measured, judges(diagnosis(QUESTION)), measured.seconds)
         assert len(measured.stages) == 1
 
 

@@ -14,7 +14,7 @@ from test_stages import QUESTION
 
 from fablint.errors import UsageError
 from fablint.model import Run, Scope, Slots, Switch, Topology
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
 from fablint.plan.check.rate_adaptation import bandwidth_line, rate_of
 from fablint.plan.check.stages import Stage, next_stage
@@ -38,10 +38,10 @@ def topology(*groups: list[int]) -> Topology:
     return Topology(switches, hosts)
 
 
-def asked(fabric: Topology | int, each: int = 1, **more) -> Asked:
+def asked(fabric: Topology | int, each: int = 1, **more) -> CheckRequest:
     hosts = [f"h{i}" for i in range(fabric)] if isinstance(fabric, int) else list(fabric.host_switch)
     known = None if isinstance(fabric, int) else fabric
-    return Asked(each * len(hosts), tuple(Slots(host, each) for host in hosts), known, **more)
+    return CheckRequest(each * len(hosts), tuple(Slots(host, each) for host in hosts), known, **more)
 
 
 def rounds_of(stage: Stage) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from fablint.snapshot import Heard, Snapshot
 from fablint.system import System
 from fablint.workflows import fabric_discovery
 from fablint.workflows.counter_changes import HostCounters, nic_counters
-from fablint.workflows.preflight_findings import suspects, warning_notes, warnings
+from fablint.workflows.preflight_findings import route_findings, warning_notes, warnings
 
 AT = "/sys/class/net/hsn0"
 NAMES = tuple(f"n{number}" for number in range(1, 9))
@@ -50,7 +50,7 @@ def asked_again(
         gone = {name: why for name, why in (silent or {}).items() if name in allocation.hosts}
         return Heard({}, {name: later[name] for name in allocation.hosts if name not in gone}, gone)
 
-    monkeypatch.setattr(fabric_discovery, "ask_hosts", fake_ask)
+    monkeypatch.setattr(fabric_discovery, "collect_snapshots", fake_ask)
 
 
 def test_a_link_that_flapped_while_it_was_measured_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_route_without_an_answer_is_a_suspect_and_a_setting_a_note() -> None:
         Result("cpu.governor", "n4", "", Outcome.PASS),
     ]
     fitness = fitness_of(*results, net_ping_route="route", cpu_governor="config")
-    assert [(one.state, one.component, one.name) for one in suspects(fitness)] == [
+    assert [(one.state, one.component, one.name) for one in route_findings(fitness)] == [
         (State.SUSPECT, "route", "n1/hsn0=n2/hsn0")
     ]
     assert warning_notes(warnings(fitness)) == [

@@ -14,7 +14,7 @@ from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
 from fablint.snapshot import Snapshot, snapshot_of
 from fablint.system import System
-from fablint.workflows.host_preflight import FABRIC, ask_fabric
+from fablint.workflows.host_preflight import FABRIC, query_fabric
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 CHECKS = (FabricLinks, FabricErrors, FabricBalance, FabricSm)
@@ -33,7 +33,7 @@ class Inside(System):
 
 def seen(simulator: Simulator) -> Snapshot:
     """What fablint hears of the fabric."""
-    return snapshot_of(ask_fabric(Inside(simulator), ["node001"])[FABRIC])
+    return snapshot_of(query_fabric(Inside(simulator), ["node001"])[FABRIC])
 
 
 def planned() -> Topology:

@@ -14,7 +14,7 @@ from fablint.preflight.base import Check
 from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
 from fablint.snapshot import Heard, Output, Snapshot, save_snapshots, snapshot_of
 from fablint.system import System
-from fablint.workflows.host_preflight import FABRIC, ask_fabric, judged, look_again
+from fablint.workflows.host_preflight import FABRIC, judge_snapshots, preflight_saved, query_fabric
 
 NOTHING = Output("/usr/sbin/ibtool: iberror: failed: Failed to open port\n", "ibwarn: no UMAD port", 255)
 
@@ -195,11 +195,11 @@ class Manager(System):
 
 
 def test_the_tools_that_are_installed_are_asked_once(tmp_path: Path) -> None:
-    assert not ask_fabric(Manager(tmp_path), ["n1"])
+    assert not query_fabric(Manager(tmp_path), ["n1"])
     fmn = "fmn-update-compute-hsn-health"
     system = Manager(tmp_path, "ibqueryerrors", fmn)
     hosts = ["nid001003", "nid001001", "login1"]
-    fabric = snapshot_of(ask_fabric(system, hosts)[FABRIC])
+    fabric = snapshot_of(query_fabric(system, hosts)[FABRIC])
     assert fabric.level == "fabric"
     assert fabric.command("ibqueryerrors").text.splitlines()[0] == "ibqueryerrors "
     asked, *_, failure = fabric.command(fmn).text.splitlines()
@@ -219,7 +219,7 @@ def named(results: list[Result]) -> list[str]:
 def test_the_fabric_is_kept_for_the_next_time(tmp_path: Path) -> None:
     system, text = Manager(tmp_path), sample("ibsim/fattree16-bad/ibqueryerrors.txt")
     heard = Heard({FABRIC: document(text)})
-    first, second = (judged(system, heard).results for _ in range(2))
+    first, second = (judge_snapshots(system, heard).results for _ in range(2))
     assert named(list(first)) == ["node006", "leaf2", "spine1"]
     assert named(list(second)) == ["node006"]
 
@@ -227,6 +227,6 @@ def test_the_fabric_is_kept_for_the_next_time(tmp_path: Path) -> None:
 def test_a_fabric_that_was_saved_is_judged_again(tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
     save_snapshots([document(sample("ibsim/fattree16-bad/ibqueryerrors.txt"))], path)
-    looked = look_again(Manager(tmp_path), [path])
+    looked = preflight_saved(Manager(tmp_path), [path])
     assert named(list(looked.fitness.results)) == ["node006", "leaf2", "spine1"]
     assert not looked.fitness.hosts

@@ -21,7 +21,7 @@ from fablint.report.preflight_text import fitness_json, fitness_table
 from fablint.snapshot import Heard, Snapshot
 from fablint.snapshot.host_snapshot import Output
 from fablint.system import System
-from fablint.workflows.fabric_discovery import of_nics
+from fablint.workflows.fabric_discovery import restrict_to_nics
 from roce_hosts import Nic, RoceHost, read
 
 Build = Callable[[int], Sequence[Nic]]
@@ -147,16 +147,16 @@ def test_a_snapshot_that_ended_early_says_so() -> None:
 def test_a_name_that_no_host_has_is_refused(tmp_path: Path) -> None:
     known = Heard({}, fleet(tmp_path, single("ens3f0np0"), 2))
     with pytest.raises(UsageError) as refused:
-        of_nics(known, ("ens9", "ens3f0np0"))
+        restrict_to_nics(known, ("ens9", "ens3f0np0"))
     assert str(refused.value) == "--nic ens9: no host has such a NIC: they have eno1,ens3f0np0,mlx5_0"
-    chosen = of_nics(known, ("eno1",)).snapshots
+    chosen = restrict_to_nics(known, ("eno1",)).snapshots
     assert [[one.name for one in Host(snapshot).interfaces] for snapshot in chosen.values()] == [["eno1"]] * 2
 
 
 def test_a_host_without_the_nic_that_was_named(tmp_path: Path) -> None:
     snapshots = fleet(tmp_path, single("ens3f0np0"))
     other = read(RoceHost("n004", [Nic("eno1", "10.9.0.9/24", speed=1000)]), tmp_path)
-    known = of_nics(Heard({}, {**snapshots, "n004": replace(other, host="n004")}), ("ens3f0np0",))
+    known = restrict_to_nics(Heard({}, {**snapshots, "n004": replace(other, host="n004")}), ("ens3f0np0",))
     fitness = judged(dict(known.snapshots))
     assert dict(fitness.not_examined) == {"n004": "it has no ens3f0np0 (--nic)"}
     assert ("net.rails.count", "n004", "ens3f0np0") in wrong(fitness)

@@ -351,12 +351,12 @@ def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, stag
 
     monkeypatch.setattr(cluster, "everywhere", everywhere)
     allocation = Allocation(("a", "b", "c"), "test")
-    found = host_preflight.reach(staged, allocation, two_hosts(), "quick")
+    found = host_preflight.ping_each_other(staged, allocation, two_hosts(), "quick")
     ((hosts, text),) = asked
     assert hosts == ("a", "b")
     assert "10.0.0.2" in text
     assert found.snapshots["a"].reach["pings"] == []
-    assert not host_preflight.reach(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
+    assert not host_preflight.ping_each_other(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
     assert len(asked) == 1  # of one host there is nothing to be said
 
 

@@ -16,7 +16,7 @@ from fablint.preflight.checks.host.pcie import PcieErrors
 from fablint.preflight.checks.infiniband.port_counters import IbErrors, IbLoss
 from fablint.preflight.checks.slingshot.cxi_counters import CxiErrors
 from fablint.snapshot.host_snapshot import Output, Snapshot
-from fablint.workflows.counter_history import Readings
+from fablint.workflows.counter_history import CounterHistory
 from snapshot_trees import nested
 
 MLX5, CXI = sysroot("mlx5-2rail-good"), sysroot("cxi-2rail-good")
@@ -38,7 +38,7 @@ def snapshot(files: dict[str, str], path: str, text: str, figure: int, moment: f
     return Snapshot(name, time=moment, window_s=4.0, files=first, counters=first, later=later)
 
 
-def looked(readings: Readings, check: type[Check], taken: Snapshot) -> list[Result]:
+def looked(readings: CounterHistory, check: type[Check], taken: Snapshot) -> list[Result]:
     """One run of preflight: what the check says, and the reading that is kept."""
     results = list(check().judge(Fleet([Host(taken, readings.before(taken), partial(readings.older, taken))])))
     readings.keep([taken])
@@ -50,7 +50,7 @@ def test_nine_in_every_run_are_seen_after_an_hour(check, files, path, text, tmp_
     outcomes = []
     for run in range(13):
         taken = snapshot(files, path, text, 1000 + 9 * run, NOW + 10 * MINUTE * run)
-        outcomes.append(bool(wrong(looked(Readings(tmp_path), check, taken))))
+        outcomes.append(bool(wrong(looked(CounterHistory(tmp_path), check, taken))))
     assert not any(outcomes[:2])  # 9 in 10 minutes may be a single event
     assert all(outcomes[7:])
 
@@ -59,8 +59,8 @@ def test_nine_in_every_run_are_seen_after_an_hour(check, files, path, text, tmp_
 @pytest.mark.parametrize("case", [(9, 1, False), (11, 1, True), (60, 24, False), (260, 24, True)])
 def test_it_is_the_rate_that_counts(check, files, path, text, case, tmp_path):
     growth, hours, bad = case
-    looked(Readings(tmp_path), check, snapshot(files, path, text, 50, NOW))
-    results = looked(Readings(tmp_path), check, snapshot(files, path, text, 50 + growth, NOW + hours * HOUR))
+    looked(CounterHistory(tmp_path), check, snapshot(files, path, text, 50, NOW))
+    results = looked(CounterHistory(tmp_path), check, snapshot(files, path, text, 50 + growth, NOW + hours * HOUR))
     assert bool(wrong(results)) is bad
 
 
@@ -68,39 +68,39 @@ def test_a_fatal_error_is_told_for_days_and_corrected_ones_are_not(tmp_path):
     at = "/sys/class/infiniband/mlx5_0/device/aer_dev_fatal"
     for count, days in ((0, 0), (1, 3)):
         taken = snapshot(MLX5, at, "Undefined {0}\nTOTAL_ERR_FATAL {0}", count, NOW + days * 24 * HOUR)
-        results = looked(Readings(tmp_path), PcieErrors, taken)
+        results = looked(CounterHistory(tmp_path), PcieErrors, taken)
     assert [(one[2], one[3]) for one in wrong(results)] == [(Outcome.FAIL, "fatal PCI Express errors: 1 in 3 d")]
 
 
 def test_few_readings_are_kept_and_old_ones_go(tmp_path):
     path = f"{PORT}/counters/symbol_error"
     for run in range(4 * 24 * 3):
-        Readings(tmp_path).keep([snapshot(MLX5, path, "{0}", run, NOW + 15 * MINUTE * run)])
+        CounterHistory(tmp_path).keep([snapshot(MLX5, path, "{0}", run, NOW + 15 * MINUTE * run)])
     names = sorted(one.name.partition("-")[0] for one in tmp_path.iterdir())
     assert names == ["n1.day", "n1.day", "n1.gz", "n1.hour", "n1.hour"]
     last = snapshot(MLX5, path, "{0}", 288, NOW + 72 * HOUR)
-    ages = [(last.time - one["time"]) / HOUR for one in Readings(tmp_path).older(last)]
+    ages = [(last.time - one["time"]) / HOUR for one in CounterHistory(tmp_path).older(last)]
     assert 0 < ages[0] <= 2 and 24 - 1 < ages[1] <= 48
 
 
 def test_readings_of_another_boot_or_machine_are_not_compared_with(tmp_path):
     path, boot = f"{PORT}/counters/symbol_error", "/proc/sys/kernel/random/boot_id"
-    readings = Readings(tmp_path)
+    readings = CounterHistory(tmp_path)
     readings.keep([snapshot({**MLX5, boot: "one"}, path, "{0}", 0, NOW)])
     now = snapshot({**MLX5, boot: "two"}, path, "{0}", 5000, NOW + 3 * HOUR)
-    assert (readings.before(now), Readings(tmp_path).older(now)) == (None, [])
+    assert (readings.before(now), CounterHistory(tmp_path).older(now)) == (None, [])
 
 
 @pytest.mark.parametrize("octets", [b"", b"no gzip", b"\x1f\x8b\x08\x00"])
 def test_a_reading_that_is_spoilt_is_left_alone(octets, tmp_path):
     taken = snapshot(MLX5, f"{PORT}/counters/symbol_error", "{0}", 5, NOW)
-    Readings(tmp_path).keep([taken])
+    CounterHistory(tmp_path).keep([taken])
     for path in tmp_path.iterdir():
         path.write_bytes(octets)
     (tmp_path / "n1.hour-x.gz").write_bytes(b"odd")
     later = snapshot(MLX5, f"{PORT}/counters/symbol_error", "{0}", 5, NOW + 2 * HOUR)
-    assert Readings(tmp_path).older(later) == []
-    looked(Readings(tmp_path), IbErrors, later)
+    assert CounterHistory(tmp_path).older(later) == []
+    looked(CounterHistory(tmp_path), IbErrors, later)
 
 
 # ------------------------------------------------------------------------------------------------ the first look

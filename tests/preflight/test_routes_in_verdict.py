@@ -13,15 +13,15 @@ from fablint.model import Finding, State
 from fablint.preflight import Fleet, Host, judge, unanswered
 from fablint.snapshot import Heard
 from fablint.system import System
-from fablint.workflows import flow
-from fablint.workflows.cluster_check import trials_of
-from fablint.workflows.host_preflight import Looked
-from fablint.workflows.preflight_findings import suspects, warning_notes, warnings
+from fablint.workflows.cluster_check import start_trials_of
+from fablint.workflows.context import Context
+from fablint.workflows.host_preflight import PreflightResult
+from fablint.workflows.preflight_findings import route_findings, warning_notes, warnings
 
 
 def found(hosts: list[Host]) -> tuple[list[Finding], list[str]]:
     fitness = judge(Fleet(hosts), FAMILY)
-    return suspects(fitness), warning_notes(warnings(fitness))
+    return route_findings(fitness), warning_notes(warnings(fitness))
 
 
 def test_a_route_without_answer_is_a_finding_with_both_hosts_and_nics() -> None:
@@ -61,7 +61,7 @@ def test_hosts_of_unanswered_pings_are_suspects_of_a_launch_and_addresses_have_h
     assert pairs
     assert all("n5" in pair for pair in pairs)
     heard = Heard({}, {one.name: one.snapshot for one in hosts})
-    trials = trials_of(flow.Surroundings(System(), Silent()), Looked(heard, judge(Fleet(hosts), FAMILY)))
+    trials = start_trials_of(Context(System(), Silent()), PreflightResult(heard, judge(Fleet(hosts), FAMILY)))
     names = [one.name for one in hosts]
     assert trials.suspects(names, []) == ["n5"]
     assert trials.suspects(names, ["connect() to 10.150.0.12:1024 failed"]) == ["n5", "n2"]
@@ -71,6 +71,6 @@ def test_an_address_that_two_hosts_have_names_none() -> None:
     hosts = pinged(4, lambda one, other: FINE)
     twin = replace(hosts[1].snapshot, host="m1")
     heard = Heard({}, {"n0": hosts[0].snapshot, "n1": hosts[1].snapshot, "m1": twin})
-    trials = trials_of(flow.Surroundings(System(), Silent()), Looked(heard, judge(Fleet(hosts), FAMILY)))
+    trials = start_trials_of(Context(System(), Silent()), PreflightResult(heard, judge(Fleet(hosts), FAMILY)))
     assert trials.addresses["10.150.0.10"] == "n0"
     assert "10.150.0.11" not in trials.addresses

@@ -8,7 +8,7 @@ import pytest
 from table_cases import both_ways, row, run_of, stored
 
 from fablint.cli import main
-from fablint.cli.reading import TABLES as OFFERED
+from fablint.cli.report import TABLES as OFFERED
 from fablint.report import TABLES
 
 US = 1e-6

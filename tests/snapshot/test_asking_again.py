@@ -16,7 +16,7 @@ from snapshot_trees import printed
 HOSTS = ("a", "b", "c")
 
 
-class Asked:
+class CheckRequest:
     """Stands for the hosts: what each says the first time, and the second. A fake."""
 
     def __init__(self, *said: Mapping[str, str]) -> None:
@@ -36,10 +36,10 @@ class Asked:
         ]
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, *said: Mapping[str, str]) -> tuple[Asked, Heard]:
-    hosts = Asked(*said)
+def asked(monkeypatch: pytest.MonkeyPatch, *said: Mapping[str, str]) -> tuple[CheckRequest, Heard]:
+    hosts = CheckRequest(*said)
     monkeypatch.setattr(cluster, "everywhere", hosts.everywhere)
-    return hosts, fabric_discovery.ask_hosts(System(), Allocation(HOSTS, "test"))
+    return hosts, fabric_discovery.collect_snapshots(System(), Allocation(HOSTS, "test"))
 
 
 def limits(words: str) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import pytest
 from fablint.errors import BrokenRunError
 from fablint.model import Run
 from fablint.snapshot import Output, Snapshot, host_facts
-from fablint.workflows.flow import keep_host_facts, load_host_facts
+from fablint.workflows.run_files import load_host_facts, save_host_facts
 from snapshot_trees import nested
 
 CPU = (
@@ -63,15 +63,15 @@ def test_a_host_that_gave_nothing_has_no_facts() -> None:
 def test_a_run_keeps_the_facts_of_its_hosts(tmp_path: Path) -> None:
     run = Run(tmp_path, {}, ())
     assert load_host_facts(run) == {}
-    keep_host_facts({}, tmp_path)
+    save_host_facts({}, tmp_path)
     assert not list(tmp_path.iterdir())
     facts = {"n1": host_facts(snapshot()), "n2": {}}
-    keep_host_facts(facts, tmp_path)
+    save_host_facts(facts, tmp_path)
     assert load_host_facts(run) == facts
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"hosts": [1]}', '{"hosts": {"n1": "x"}}', "\xff"])
 def test_a_damaged_file_of_facts_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "hosts.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(BrokenRunError, match=r"hosts\.json: is no table of hosts"):
+    with pytest.raises(BrokenRunError, match=r"hosts\.json: is not a table of hosts"):
         load_host_facts(Run(tmp_path, {}, ()))

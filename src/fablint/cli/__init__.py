@@ -8,52 +8,53 @@ import sys
 import traceback
 from collections.abc import Iterator, MutableMapping, Sequence
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
 from fablint import __version__
-from fablint.cli.common import INTERRUPTED, Session, common_options
+from fablint.cli.session import INTERRUPTED, Session, common_options
 from fablint.errors import FablintError, IncompleteError, InternalError, UsageError
 
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
-# The verbs in the order of the flow: where below this package each is.
-_VERBS = {
-    "discover": "discovering.discover",
-    "preflight": "preflight.preflight",
-    "check": "check.check",
-    "measure": "measuring.measure",
-    "bench": "bench.bench",
-    "resume": "measuring.resume",
-    "retest": "checking.retest",
-    "status": "jobs.status",
-    "wait": "jobs.wait",
-    "plan": "checking.plan",
-    "import": "importing.import_verb",
-    "analyse": "reading.analyse",
-    "report": "reading.report",
-    "show": "reading.show",
-    "act": "act.act",
-    "export": "reading.export",
-    "engine": "setup.engine",
-    "doctor": "setup.doctor",
-    "simulate": "simulating.simulate",
-    "demo": "demo.demo",
-}
+# The verbs in the order in which data flows. Each is in the module of its name.
+_VERBS = (
+    "discover",
+    "preflight",
+    "check",
+    "measure",
+    "bench",
+    "resume",
+    "retest",
+    "status",
+    "wait",
+    "plan",
+    "import",
+    "analyse",
+    "report",
+    "show",
+    "act",
+    "export",
+    "engine",
+    "doctor",
+    "simulate",
+    "demo",
+)
 
 
 class _Verbs(MutableMapping[str, click.Command]):
     """Commands by name, each imported on first use: a verb does not pay for the options of the others."""
 
-    def __init__(self, places: dict[str, str]) -> None:
-        self._commands: dict[str, click.Command | str] = dict(places)
+    def __init__(self, names: Sequence[str]) -> None:
+        self._commands: dict[str, click.Command | None] = dict.fromkeys(names)
 
     def __getitem__(self, name: str) -> click.Command:
         command = self._commands[name]
-        if isinstance(command, str):
-            module, _, attribute = command.partition(".")
-            command = self._commands[name] = getattr(import_module(f"{__name__}.{module}"), attribute)
+        if command is None:
+            module = f"{name}_" if iskeyword(name) else name
+            command = self._commands[name] = getattr(import_module(f"{__name__}.{module}"), module)
         assert isinstance(command, click.Command)
         return command
 
@@ -71,7 +72,7 @@ class _Verbs(MutableMapping[str, click.Command]):
 
 
 class _InOrder(click.Group):
-    """Lists the verbs in the order in which they were added: the order of the flow."""
+    """A group that lists its verbs in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -88,7 +89,7 @@ class _InOrder(click.Group):
 @click.version_option(__version__, prog_name="fablint", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Measure an HPC or AI cluster's fabric and name the part at fault.
+    """Measure an HPC or AI cluster's fabric and localise what is at fault.
 
     \b
     Exit codes: 0 pass, 1 fault found, 2 wrong usage, 3 incomplete or undecided,
@@ -137,7 +138,7 @@ def _exit_code(session: Session, argv: list[str]) -> int:
 
 
 def _sentence(error: click.ClickException) -> str:
-    """click's message as a part of our line."""
+    """Return the message of click as one line without a full stop."""
     return " ".join(error.format_message().split()).rstrip(".")
 
 

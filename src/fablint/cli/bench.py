@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint.cli.bench_options import SECTIONS, SETTINGS
-from fablint.cli.common import Session, mpicxx_option, output_option, verb
+from fablint.cli.options import mpicxx_option, output_option, with_options
+from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _NAME_WIDTH = 23
 
 
 class _BenchCommand(click.Command):
-    """Its help has sections; with the name of a benchmark, only what means something for that."""
+    """A command whose help has sections, and for the name of a benchmark only the options that apply to it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -33,11 +34,11 @@ class _BenchCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {setting.parameter: title for title, section in SECTIONS.items() for setting in section}
-        meant = _meant(ctx.meta.get(_NAMED))
+        applicable = _applicable_options(ctx.meta.get(_NAMED))
         records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, _COMMON)}
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            if record is not None and (option.name not in titles or option.name in meant):
+            if record is not None and (option.name not in titles or option.name in applicable):
                 records[titles.get(str(option.name), _COMMON)].append(record)
         for title, lines in records.items():
             if lines:
@@ -45,25 +46,21 @@ class _BenchCommand(click.Command):
                     formatter.write_dl(lines)
 
 
-def _meant(name: str | None) -> set[str]:
-    """The options that mean something for a benchmark; all of them where none is named."""
+def _applicable_options(name: str | None) -> set[str]:
+    """Return the options that apply to a benchmark; all of them where none is named."""
     if name is None:
         return {*SETTINGS}
-    from fablint.workflows import flow
+    from fablint.plan import every_row, find_benchmark
+    from fablint.workflows.benchmark import benchmark_registry
 
-    benchmark, rows = flow.find_benchmark(name)
-    return {setting.parameter for setting in SETTINGS.values() if not setting.no_meaning(benchmark, rows)}
-
-
-def _settings(function: Any) -> Any:
-    for setting in reversed(SETTINGS.values()):
-        function = setting.decorate(function)
-    return function
+    registry = benchmark_registry()
+    benchmark, rows = find_benchmark(name, registry), every_row(name, registry)
+    return {setting.parameter for setting in SETTINGS.values() if not setting.why_refused(benchmark, rows)}
 
 
 @verb(cls=_BenchCommand, short_help="A benchmark by its name, as OSU prints it.")
 @click.argument("name", required=False)
-@_settings
+@with_options(*(setting.decorate for setting in SETTINGS.values()))
 @click.option("--list", "listing", is_flag=True, help="Name all benchmarks, and the rows that they are.")
 @output_option
 @mpicxx_option
@@ -84,38 +81,42 @@ def bench(
       fablint bench linktest --bisection --bidirectional -n 8
       fablint bench net_sanitizer --servers 'server[2-3]' --clients 'client[1-4]'
     """
-    from fablint.cli.bench_request import requested
-    from fablint.workflows import flow
+    from fablint.cli.bench_request import bench_request
+    from fablint.plan import bench_plan, measured_as
+    from fablint.workflows import benchmark, measurement
 
     if listing:
         return _list(session)
     if name is None:
-        raise UsageError("which benchmark?", "fablint bench --list names them")
+        raise UsageError("no benchmark is named", "fablint bench --list names them all")
     system = session.machine()
-    request, wanted, options = requested(name, values, system.now())
-    plan, measured_as = flow.bench_plan(request)
+    registry = benchmark.benchmark_registry()
+    request, table_columns, options = bench_request(name, values, registry, system.now())
+    plan = bench_plan(request, registry)
     if output is not None:
-        output = flow.free_output(system, output)
-    with session.surroundings(mpicxx) as around:
-        benched = flow.bench(around, plan, measured_as, wanted, output, options)
-    session.result(benched.table.text, {"format": 1, **benched.table.as_dict()})
-    if benched.damage:
-        session.warn(benched.damage)
-    return benched.exit_code
+        output = measurement.free_output(system, output)
+    with session.context(mpicxx) as context:
+        table_of = measured_as(request, registry)
+        result = benchmark.bench(context, plan, table_of, table_columns, output, options)
+    session.result(result.table.text, {"format": 1, **result.table.as_dict()})
+    if result.damage:
+        session.warn(result.damage)
+    return result.exit_code
 
 
 def _list(session: Session) -> int:
-    from fablint.workflows import flow
+    from fablint.plan import list_benchmarks
+    from fablint.workflows.benchmark import benchmark_registry
 
-    found = flow.list_benchmarks()
-    families = groupby(found, lambda benchmark: benchmark.family)
+    benchmarks = list_benchmarks(benchmark_registry())
+    families = groupby(benchmarks, lambda benchmark: benchmark.family)
     text = "\n\n".join("\n".join([family, *map(_entry, members)]) for family, members in families)
-    session.result(text, {"format": 1, "benchmarks": [asdict(one) for one in found]})
+    session.result(text, {"format": 1, "benchmarks": [asdict(one) for one in benchmarks]})
     return 0
 
 
 def _entry(benchmark: Benchmark) -> str:
-    """Two lines: what it is, and the row."""
+    """Return two lines: what the benchmark is, and its row."""
     lines = [f"  {benchmark.name:<{_NAME_WIDTH}} {benchmark.what}"]
     if benchmark.row != benchmark.name:
         lines.append(f"  {'':<{_NAME_WIDTH}} {benchmark.row}")

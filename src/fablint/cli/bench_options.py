@@ -1,28 +1,128 @@
-"""The options of `fablint bench`, of which every benchmark has those that mean something for it.
+"""The options of `fablint bench`, and to which benchmarks each of them applies.
 
 They are spelt as the programs spell them whose benchmarks these are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from fablint.cli.common import Duration, Percentiles
-from fablint.cli.settings import (
-    Count,
-    both,
-    collective,
-    counted,
-    named,
-    not_the_world,
-    of,
-    paired,
-    percentiles_shown,
-    switch,
-    value,
-)
+from fablint.cli.param_types import Duration, Percentiles
 
-_COUNT, _NATURAL, _MODE = Count(1), Count(0), click.Choice(("mpi",))
+if TYPE_CHECKING:
+    from fablint.plan import Benchmark
+    from fablint.plan.rows.options import RowRequest
+
+# Returns why an option does not apply to a benchmark that is made of these rows; empty where it applies.
+Reason = Callable[["Benchmark", "Sequence[RowRequest]"], str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of `bench`.
+
+    `row` is the option of the row that it sets, to what the user gives or, for a switch, to `text` (None: an option
+    without a value). With `messages` the user counts messages where the row counts repetitions.
+    """
+
+    spellings: tuple[str, ...]
+    help: str
+    row: str = ""
+    text: str | None = None
+    messages: bool = False
+    why_not: Reason | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def spelling(self) -> str:
+        """The long spelling."""
+        return next(spelling for spelling in self.spellings if spelling.startswith("--"))
+
+    @property
+    def parameter(self) -> str:
+        """Name of the option as an argument of the verb."""
+        return self.spelling.removeprefix("--").replace("-", "_")
+
+    def why_refused(self, benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+        """Return why the option does not apply to a benchmark; empty where it applies."""
+        from fablint.plan import without_meaning
+
+        why = self.why_not(benchmark, rows) if self.why_not else ""
+        return why or (without_meaning(self.row, rows) if self.row else "")
+
+    def decorate(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        return click.option(*self.spellings, self.parameter, help=self.help, **self.attributes)(verb)
+
+
+def switch(
+    spellings: str, words: str, row: str = "", text: str | None = None, why_not: Reason | None = None
+) -> Setting:
+    """Return an option without a value."""
+    return Setting((*spellings.split(),), words, row, text, why_not=why_not, attributes={"is_flag": True})
+
+
+def value(spellings: str, form: str, words: str, row: str = "", **more: Any) -> Setting:
+    """Return an option with a value. `form` names the value, or lists the choices with `|` between them."""
+    own = {key: more.pop(key) for key in ("messages", "why_not") if key in more}
+    if "|" in form:
+        more |= {"type": click.Choice(form.split("|"))}
+    else:
+        more |= {"metavar": form}
+    return Setting((*spellings.split(),), words, row, attributes=more, **own)
+
+
+def of(*families: str) -> Reason:
+    """Restrict an option to the benchmarks of these programs."""
+    return lambda benchmark, _: "" if benchmark.family in families else f"it is for {_and(families)}"
+
+
+def named(*names: str) -> Reason:
+    """Restrict an option to these benchmarks."""
+    return lambda benchmark, _: "" if benchmark.name in names else f"it is for {_and(names)}"
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def both(one: Reason, other: Reason) -> Reason:
+    """Restrict an option to the benchmarks that meet both conditions."""
+    return lambda benchmark, rows: one(benchmark, rows) or other(benchmark, rows)
+
+
+def not_the_world(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+    """Restrict an option to rows in which ranks have partners."""
+    return "" if any(row.pattern != "world" for row in rows) else f"in {benchmark.name} all ranks meet at once"
+
+
+def percentiles_shown(benchmark: Benchmark, _: Sequence[RowRequest]) -> str:
+    """Restrict an option to tables with columns of percentiles."""
+    return "" if benchmark.family in ("fablint", "OSU") else f"the table of {benchmark.name} has none"
+
+
+def counted(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+    """Restrict an option to rows that stop after a number of repetitions."""
+    is_counted = any(row.iterations for row in rows)
+    return "" if is_counted else f"{benchmark.name} has no fixed counts and stops when it is sure"
+
+
+def paired(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+    """Restrict an option to rows of the pairs i and i + n/2, and to kernels: these are so with more than two ranks."""
+    patterns = {row.pattern for row in rows}
+    is_paired = "pairs" in patterns or (benchmark.family == "fablint" and "pair" in patterns)
+    return "" if is_paired else f"{benchmark.name} does not pair rank i with i + n/2"
+
+
+def collective(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+    """Restrict an option to collectives."""
+    return "" if any(row.does.uses == "collectives" for row in rows) else f"{benchmark.name} is not a collective"
+
+
+_COUNT, _NATURAL, _MODE = click.IntRange(1), click.IntRange(0), click.Choice(("mpi",))
 _LINKTEST, _NETSAN, _GPCNET = of("LinkTest"), of("net_sanitizer"), of("GPCNeT")
 _PLAIN, _SERVED = named("linktest"), named("net_sanitizer", "netsan_put", "netsan_get")
 _PARTNERS = both(_LINKTEST, not_the_world)
@@ -98,6 +198,6 @@ SETTINGS = {setting.parameter: setting for section in SECTIONS.values() for sett
 
 
 def engine_options(*, counters: bool, ranks_per_nic: int | None) -> list[str]:
-    """Those that are options of the engine and not of a row."""
-    chosen = ["--counters"] if counters else []
-    return chosen if ranks_per_nic is None else [*chosen, "--ranks-per-nic", str(ranks_per_nic)]
+    """Return the options that are those of the engine and not of a row."""
+    options = ["--counters"] if counters else []
+    return options if ranks_per_nic is None else [*options, "--ranks-per-nic", str(ranks_per_nic)]

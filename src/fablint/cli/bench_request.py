@@ -1,25 +1,25 @@
-"""From the options that `fablint bench` was given to what is to be measured, shown and told to the engine."""
+"""The request of `fablint bench`: options become rows to measure, columns to print and options of the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fablint.cli.bench_options import SECTIONS, SETTINGS, engine_options
-from fablint.cli.settings import Setting
+from fablint.cli.bench_options import SECTIONS, SETTINGS, Setting, engine_options
 from fablint.errors import UsageError
 from fablint.model import Slots
-from fablint.plan import BenchRequest, joined, parse_slots
+from fablint.plan import BenchRequest, bench_rows, find_benchmark, joined, parse_slots
 from fablint.plan.rows.benchmarks import KERNEL_FAMILY, Benchmark
-from fablint.workflows import flow
+from fablint.plan.rows.options import RowRequest
+from fablint.workflows.benchmark import TableColumns
 
 RANKS = 2
 KERNEL_PERCENTILES = (50.0, 99.0)
 
 Given = Mapping[str, Any]  # parameter -> value, of the options that were given
 
-# Values that a row spells otherwise.
+# Values that a row spells in another way.
 _SPELT: dict[str, Callable[[Any], str]] = {
     "buffers": lambda kind: "distinct" if kind == "multiple" else kind,
     "workers": lambda workers: workers if ":" in workers else f"1:{workers}",
@@ -27,14 +27,18 @@ _SPELT: dict[str, Callable[[Any], str]] = {
 }
 
 
-def requested(name: str, values: Given, now: datetime) -> tuple[BenchRequest, flow.Wanted, list[str]]:
-    """What to measure, what to show of it, the options of the engine.
+def bench_request(
+    name: str, values: Given, registry: Mapping[str, Benchmark], now: datetime
+) -> tuple[BenchRequest, TableColumns, list[str]]:
+    """Return what to measure, which columns to print, and the options of the engine.
 
-    Raises:
-        UsageError: there is no such benchmark, an option means nothing for it, or two contradict each other.
+    Raises
+    ------
+    UsageError
+        There is no such benchmark, an option does not apply to it, or two options contradict each other.
     """
     given = {parameter: value for parameter, value in values.items() if value is not None and value is not False}
-    benchmark, _ = flow.find_benchmark(name)
+    benchmark = find_benchmark(name, registry)
     slots, servers = _slots(given, benchmark)
     options = _row_options(given)
     message_size = options.pop("sizes") if "message_size" in given else None
@@ -56,13 +60,13 @@ def requested(name: str, values: Given, now: datetime) -> tuple[BenchRequest, fl
         alltoall="all_to_all" in given,
         slots=slots,
     )
-    _refuse_without_meaning(given, benchmark, request)
-    wanted = flow.Wanted(percentiles, full="full" in given or "verbose" in given)
-    return request, wanted, engine_options(counters="counters" in given, ranks_per_nic=given.get("ranks_per_nic"))
+    _refuse_inapplicable(given, benchmark, bench_rows(request, registry))
+    columns = TableColumns(percentiles, full="full" in given or "verbose" in given)
+    return request, columns, engine_options(counters="counters" in given, ranks_per_nic=given.get("ranks_per_nic"))
 
 
 def _row_options(given: Given) -> dict[str, str | None]:
-    """The options of the row; message sizes as OSU writes them are among the sizes."""
+    """Return the options of the row; sizes as OSU writes them are among them."""
     options: dict[str, str | None] = {}
     setters: dict[str, Setting] = {}
     for parameter, value in given.items():
@@ -84,17 +88,17 @@ def _sends(given: Given) -> str:
 
 
 def _slots(given: Given, benchmark: Benchmark) -> tuple[tuple[Slots, ...], int]:
-    """Where the ranks go, and how many of the first of them serve (0: it was not said by hosts)."""
+    """Return the ranks on each host, and how many of the first ranks are servers (0: not given by hosts)."""
     for count, hosts in (("ppn", "hosts"), ("servers_nranks", "servers"), ("clients_nranks", "clients")):
         if count in given and hosts not in given:
-            raise UsageError(f"--{count.replace('_', '-')}: on which hosts?", f"give --{hosts} as well")
+            raise UsageError(f"--{count.replace('_', '-')} requires --{hosts}", f"give --{hosts} as well")
     _refuse_together(given, "hosts", "clients")
     _refuse_together(given, "hosts", "servers")
     _refuse_together(given, "nservers", "servers")
     if "servers" in given and "clients" not in given:
-        raise UsageError("--servers: who are the clients?", "give --clients as well")
+        raise UsageError("--servers requires --clients", "give --clients as well")
     if "clients" in given and "servers" not in given and benchmark.name in ("netsan_put", "netsan_get"):
-        raise UsageError("--clients: who are the servers?", "give --servers as well")
+        raise UsageError("--clients requires --servers", "give --servers as well")
     if "hosts" in given:
         return parse_slots(given["hosts"], given.get("ppn", 1)), 0
     if "clients" not in given:
@@ -110,7 +114,7 @@ def _refuse_together(given: Given, one: str, other: str) -> None:
 
 
 def _ranks(given: Given, slots: tuple[Slots, ...]) -> int:
-    """As many as the hosts, the pairs or -n say, which have to agree."""
+    """Return the number of ranks that the hosts, the pairs and -n say. Raises UsageError where they differ."""
     said = {}
     if slots:
         said["the hosts"] = sum(slot.ranks for slot in slots)
@@ -125,12 +129,12 @@ def _ranks(given: Given, slots: tuple[Slots, ...]) -> int:
     return ranks
 
 
-def _refuse_without_meaning(given: Given, benchmark: Benchmark, request: BenchRequest) -> None:
-    rows = flow.bench_rows(request)
+def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowRequest]) -> None:
+    """Raise UsageError for an option that does not apply to the benchmark."""
     for parameter in given:
         setting = SETTINGS[parameter]
-        if why := setting.no_meaning(benchmark, rows):
+        if why := setting.why_refused(benchmark, rows):
             _, *sections = SECTIONS.values()
-            has = [one.spelling for section in sections for one in section if not one.no_meaning(benchmark, rows)]
-            hint = f"besides the options of all it has {', '.join(has)}" if has else "it has the options of all alone"
-            raise UsageError(f"{setting.spelling} means nothing for {benchmark.name}: {why}", hint)
+            has = [one.spelling for section in sections for one in section if not one.why_refused(benchmark, rows)]
+            hint = f"beyond the options of all it has {', '.join(has)}" if has else "it has only the options of all"
+            raise UsageError(f"{setting.spelling} does not apply to {benchmark.name}: {why}", hint)

@@ -10,36 +10,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from fablint.cli.common import (
-    Duration,
-    Session,
-    Verb,
+from fablint.cli.jobs import request_fields, submit_job, submit_options
+from fablint.cli.options import (
+    budget_option,
     fabric_options,
+    full_option,
+    hosts_option,
     mpicxx_option,
     nic_option,
     output_option,
+    ppn_option,
     site_option,
+    suite_option,
     topology_option,
-    verb,
+    unequal_option,
+    with_options,
 )
-from fablint.cli.jobs import handed_over, submit_options, wishes
+from fablint.cli.session import Session, verb
 from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
     from fablint.cluster import JobRequest
-    from fablint.workflows.cluster_check import Wanted
-    from fablint.workflows.local_check import Checked
-
-SUITES = ("quick", "edge", "local", "global", "switch-pairs", "bisection", "acceptance", "full")  # of plan.suites
-
-hosts_option = click.option("-w", "--hosts", metavar="LIST", help="Measure these hosts: n[001-064].")
-ppn_option = click.option("--ppn", type=click.IntRange(1), metavar="N", help="Ranks on each of the hosts [1].")
-full_option = click.option("--full", is_flag=True, help="Measure all pairs, however many.")
-budget_option = click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Time for all of it, such as 90s or 10m."
-)
-suite_option = click.option("--suite", type=click.Choice(SUITES), help="What is measured of a cluster [quick].")
-unequal_option = click.option("--unequal", is_flag=True, help="Bisection: leave hosts out where halves are unequal.")
+    from fablint.workflows.cluster_check import ClusterCheckRequest
 
 _OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
 _OF_CLUSTERS = (
@@ -48,7 +40,7 @@ _OF_CLUSTERS = (
 )
 
 
-_CLUSTER_OPTIONS = (
+_cluster_options = with_options(
     hosts_option,
     *fabric_options,
     nic_option,
@@ -56,20 +48,13 @@ _CLUSTER_OPTIONS = (
     click.option("--ranks-per-nic", type=click.IntRange(1), metavar="K", help="K ranks for each NIC, bound near it."),
     suite_option,
     unequal_option,
-    click.option("--exclude-unfit", is_flag=True, help="Leave out hosts that preflight finds unfit."),
+    click.option("--exclude-unfit", is_flag=True, help="Exclude hosts that preflight rejects."),
     click.option("--force", is_flag=True, help="Measure them all the same, if they answer."),
 )
 
 
-def _cluster_options(function: Verb) -> Verb:
-    """Which hosts, what is known of them, and what is measured."""
-    for option in reversed(_CLUSTER_OPTIONS):
-        function = option(function)
-    return function
-
-
 @verb(short_help="Measure, judge and report, all in one.")
-@click.option("--local", "ranks", type=int, metavar="N", help="Measure N ranks on this machine.")
+@click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help="Measure N ranks on this machine.")
 @_cluster_options
 @full_option
 @output_option
@@ -81,13 +66,14 @@ def _cluster_options(function: Verb) -> Verb:
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
     """Measure, judge and report, all in one.
 
-    Of a cluster every host is asked first whether it is fit (fablint preflight) and where it hangs; unfit hosts are not
-    measured. Then it goes level after level, ranks of one host, hosts of one switch, of one group, of different groups;
-    hosts that fail a level are left out of the next. A host that dies or hangs costs its own rounds. What is suspect
-    after that is measured again, until every part is decided or the time is over; what is undecided then is named.
+    On a cluster every host is asked first whether it is fit (fablint preflight) and which switch it is connected to;
+    unfit hosts are not measured. Then follow the levels: ranks of one host, hosts of one switch, of one group, of
+    different groups. Hosts that fail a level are excluded from the next. A host that dies or stalls costs its own
+    rounds. Suspects are then measured again, until every component is decided or the time is over; undecided
+    components are named.
 
     The hosts are those of the job (Slurm, PBS) that it runs in, or those of -w or --hostfile, reached by ssh. Outside
-    of a job --submit hands it to the scheduler and waits; --dry-run shows the script.
+    of a job --submit hands the check to the scheduler and waits; --dry-run prints the script.
 
     Writes a run directory (by default fablint-DATE-TIME.run) with report/index.html and report/verdict.json in it. The
     exit code is the verdict's: 0 pass, 1 fault found, 3 incomplete or undecided; 4: hosts are unfit, see above.
@@ -111,57 +97,47 @@ def _refuse_job_options(values: dict[str, Any]) -> None:
     given = next((name for name in _OF_JOBS if values[name]), None)
     if given is not None:
         option = {"time_s": "time"}.get(given, given).replace("_", "-")
-        raise UsageError(f"--{option}: nothing would be submitted", "give --submit as well")
-
-
-def told(session: Session, checked: Checked) -> int:
-    """Print what a check came to; returns the exit code."""
-    if checked.error:
-        session.warn(checked.error)
-    code = session.verdict(checked.run, checked.diagnosis)
-    session.say(f"report: {checked.page}")
-    return code
+        raise UsageError(f"--{option} requires --submit", "give --submit as well")
 
 
 def _local(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
-    """Ranks on this machine."""
-    from fablint.workflows import flow, local_check
+    """Check ranks on this machine."""
+    from fablint.workflows import local_check, measurement, run_files
 
     given = next((name for name in _OF_CLUSTERS if values[name]), None)
     if given == "hosts":
         raise UsageError("--local and --hosts contradict each other", "give one of them")
     if given is not None:
         option = {"files": "from", "nics": "nic"}.get(given, given).replace("_", "-")
-        raise UsageError(f"--{option}: on which hosts?", "it is for a cluster: leave out --local")
+        raise UsageError(f"--{option} does not apply to --local", "it is for a cluster: give one of them")
     system = session.machine()
-    asked = local_check.asked_local(system, values["ranks"])
-    asked = replace(
-        asked, topology=flow.load_topology(values["topology"]), full=values["full"], budget_s=values["budget"]
-    )
-    output = flow.free_output(system, output)
-    with session.surroundings(mpicxx) as around:
-        return told(session, local_check.check(around, asked, output))
+    request = local_check.local_request(system, values["ranks"])
+    topology = run_files.load_topology(values["topology"])
+    request = replace(request, topology=topology, full=values["full"], budget_s=values["budget"])
+    output = measurement.free_output(system, output)
+    with session.context(mpicxx) as context:
+        return session.outcome(local_check.check_local(context, request, output))
 
 
 def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
-    """Hosts of a job, or those that were named."""
-    from fablint.workflows import flow
+    """Check hosts of a job, or those that were named."""
+    from fablint.workflows import measurement
     from fablint.workflows.cluster_check import UnfitError, check_cluster
 
-    wanted = _wanted(values)
-    output = flow.free_output(session.machine(), output)
+    request = _cluster_request(values)
+    output = measurement.free_output(session.machine(), output)
     try:
-        with session.surroundings(mpicxx) as around:
-            return told(session, check_cluster(around, wanted, output))
+        with session.context(mpicxx) as context:
+            return session.outcome(check_cluster(context, request, output))
     except UnfitError as error:
         session.fitness("quick", error.fitness)
         raise
 
 
-def _wanted(values: dict[str, Any]) -> Wanted:
-    """What the options ask of a cluster."""
+def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
+    """Return the request of the options for a cluster."""
     from fablint.plan.check.suites import find_suite
-    from fablint.workflows.cluster_check import Wanted
+    from fablint.workflows.cluster_check import ClusterCheckRequest
     from fablint.workflows.fabric_discovery import FabricRequest
 
     if values["ppn"] and values["ranks_per_nic"]:
@@ -178,19 +154,21 @@ def _wanted(values: dict[str, Any]) -> Wanted:
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
     unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
     unfit = "exclude" if values["exclude_unfit"] else unfit
-    return Wanted(fabric, suite, budget_s=values["budget"], site=values["site"], unfit=unfit, **ranks)
+    return ClusterCheckRequest(fabric, suite, budget_s=values["budget"], site=values["site"], unfit=unfit, **ranks)
 
 
 # ------------------------------------------------------------------------------------------------ as a job
 
 
 def _submitted(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
-    """Hand the check to the scheduler; where it is waited for, print what it came to."""
-    from fablint.workflows import flow, local_check
+    """Submit the check to the scheduler; where the job is waited for, print its outcome."""
+    from fablint.workflows import analysis, measurement, run_files
+    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.run_formats import read
 
-    output = flow.free_output(session.machine(), output).absolute()
-    request = _request(session, output, mpicxx, values)
-    done = handed_over(session, request, values["dry_run"], values["detach"])
+    output = measurement.free_output(session.machine(), output).absolute()
+    request = _job_request(session, output, mpicxx, values)
+    done = submit_job(session, request, values["dry_run"], values["detach"])
     if done is None:
         return 0
     job, state = done
@@ -198,30 +176,30 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
         raise PreflightError(f"job {job.id} measured nothing: hosts are unfit", f"see {job.log}")
     if not (output / "zarr.json").exists():
         raise UsageError(f"job {job.id} measured nothing", f"see {job.log}")
-    run = flow.read(output)
-    diagnosis = flow.diagnose(run, flow.load_topology(None, run))
-    told(session, local_check.Checked(run, diagnosis, flow.page_of(output)))
+    run = read(output)
+    diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
+    session.outcome(CheckOutcome(run, diagnosis, analysis.page_of(output)))
     return state.exit_code or 0
 
 
-def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[str, Any]) -> JobRequest:
-    """The job: the same check, inside an allocation of the same hosts."""
+def _job_request(session: Session, output: Path, mpicxx: Path | None, values: dict[str, Any]) -> JobRequest:
+    """Return the job: the same check, inside an allocation of the same hosts."""
     from fablint import cluster, discover
     from fablint.cluster import JobRequest
-    from fablint.workflows import fabric_discovery, flow
+    from fablint.workflows import fabric_discovery, run_files
 
-    fabric = _wanted(values).fabric
+    fabric = _cluster_request(values).fabric
     discover.read_files(fabric.files)  # now: in the job it would be too late
     if values["site"]:
-        flow.load_site(values["site"], session.machine())
+        run_files.load_site(values["site"], session.machine())
     if not (fabric.hosts or fabric.hostfile):
-        raise UsageError("--submit: for which hosts?", "name them with -w or --hostfile")
-    allocation, out = fabric_discovery.usable_hosts(session.machine(), fabric)
-    fields = wishes(values)
+        raise UsageError("--submit requires hosts", "name them with -w or --hostfile")
+    allocation, unusable = fabric_discovery.usable_hosts(session.machine(), fabric)
+    fields = request_fields(values)
     # -P: the job begins in the user's folder, and -m would import modules from there. -I would hide an installation
     # that PYTHONPATH or the user's own site-packages provide.
-    every = [*allocation.hosts, *(one.name for one in out), *allocation.excluded]
-    command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(every, values))
+    hosts = [*allocation.hosts, *(finding.name for finding in unusable), *allocation.excluded]
+    command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(hosts, values))
     command += ("-o", str(output), *(("--mpicxx", _elsewhere(mpicxx)) if mpicxx else ()))
     cluster.find_scheduler(session.machine())
     return JobRequest(
@@ -230,12 +208,12 @@ def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[s
 
 
 def _elsewhere(program: Path) -> str:
-    """A program by a name that means the same in another folder: a mere name is looked for on the PATH."""
+    """Return a name of the program that is valid in another folder; a name without a folder is looked up in PATH."""
     return str(program.absolute()) if program.parent != Path() else str(program)
 
 
 def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
-    """The options of the check inside the job. `hosts` are all that were asked for; files are named from the root."""
+    """Return the options of the check inside the job. `hosts` are all requested hosts; paths of files are absolute."""
     from fablint.text.names import fold
 
     words = ["-w", fold(hosts)]

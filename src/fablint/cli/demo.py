@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fablint.cli.common import Session, mpicxx_option, verb
+from fablint.cli.options import mpicxx_option
+from fablint.cli.session import Session, verb
 from fablint.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.workflows.flow import Surroundings
-    from fablint.workflows.local_check import Checked
+    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.context import Context
 
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
 RANKS = 8
@@ -36,13 +37,13 @@ def demo(session: Session, mpicxx: Path | None) -> None:
     for path in (LOCAL, FABRIC):
         _clear(path)
     _chapter(session, f"1 of 2: this machine, measured for real (fablint check --local {RANKS})")
-    with session.surroundings(mpicxx) as around:
-        local = _local(around)
+    with session.context(mpicxx) as context:
+        local = _local(context)
     _show(session, local)
     _chapter(session, f"2 of 2: 64 simulated hosts, 8 switches; the cable {CABLE} has lost {LOSS:.0%} of its bandwidth")
     fabric = _fabric()
     _show(session, fabric)
-    found = _culprit(fabric)
+    named = _faulty_cable(fabric)
     facts = {
         "format": 1,
         "local": {"run": str(LOCAL), "report": str(local.page), "verdict": local.diagnosis.verdict.verdict},
@@ -50,15 +51,15 @@ def demo(session: Session, mpicxx: Path | None) -> None:
             "run": str(FABRIC),
             "report": str(fabric.page),
             "verdict": fabric.diagnosis.verdict.verdict,
-            "named": found,
+            "named": named,
         },
     }
     pages = f"Reports:\n  {local.page}\n  {fabric.page}"
-    session.result(f"\nThe cable that was made slow is the one that was named: {found}.\n{pages}", facts)
+    session.result(f"\nThe cable that was made slow is the one that was named: {named}.\n{pages}", facts)
 
 
 def _clear(path: Path) -> None:
-    """Remove what an earlier demo left; anything else of that name is the user's."""
+    """Remove the run of an earlier demo. Raises UsageError where the path is something else."""
     if not path.exists():
         return
     if not (path / _MARK).is_file():
@@ -73,47 +74,47 @@ def _chapter(session: Session, title: str) -> None:
         click.secho(f"\n== {title}\n", bold=True)
 
 
-def _show(session: Session, checked: Checked) -> None:
+def _show(session: Session, outcome: CheckOutcome) -> None:
     if not session.json:
-        session.verdict(checked.run, checked.diagnosis)
+        session.verdict(outcome.run, outcome.diagnosis)
 
 
-def _local(around: Surroundings) -> Checked:
-    from fablint.workflows import local_check
+def _local(context: Context) -> CheckOutcome:
+    from fablint.workflows.local_check import check_local, local_request
 
     try:
-        return local_check.check(around, local_check.asked_local(around.system, RANKS), LOCAL)
+        return check_local(context, local_request(context.system, RANKS), LOCAL)
     finally:
         if LOCAL.is_dir():
             (LOCAL / _MARK).touch()
 
 
-def _fabric() -> Checked:
-    """Simulate, write, and then do with the run what is done with any other."""
+def _fabric() -> CheckOutcome:
+    """Simulate a run, write it, and diagnose it as any other run."""
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
-    from fablint.workflows import flow
-    from fablint.workflows.local_check import Checked
+    from fablint.workflows import analysis, run_files, run_formats
+    from fablint.workflows.check_run import CheckOutcome
 
     fabric = full_mesh(switches=8, hosts_per_switch=8)
     write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))
     (FABRIC / _MARK).touch()
-    flow.keep_topology(fabric.topology, FABRIC)
-    run = flow.read(FABRIC)
-    diagnosis = flow.diagnose(run, flow.load_topology(None, run))
-    flow.write_report(run, diagnosis, flow.page_of(FABRIC))
-    return Checked(run, diagnosis, flow.page_of(FABRIC))
+    run_files.save_topology(fabric.topology, FABRIC)
+    run = run_formats.read(FABRIC)
+    diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
+    analysis.write_report(run, diagnosis, analysis.page_of(FABRIC))
+    return CheckOutcome(run, diagnosis, analysis.page_of(FABRIC))
 
 
-def _culprit(checked: Checked) -> str:
-    """The finding that names the cable. A demo that misses it has not worked."""
+def _faulty_cable(outcome: CheckOutcome) -> str:
+    """Return the finding about the cable. Raises InternalError where it is missing."""
     from fablint.model import State
 
-    faults = [finding for finding in checked.diagnosis.verdict.findings if finding.state is State.FAULT]
+    faults = [finding for finding in outcome.diagnosis.verdict.findings if finding.state is State.FAULT]
     for finding in faults:
         if finding.name == CABLE and len(faults) == 1:
             return f"{finding.component} {finding.name}"
     named = ", ".join(finding.name for finding in faults) or "nothing"
     raise InternalError(
-        f"the demo made {CABLE} slow but {named} was found at fault", f"see {checked.page} and report it"
+        f"the demo made {CABLE} slow but {named} was found at fault", f"see {outcome.page} and report it"
     )

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.common import Session, nic_option, site_option, verb
+from fablint.cli.options import FILE, exclude_option, hostfile_option, nic_option, site_option, with_options
+from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
     from fablint.model import Allocation
     from fablint.system import System
-    from fablint.workflows.host_preflight import Looked
+    from fablint.workflows.host_preflight import PreflightResult
 
 LEVELS = ("quick", "full")
-_OF_ONE_HOST = ("prolog", "epilog")  # Slurm runs these on each host: they must not ask the others, nor start a step
+_OF_ONE_HOST = ("prolog", "epilog")  # Slurm runs these on each host: they must not ask other hosts
 
-_FILE = click.Path(path_type=Path)
-OPTIONS = (
+_options = with_options(
     click.option("-w", "--hosts", metavar="LIST", help="Hosts, as in nid[001000-001063] [those of the job]."),
-    click.option("-x", "--exclude", metavar="LIST", help="Leave these hosts out."),
-    click.option("--hostfile", type=_FILE, metavar="FILE", help="Take the hosts in FILE."),
+    exclude_option,
+    hostfile_option,
     click.option(
         "--level",
         type=click.Choice(LEVELS),
@@ -32,26 +32,20 @@ OPTIONS = (
         help="full takes a minute and traffic.",
     ),
     nic_option,
-    click.option("--topology", type=_FILE, metavar="FILE", help="Which host should hang on which switch."),
+    click.option("--topology", type=FILE, metavar="FILE", help="Which host should be connected to which switch."),
     site_option,
     click.option("--learn", is_flag=True, help="Write what the hosts have as a site file, to -o."),
-    click.option("-o", "--output", type=_FILE, metavar="FILE", help="The site file that --learn writes."),
-    click.option("--sysroot", type=_FILE, metavar="FOLDER", help="Judge the files below FOLDER, not this machine."),
-    click.option("--snapshot", "snapshots", type=_FILE, multiple=True, metavar="FILE", help="Judge what was saved."),
-    click.option("--save", type=_FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."),
-    click.option("--junit", type=_FILE, metavar="FILE", help="Write the result for a CI server."),
-    click.option("--prometheus", type=_FILE, metavar="FILE", help="Write the result for a textfile collector."),
+    click.option("-o", "--output", type=FILE, metavar="FILE", help="The site file that --learn writes."),
+    click.option("--sysroot", type=FILE, metavar="FOLDER", help="Judge the files below FOLDER, not this machine."),
+    click.option("--snapshot", "snapshots", type=FILE, multiple=True, metavar="FILE", help="Judge what was saved."),
+    click.option("--save", type=FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."),
+    click.option("--junit", type=FILE, metavar="FILE", help="Write the result for a CI server."),
+    click.option("--prometheus", type=FILE, metavar="FILE", help="Write the result for a textfile collector."),
 )
 
 
-def _with_options(function: Any) -> Any:
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
-
-
 @verb(name="preflight", short_help="Is every host fit to be measured?")
-@_with_options
+@_options
 def preflight(session: Session, save: Path | None, junit: Path | None, prometheus: Path | None, **values: Any) -> int:
     """Is every host fit to be measured? Links, addresses, settings, counters, logs: on every host, and among all.
 
@@ -83,62 +77,62 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     for path in filter(None, (save, junit, prometheus, output)):
         _refuse_unwritable(path)
     begun = session.machine().now().timestamp()
-    looked = _looked(session, values)
-    code = session.fitness(values["level"], looked.fitness)
+    result = _result(session, values)
+    code = session.fitness(values["level"], result.fitness)
     if save:
-        save_snapshots(looked.heard.documents.values(), save, private=session.machine().is_root())
+        save_snapshots(result.heard.documents.values(), save, private=session.machine().is_root())
     if output:
-        _learn(session, looked, values["level"], output)
+        _learn(session, result, values["level"], output)
     if junit:
-        _write(junit, junit_text(looked.fitness))
+        _write(junit, junit_text(result.fitness))
     if prometheus:
-        _write(prometheus, prometheus_text(looked.fitness, begun))
+        _write(prometheus, prometheus_text(result.fitness, begun))
     return code
 
 
 def _learned_to(values: dict[str, Any]) -> Path | None:
-    """Where to write what is learned. Raises UsageError where --learn and -o do not fit together."""
+    """Return where to write what is learned. Raises UsageError where --learn and -o are not given together."""
     output: Path | None = values["output"]
     if not values["learn"]:
         if output is not None:
-            raise UsageError("-o: nothing would be written", "give --learn as well; --save keeps snapshots")
+            raise UsageError("-o requires --learn", "give --learn as well; --save keeps snapshots")
         return None
     if values["site"] is not None:
         raise UsageError("--learn and --site contradict each other", "give one of them")
     if output is None:
-        raise UsageError("--learn: into which file?", "give it with -o, such as -o site.toml")
+        raise UsageError("--learn requires -o", "name the file with -o, such as -o site.toml")
     if output.exists() or output.is_symlink():
         raise UsageError(f"{output} exists", "give another name with -o")
     return output
 
 
-def _learn(session: Session, looked: Looked, level: str, output: Path) -> None:
+def _learn(session: Session, result: PreflightResult, level: str, output: Path) -> None:
     from fablint.text.names import plural
     from fablint.workflows import host_preflight
 
-    found = host_preflight.learned(session.machine(), looked.heard, level)
-    _write(output, found.text)
-    session.say(f"{output}: {plural(found.values, 'value')} of {plural(found.classes, 'class')} of hosts")
-    if found.doubtful or found.divided:
+    site = host_preflight.learn_site(session.machine(), result.heard, level)
+    _write(output, site.text)
+    session.say(f"{output}: {plural(site.values, 'value')} of {plural(site.classes, 'class')} of hosts")
+    if site.doubtful or site.divided:
         session.warn(
-            f"{output}: {found.doubtful} learned although a check warns of them, {found.divided} not learned since "
+            f"{output}: {site.doubtful} learned although a check warns of them, {site.divided} not learned since "
             "hosts differ: see the remarks in it"
         )
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Now, and not when all hosts have been asked."""
+    """Raise UsageError where a file cannot be written; called before any host is asked."""
     if path.is_dir() or not os.access(path if _in_place(path) else path.absolute().parent, os.W_OK):
         raise UsageError(f"cannot write {path}", "name a file in a folder that you can write")
 
 
 def _in_place(path: Path) -> bool:
-    """Is it something to write into and not to replace: a pipe, /dev/stdout?"""
+    """Return whether the file is to be written into and not replaced: a pipe, /dev/stdout."""
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def _write(path: Path, text: str) -> None:
-    """In one step: a collector never reads half a file."""
+    """Replace a file atomically: a collector never reads half a file."""
     if _in_place(path):
         path.write_text(text, encoding="utf-8")
         return
@@ -150,26 +144,26 @@ def _write(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def _looked(session: Session, values: dict[str, Any]) -> Looked:
-    """Snapshots: of hosts, of a folder, or of files."""
-    from fablint.workflows import flow, host_preflight
+def _result(session: Session, values: dict[str, Any]) -> PreflightResult:
+    """Judge snapshots of hosts, of a folder, or of files."""
+    from fablint.workflows import host_preflight, run_files
 
     system = session.machine()
-    site = flow.load_site(values["site"], system)
+    site = run_files.load_site(values["site"], system)
     named = [name for name in ("hosts", "hostfile", "sysroot", "snapshots") if values[name]]
     if len(named) > 1 and named != ["hosts", "hostfile"]:
         raise UsageError(f"--{named[0]} and --{named[1].rstrip('s')} contradict each other", "give one of them")
-    declared = host_preflight.Declared(flow.load_topology(values["topology"]), site)
+    declared = host_preflight.SiteDeclaration(run_files.load_topology(values["topology"]), site)
     nics = values["nics"]
     if values["snapshots"]:
-        return host_preflight.look_again(system, values["snapshots"], declared, nics)
+        return host_preflight.preflight_saved(system, values["snapshots"], declared, nics)
     if values["sysroot"]:
-        return host_preflight.look_below(system, values["sysroot"], values["level"], declared, nics)
-    return host_preflight.look_at(system, _hosts(system, values), values["level"], declared, nics=nics)
+        return host_preflight.preflight_tree(system, values["sysroot"], values["level"], declared, nics)
+    return host_preflight.preflight_hosts(system, _hosts(system, values), values["level"], declared, nics=nics)
 
 
 def _hosts(system: System, values: dict[str, Any]) -> Allocation:
-    """Those that are named, else those of the job, else this machine. Drained ones too: are they fit to come back?"""
+    """Return the named hosts, else those of the job, else this machine; drained hosts too, which may be fit again."""
     from fablint.cluster import find_hosts
     from fablint.model import Allocation
     from fablint.plan import parse_hosts

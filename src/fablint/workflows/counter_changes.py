@@ -1,4 +1,4 @@
-"""The hosts of a check before and after it: what their counters say of the time in which they were measured."""
+"""Counters of the hosts of a check before and after it: what grew while the hosts were measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MEANWHILE = "while the hosts were measured"
 
 @dataclass(frozen=True)
 class Recount:
-    """What the hosts said after the measurement.
+    """What the counters of the hosts show after the measurement.
 
     `counters` are those of NICs as the run's attribute of that name has them: `before` and `after`, by host, NIC and
     counter.
@@ -36,29 +36,40 @@ class Recount:
 
 @dataclass(frozen=True)
 class HostCounters:
-    """Hosts as they were before the first launch, by name, and how to ask them again."""
+    """Snapshots of the hosts before the first launch, and how to take further ones."""
 
     system: System
     allocation: Allocation
     before: Mapping[str, Snapshot]
-    said: Collection[Result] = ()  # by preflight then: what has not changed is not a finding once more
+    known: Collection[Result] = ()  # of preflight: a result that has not changed is not reported again
     site: Site | None = None  # what the site expects of its hosts
 
     def recount(self, run: Run, hosts: Collection[str]) -> Recount:
-        """Ask `hosts` again: a finding for each part whose counters grew, and the counters of the run's NICs.
+        """Read the counters of `hosts` again.
 
-        Hosts are named as in the allocation. One that gives no answer is a FAULT, unless none gives any.
+        Parameters
+        ----------
+        run
+            The run, whose NICs' counters are returned.
+        hosts
+            Names as in the allocation.
+
+        Returns
+        -------
+        Recount
+            A finding for each component whose counters grew. A host without an answer is a FAULT, unless no host
+            answers.
         """
         present = replace(self.allocation, hosts=tuple(host for host in self.allocation.hosts if host in hosts))
         if not present.hosts:
             return Recount()
-        heard = fabric_discovery.ask_hosts(self.system, present)
+        heard = fabric_discovery.collect_snapshots(self.system, present)
         if not heard.snapshots:
             why = next(iter(heard.silent.values()), "no answer")
             return Recount(notes=[f"the counters of the hosts could not be read again after the measurement: {why}"])
         spans = _spans(self.before, heard.snapshots)
-        known = {(one.check, one.name, one.message) for one in self.said}
-        fitness = judged(spans, heard.silent, self.site)
+        known = {(one.check, one.name, one.message) for one in self.known}
+        fitness = judge_growth(spans, heard.silent, self.site)
         new = [one for one in fitness.results if (one.check, one.name, one.message) not in known]
         fitness = replace(fitness, results=new)
         return Recount(_grown(fitness), nic_counters(run, spans), _noted(fitness))
@@ -71,8 +82,8 @@ def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dic
     return {host: span for host, span in pairs.items() if span is not None}
 
 
-def judged(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site: Site | None = None) -> Fitness:
-    """The checks of counters and links over the time between two readings."""
+def judge_growth(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site: Site | None = None) -> Fitness:
+    """Judge counters and links over the time between two readings."""
     from fablint.preflight import Fleet, Host, judge
     from fablint.preflight.after_measuring import GROWTH
 
@@ -95,21 +106,21 @@ def _noted(fitness: Fitness) -> list[str]:
 
 
 def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:
-    """Counters of the NICs that the run names, as far as they were read both times."""
+    """Return the counters of a run's NICs that were read both times: `before` and `after`, by host, NIC and name."""
     by_short = {host.partition(".")[0]: span for host, span in spans.items()}
-    found: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
+    counters: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
     for host, nics in (run.attributes.get("nics") or {}).items():
         span = by_short.get(host.partition(".")[0])
         if span is None:
             continue
         for nic in nics:
             for folder in _folders(nic["name"], nic.get("netdevs", ())):
-                _copy(span, folder, found, host, nic["name"])
-    return found
+                _copy(span, folder, counters, host, nic["name"])
+    return counters
 
 
 def _folders(nic: str, interfaces: Sequence[str]) -> list[str]:
-    """Where the counters of a NIC are: `cxi0`, `mlx5_0/1`, `hsn0`."""
+    """Return the folders with the counters of a NIC such as `cxi0`, `mlx5_0/1`, `hsn0`."""
     from fablint.snapshot.host_snapshot import CXI, INFINIBAND, NET
 
     device, _, port = nic.partition("/")
@@ -120,18 +131,18 @@ def _folders(nic: str, interfaces: Sequence[str]) -> list[str]:
 
 
 def _copy(
-    span: Snapshot, folder: str, found: dict[str, dict[str, dict[str, dict[str, int]]]], host: str, nic: str
+    span: Snapshot, folder: str, counters: dict[str, dict[str, dict[str, dict[str, int]]]], host: str, nic: str
 ) -> None:
-    """Add the figures of a folder that were read before and after."""
+    """Copy the counters of a folder that were read both before and after."""
     for name in span.names(folder):
         at = f"{folder}/{name}"
         figures = [_figure(text) for text in (span.read_first(at), span.read_later(at))]
         for when, figure in zip(("before", "after"), figures, strict=True):
             if figure is not None and None not in figures:
-                found[when].setdefault(host, {}).setdefault(nic, {})[name] = figure
+                counters[when].setdefault(host, {}).setdefault(nic, {})[name] = figure
 
 
 def _figure(text: str | None) -> int | None:
-    """A counter's value; Slingshot's telemetry adds `@SECONDS`."""
+    """Parse the value of a counter; Slingshot's telemetry appends `@SECONDS`."""
     number = (text or "").partition("@")[0].strip()
     return int(number) if number.isascii() and number.isdigit() and len(number) <= 20 else None

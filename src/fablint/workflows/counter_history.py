@@ -1,7 +1,7 @@
-"""Counters of hosts as preflight read them before: the last time, about an hour ago and about a day ago.
+"""Earlier readings of the counters of hosts by preflight: the last one, one of about an hour ago and one of a day ago.
 
-Of each host the last reading is kept, and the first of each hour and of each day, for two hours and two days in which
-there was one. So however often hosts are looked at, there is a reading that is old enough for a rate to be told.
+Of each host the last reading is kept, and the first of each hour and of each day, for the last two hours and the last
+two days with a reading. However often preflight runs, one reading is old enough to compute a rate from it.
 """
 
 from __future__ import annotations
@@ -23,50 +23,50 @@ from fablint.system import write_private
 if TYPE_CHECKING:
     from fablint.snapshot import Snapshot
 
-_LONGEST_S = 7 * 86400.0  # older readings are not compared with
-_LATEST = 1e11  # seconds since 1970: later is no time
+_LONGEST_S = 7 * 86400.0  # older readings are not used
+_LATEST = 1e11  # seconds since 1970: later times are invalid
 _UNITS_S = {"hour": 3600.0, "day": 86400.0}
 _OF_UNIT = re.compile(r"(?P<name>[A-Za-z0-9_-]{1,100})\.(?P<unit>hour|day)-(?P<number>\d{1,9})\.gz")
 
 
-class Readings:
-    """Readings of every host, files in a folder; without a folder nothing is known and nothing kept."""
+class CounterHistory:
+    """Readings of every host as files in a folder; without a folder there are none, and none are written."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
     def before(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
-        """The host's reading of the last time, if it was not booted since: `time` in seconds, `counters` a tree."""
+        """Return the last reading of a host since its boot, None without one: `time` in seconds, `counters` a tree."""
         return _valid(self.document(snapshot.host), snapshot)
 
     def older(self, snapshot: Snapshot) -> list[Mapping[str, Any]]:
-        """The readings of about an hour and a day ago, as far as there are any."""
+        """Return the readings of about an hour and a day ago that exist."""
         known = self.documents_before(snapshot.host, snapshot.time)
         return [one for document in known if (one := _valid(document, snapshot)) is not None]
 
     def keep(self, snapshots: Iterable[Snapshot]) -> None:
-        """All counters as they were read in the end."""
+        """Write the last values of all counters."""
         for snapshot in snapshots if self._folder else ():
             moment = snapshot.time + snapshot.window_s
             kept = {"time": moment, "identity": _identity(snapshot), "counters": counters_of(snapshot)}
             self.keep_document(snapshot.host, kept)
 
     def document(self, name: str) -> Mapping[str, Any] | None:
-        """What was kept under a name the last time; None where there is nothing that can be read."""
+        """Read the last document of a name; None where there is none."""
         return _read(_file(self._folder, name)) if self._folder else None
 
     def documents_before(self, name: str, moment: float) -> list[Mapping[str, Any]]:
-        """What was kept in the last hour before that of `moment` (seconds since 1970), and in the last day."""
-        found = []
+        """Read the documents of the last hour and the last day before those of `moment` (seconds since 1970)."""
+        documents = []
         for unit, length in _UNITS_S.items():
             earlier = [number for number in self._numbers(name, unit) if number < moment // length]
             document = _read(_file(self._folder, name, unit, max(earlier))) if self._folder and earlier else None
             if document is not None:
-                found.append(document)
-        return found
+                documents.append(document)
+        return documents
 
     def keep_document(self, name: str, document: Mapping[str, Any]) -> None:
-        """For the same user only. A full disk costs the comparison of the next time, not the result."""
+        """Write a document, readable by the user only. A full disk is ignored: only the next comparison lacks it."""
         if self._folder is None:
             return
         octets = gzip.compress(json.dumps(document).encode(), 1)
@@ -80,29 +80,29 @@ class Readings:
                     _file(self._folder, name, unit, old).unlink(missing_ok=True)
 
     def _numbers(self, name: str, unit: str) -> set[int]:
-        """The hours or days since 1970 of which something is kept."""
+        """Return the hours or days since 1970 with a document."""
         return self._listed.get((_plain(name), unit), set())
 
     @cached_property
     def _listed(self) -> Mapping[tuple[str, str], set[int]]:
-        found: dict[tuple[str, str], set[int]] = defaultdict(set)
+        numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
         with suppress(OSError):
             for path in self._folder.iterdir() if self._folder else ():
                 if match := _OF_UNIT.fullmatch(path.name):
-                    found[match["name"], match["unit"]].add(int(match["number"]))
-        return found
+                    numbers[match["name"], match["unit"]].add(int(match["number"]))
+        return numbers
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(gzip.decompress(path.read_bytes()))
+        document = json.loads(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _valid(document: Mapping[str, Any] | None, snapshot: Snapshot) -> Mapping[str, Any] | None:
-    """A reading of the same machine since the same boot, that is not too old."""
+    """Return the document if it is of the same machine since the same boot, and not too old."""
     if document is None or document.get("identity") != _identity(snapshot):
         return None
     return document if 0 < snapshot.time - _time(document) < _LONGEST_S else None
@@ -114,16 +114,16 @@ def _time(document: Mapping[str, Any]) -> float:
 
 
 def _identity(snapshot: Snapshot) -> str:
-    """The same machine since the same boot: hosts of two clusters may share a name."""
+    """Return what identifies a machine since its boot: hosts of two clusters may share a name."""
     nics = [snapshot.read(f"{NET}/{name}/address") or "" for name in snapshot.names(NET)]
     return " ".join([snapshot.read(BOOT) or "", *sorted(nics)])
 
 
 def _file(folder: Path, host: str, unit: str = "", number: int = 0) -> Path:
-    """`nid001013.gz`, `nid001013.hour-490998.gz`."""
+    """Return a path such as `nid001013.gz` or `nid001013.hour-490998.gz`."""
     return folder / (f"{_plain(host)}.{unit}-{number}.gz" if unit else f"{_plain(host)}.gz")
 
 
 def _plain(host: str) -> str:
-    """Names of hosts are data: nothing but letters that mean nothing to a file system."""
+    """Host names are untrusted: keep only [A-Za-z0-9_-] in the file name."""
     return re.sub("[^A-Za-z0-9_-]", "_", host)[:100]

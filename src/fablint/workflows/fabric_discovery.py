@@ -1,4 +1,4 @@
-"""The stages `cluster` and `discover` together: which hosts there are, asked what they know of the fabric."""
+"""The stages `cluster` and `discover` together: the hosts of a request, and the fabric that they report."""
 
 from __future__ import annotations
 
@@ -16,42 +16,51 @@ if TYPE_CHECKING:
     from fablint.discover import Discovered
     from fablint.snapshot import Heard
 
-ANSWER_S = 18.0  # beside the time that a snapshot should take: then a host that does not answer is reported
-_LOGIN_S = 10.0  # beside the time that it may take
+ANSWER_S = 18.0  # after the time that a snapshot usually takes: a host without an answer is reported then
+_LOGIN_S = 10.0  # after the longest time that a snapshot may take
 _OUT = ("drained", "down")
 
 
 @dataclass(frozen=True)
 class FabricRequest:
-    """Which hosts, and what is known besides: as the user gave them."""
+    """Hosts and additional sources, in the words of the user."""
 
     hosts: str | None = None  # `nid[001-004]`
     exclude: str | None = None
     hostfile: Path | None = None
     files: tuple[str, ...] = ()  # `FILE` or `NAME=FILE`
     blocks: int | None = None
-    nics: tuple[str, ...] = ()  # those of the fabric; none: it is found out
+    nics: tuple[str, ...] = ()  # NICs of the fabric; none: they are detected
 
 
 def discover_fabric(system: System, request: FabricRequest) -> tuple[Discovered, Allocation | None]:
-    """The fabric of the hosts that can be used, and which these are; None where only files were read.
+    """Discover the fabric of the usable hosts of a request.
 
-    Drained and down hosts are left out and named by a finding. Raises UsageError where there is neither a host nor
-    a file, or where one of them is wrong.
+    Returns
+    -------
+    Discovered
+        The fabric; drained and down hosts are excluded and have a finding.
+    Allocation or None
+        The hosts, None where only files were read.
+
+    Raises
+    ------
+    UsageError
+        There is neither a host nor a file, or one of them is wrong.
     """
     from fablint import discover
 
     texts = discover.read_files(request.files)
     try:
-        allocation, left_out = usable_hosts(system, request)
+        allocation, unusable = usable_hosts(system, request)
     except UsageError:
         if request.files and not (request.hosts or request.exclude or request.hostfile):
             if request.nics:
-                raise UsageError("--nic: on which hosts?", "name them with -w or --hostfile") from None
+                raise UsageError("--nic requires hosts", "name them with -w or --hostfile") from None
             return discover.discover(system, texts=texts, blocks=request.blocks), None
         raise
-    found = discover_hosts(system, allocation, request.files, request.blocks, request.nics)
-    return replace(found, findings=(*left_out, *found.findings)), allocation
+    fabric = discover_hosts(system, allocation, request.files, request.blocks, request.nics)
+    return replace(fabric, findings=(*unusable, *fabric.findings)), allocation
 
 
 def discover_hosts(
@@ -61,18 +70,18 @@ def discover_hosts(
     blocks: int | None = None,
     nics: Sequence[str] = (),
 ) -> Discovered:
-    """The fabric of an allocation: every host is asked once."""
+    """Discover the fabric of an allocation; every host is asked once."""
     from fablint import discover
 
     texts = discover.read_files(files)
-    heard = of_nics(ask_hosts(system, allocation), nics)
+    heard = restrict_to_nics(collect_snapshots(system, allocation), nics)
     return discover.discover(system, heard, texts, allocation.hosts, blocks)
 
 
-def of_nics(heard: Heard, names: Sequence[str], *, refuse: bool = True) -> Heard:
-    """Snapshots whose NICs of the fabric are those with these names, where there are any names.
+def restrict_to_nics(heard: Heard, names: Sequence[str], *, refuse: bool = True) -> Heard:
+    """Return the snapshots with only these NICs as those of the fabric; unchanged where `names` is empty.
 
-    With `refuse` raises UsageError for a name that no host has.
+    Raises UsageError for a name that no host has, unless `refuse` is False.
     """
     from fablint.snapshot import nics_of, with_nics
 
@@ -86,21 +95,21 @@ def of_nics(heard: Heard, names: Sequence[str], *, refuse: bool = True) -> Heard
     return with_nics(heard, names)
 
 
-def ask_hosts(system: System, allocation: Allocation, level: str = "quick") -> Heard:
-    """Snapshots of all hosts, taken at once. Hosts whose time ran out are asked once more, with more time."""
+def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> Heard:
+    """Collect snapshots of all hosts in parallel. Hosts whose time ran out are asked once more, with more time."""
     from fablint.snapshot.collecting import MORE
 
     first = _ask(system, allocation, level)
-    late = tuple(host for host, one in first.snapshots.items() if one.incomplete)
-    if not late:
+    incomplete = tuple(host for host, snapshot in first.snapshots.items() if snapshot.incomplete)
+    if not incomplete:
         return first
-    again = _ask(system, replace(allocation, hosts=late), level, MORE)
-    documents, snapshots = {**first.documents, **again.documents}, {**first.snapshots, **again.snapshots}
+    second = _ask(system, replace(allocation, hosts=incomplete), level, MORE)
+    documents, snapshots = {**first.documents, **second.documents}, {**first.snapshots, **second.snapshots}
     return replace(first, documents=documents, snapshots=snapshots)
 
 
 def _ask(system: System, allocation: Allocation, level: str, times: float = 1.0) -> Heard:
-    """Snapshots of hosts that may take so many times as long as usual."""
+    """Collect snapshots once; `times` multiplies the usual time limits."""
     from fablint import cluster
     from fablint.snapshot import command_to_collect, heard
     from fablint.snapshot.collecting import AIMS_S, LIMITS_S
@@ -113,37 +122,49 @@ def _ask(system: System, allocation: Allocation, level: str, times: float = 1.0)
 def usable_hosts(
     system: System, request: FabricRequest, *, idle_only: bool = False
 ) -> tuple[Allocation, list[Finding]]:
-    """The hosts to ask, and findings for those that the scheduler has taken out.
+    """Return the hosts of a request that can be used, and a finding for each drained or down host.
 
-    With `idle_only`, to be measured: where they are not those of a job, those on which other jobs run are left out as
-    well, and names that do not resolve are refused; findings name also who was excluded, and who was asked for and is
-    not of the job. Raises UsageError for these, and where none is left.
+    Parameters
+    ----------
+    system
+        This machine.
+    request
+        Hosts and exclusions.
+    idle_only
+        The hosts are to be measured: outside of a job, hosts on which other jobs run are excluded as well, and names
+        that do not resolve are refused. Findings then also name the hosts that the user excluded, and the requested
+        hosts that the job lacks.
+
+    Raises
+    ------
+    UsageError
+        A name does not resolve, or no host is left.
     """
     from fablint import cluster
     from fablint.plan import parse_hosts
 
     hosts, exclude = (parse_hosts(text) if text else None for text in (request.hosts, request.exclude))
     allocation = cluster.find_hosts(system, hosts, exclude, request.hostfile, partly=idle_only)
-    if idle_only and not allocation.job and (strangers := cluster.unresolvable(system, allocation.hosts)):
-        raise UsageError(f"{fold(strangers)}: no such host", "give names that resolve, or leave them out")
+    if idle_only and not allocation.job and (unresolved := cluster.unresolvable(system, allocation.hosts)):
+        raise UsageError(f"{fold(unresolved)}: no such host", "give names that resolve, or exclude them")
     useless = (*_OUT, "busy") if idle_only and not allocation.job else _OUT
     states = {one.host: one for one in cluster.host_states(system, (*allocation.hosts, *allocation.absent))}
     out = {host: states[host] for host in allocation.hosts if host in states and states[host].state in useless}
-    findings = [_left_out(host, _state_text(one)) for host, one in out.items()]
+    findings = [_excluded(host, _state_text(one)) for host, one in out.items()]
     left = tuple(host for host in allocation.hosts if host not in out)
     if not left:
         first = next(iter(out.values()))
         raise UsageError(f"no host is left of {len(out)}: {first.host} is {_state_text(first)}", "name others")
     if idle_only:
-        findings += [_left_out(host, "excluded by name") for host in allocation.excluded]
+        findings += [_excluded(host, "by name") for host in allocation.excluded]
         where = f"not of {allocation.source}"
-        findings += [_left_out(host, ", ".join([where, *_why_absent(states.get(host))])) for host in allocation.absent]
+        findings += [_excluded(host, ", ".join([where, *_why_absent(states.get(host))])) for host in allocation.absent]
     room = {host: ranks for host, ranks in allocation.room.items() if host in left}
     return replace(allocation, hosts=left, room=room), findings
 
 
-def _left_out(host: str, why: str) -> Finding:
-    return Finding(state=State.NOT_JUDGED, component="host", name=host, evidence=f"left out: {why}")
+def _excluded(host: str, why: str) -> Finding:
+    return Finding(state=State.NOT_JUDGED, component="host", name=host, evidence=f"excluded: {why}")
 
 
 def _state_text(one: HostState) -> str:
@@ -151,5 +172,5 @@ def _state_text(one: HostState) -> str:
 
 
 def _why_absent(one: HostState | None) -> list[str]:
-    """What the scheduler says of a host that is not of the job, if that is a reason."""
+    """Return the scheduler's state of a host outside the job, where the state is the reason."""
     return [_state_text(one)] if one is not None and one.state in _OUT else []

@@ -23,53 +23,72 @@ if TYPE_CHECKING:
     from fablint.snapshot import Heard
 
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
-_NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host that is called by its place on Slingshot
-MANY = 1000  # hosts, which are judged by several processes: to start them takes as long as to judge a hundred
-FABRIC = "+fabric"  # beside the names of hosts, the fabric's
+_NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host name with its number on Slingshot
+MANY = 1000  # hosts, judged by several processes: their start takes as long as judging 100 hosts
+FABRIC = "+fabric"  # name of the fabric's own document among those of the hosts
 
 
 @dataclass(frozen=True)
-class Declared:
-    """What the site says of its hosts: which switch each is connected to, and what its site file expects."""
+class SiteDeclaration:
+    """What a site declares of its hosts: which switch each is connected to, and the expectations of its site file."""
 
     topology: Topology | None = None
     site: Site | None = None
 
 
 @dataclass(frozen=True)
-class Looked:
-    """What hosts said, and what is made of it."""
+class PreflightResult:
+    """Snapshots of hosts, and the results of all checks on them."""
 
     heard: Heard
     fitness: Fitness
 
 
-def look_at(
+def preflight_hosts(
     system: System,
     allocation: Allocation,
     level: str = "quick",
-    declared: Declared | None = None,
+    declared: SiteDeclaration | None = None,
     *,
     keep: bool = True,
     ping: bool = True,
     nics: Sequence[str] = (),
-) -> Looked:
-    """Ask every host once, and judge what they say. Hosts that do not answer cost the time of one, once.
+) -> PreflightResult:
+    """Take a snapshot of every host and judge all of them.
 
-    With `ping` those that answer then ping each other. `nics` are those that the user says are the fabric's; none: it
-    is found out. Raises UsageError where no host has such a NIC.
+    Parameters
+    ----------
+    system
+        This machine.
+    allocation
+        The hosts.
+    level
+        quick or full.
+    declared
+        What the site declares.
+    keep
+        Compare counters with earlier readings, and keep these for the next time.
+    ping
+        Let the hosts that answer ping each other.
+    nics
+        NICs of the fabric; none: they are detected.
+
+    Raises
+    ------
+    UsageError
+        No host has a NIC of that name.
     """
-    asked = fabric_discovery.ask_hosts(system, allocation, level)
-    heard = fabric_discovery.of_nics(asked, nics, refuse=ping)  # a NIC may fail while hosts are measured
+    heard = fabric_discovery.collect_snapshots(system, allocation, level)
+    heard = fabric_discovery.restrict_to_nics(heard, nics, refuse=ping)  # a NIC may fail while hosts are measured
     if ping:
-        heard = reach(system, allocation, heard, level)
+        heard = ping_each_other(system, allocation, heard, level)
     if level == "full":
-        heard = replace(heard, documents={**heard.documents, **ask_fabric(system, allocation.hosts)})
-    return Looked(heard, judged(system, heard, declared, keep=keep))
+        heard = replace(heard, documents={**heard.documents, **query_fabric(system, allocation.hosts)})
+    return PreflightResult(heard, judge_snapshots(system, heard, declared, keep=keep))
 
 
-def reach(system: System, allocation: Allocation, heard: Heard, level: str) -> Heard:
-    """Let the hosts that gave snapshots ping each other; the same snapshots, with what came of it in them."""
+def ping_each_other(system: System, allocation: Allocation, heard: Heard, level: str) -> Heard:
+    """Let the hosts with a snapshot ping each other; return the snapshots with the answers added."""
     from fablint.cluster import everywhere
     from fablint.preflight import Host, offsets, repeats, table
     from fablint.snapshot.pinging import LIMITS_S, pinger, with_reach
@@ -82,8 +101,8 @@ def reach(system: System, allocation: Allocation, heard: Heard, level: str) -> H
     return with_reach(heard, everywhere(system, some, argv, text, LIMITS_S[level] + fabric_discovery.ANSWER_S))
 
 
-def ask_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
-    """What the fabric's own tools say, by `FABRIC`; nothing where none of them is installed on this machine."""
+def query_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
+    """Collect the output of the fabric's own tools as the document `FABRIC`; none where no tool is installed here."""
     from fablint.cluster import everywhere
     from fablint.snapshot import command_to_collect, heard
     from fablint.snapshot.collecting import LIMITS_S
@@ -98,29 +117,29 @@ def ask_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str
     return {FABRIC: document} if document else {}
 
 
-def look_below(
+def preflight_tree(
     system: System,
     sysroot: Path,
     level: str,
-    declared: Declared | None = None,
+    declared: SiteDeclaration | None = None,
     nics: Sequence[str] = (),
-) -> Looked:
-    """Judge the tree of files below a folder as if it were this machine's. Raises UsageError where it is none."""
+) -> PreflightResult:
+    """Judge the tree of files below a folder in place of /. Raises UsageError where it is not a folder."""
     from fablint.cluster import everywhere
     from fablint.snapshot import command_to_collect, heard
 
     if not sysroot.is_dir():
-        raise UsageError(f"{sysroot}: is no directory", "give the folder that stands for /, with sys and proc in it")
+        raise UsageError(f"{sysroot}: is not a directory", "give the folder that stands for /, with sys and proc in it")
     argv, text = command_to_collect(level, sysroot.absolute())
     here = Allocation((os.uname().nodename,), "this machine")
-    name = _named_below(sysroot)
-    said = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
-    said = fabric_discovery.of_nics(said, nics)
-    return Looked(said, judged(system, said, declared, keep=False))
+    name = _host_name(sysroot)
+    snapshots = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
+    snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
+    return PreflightResult(snapshots, judge_snapshots(system, snapshots, declared, keep=False))
 
 
-def _named_below(sysroot: Path) -> str:
-    """The name of the host that a tree of files was taken from; empty where it has none."""
+def _host_name(sysroot: Path) -> str:
+    """Return the host name in a tree of files; empty where it has none."""
     try:
         text = (sysroot / "etc" / "hostname").read_text(errors="replace")
     except OSError:
@@ -128,33 +147,37 @@ def _named_below(sysroot: Path) -> str:
     return plain(text.partition("\n")[0])
 
 
-def look_again(
+def preflight_saved(
     system: System,
     files: Iterable[Path],
-    declared: Declared | None = None,
+    declared: SiteDeclaration | None = None,
     nics: Sequence[str] = (),
-) -> Looked:
-    """Judge snapshots that were saved. Raises UsageError where a file holds none."""
+) -> PreflightResult:
+    """Judge saved snapshots. Raises UsageError where a file holds none."""
     from fablint.snapshot import Heard, load_snapshots, snapshot_of
 
     documents = {_name(document): document for path in files for document in load_snapshots(path)}
-    said = Heard(documents, {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC})
-    said = fabric_discovery.of_nics(said, nics)
-    return Looked(said, judged(system, said, declared, keep=False))
+    snapshots = Heard(
+        documents, {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC}
+    )
+    snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
+    return PreflightResult(snapshots, judge_snapshots(system, snapshots, declared, keep=False))
 
 
-def judged(system: System, heard: Heard, declared: Declared | None = None, *, keep: bool = True) -> Fitness:
-    """All checks. With `keep` counters are compared with those of the last time, and kept for the next."""
+def judge_snapshots(
+    system: System, heard: Heard, declared: SiteDeclaration | None = None, *, keep: bool = True
+) -> Fitness:
+    """Apply all checks. With `keep` counters are compared with earlier readings, and kept for the next time."""
     from fablint.preflight import Fleet, Host, judge
     from fablint.snapshot import snapshot_of
-    from fablint.workflows.counter_history import Readings
+    from fablint.workflows.counter_history import CounterHistory
 
-    readings = Readings(system.home_folder("preflight", PRIVATE_FOLDER) if keep else None)
+    readings = CounterHistory(system.home_folder("preflight", PRIVATE_FOLDER) if keep else None)
     hosts = [Host(one, readings.before(one), partial(readings.older, one)) for one in heard.snapshots.values()]
     fabric = heard.documents.get(FABRIC)
     now = snapshot_of(fabric) if fabric else None
     known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
-    declared = declared or Declared()
+    declared = declared or SiteDeclaration()
     fleet = Fleet(hosts, heard.silent, declared.topology, now, [snapshot_of(one) for one in known if one])
     each = system.forked_map if len(hosts) >= MANY else map
     fitness = judge(fleet, site=declared.site, each=each)
@@ -165,18 +188,18 @@ def judged(system: System, heard: Heard, declared: Declared | None = None, *, ke
     return fitness
 
 
-def learned(system: System, heard: Heard, level: str) -> Learned:
-    """A site file that says what these hosts have. Raises IncompleteError where none gave a whole snapshot."""
+def learn_site(system: System, heard: Heard, level: str) -> Learned:
+    """Return a site file with the values of these hosts. Raises IncompleteError where no snapshot is complete."""
     from fablint.preflight import Fleet, Host
     from fablint.preflight.site.learning import learn
 
     fleet = Fleet([Host(one) for one in heard.snapshots.values()], heard.silent)
     if not fleet.classes:
-        raise IncompleteError("no host gave a whole snapshot", "there is nothing to learn; see above why")
+        raise IncompleteError("no host gave a complete snapshot", "there is nothing to learn; see above why")
     count = sum(len(one.hosts) for one in fleet.classes)
     return learn(fleet, f"Learned on {system.now():%Y-%m-%d} from {plural(count, 'host')} at level {level}.")
 
 
 def _name(document: Mapping[str, Any]) -> str:
-    """Whose snapshot it is."""
+    """Return the name of the host of a document, or `FABRIC`."""
     return FABRIC if document.get("level") == "fabric" else str(document.get("host"))

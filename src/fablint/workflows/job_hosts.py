@@ -15,13 +15,15 @@ _SHOWN = 4  # hosts in the example of a PBS request, which cannot be folded
 
 
 def slots_of_job(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
-    """The same slots with the names that the job has for its hosts; outside of a job as they are.
+    """Return the slots with the names that the job has for its hosts; unchanged outside of a job.
 
     Slurm refuses a node by its domain name, and hosts may call themselves by it. Slots of this machine alone are
     never refused: their ranks are started here.
 
-    Raises:
-        UsageError: the job lacks some of the hosts, or has ended.
+    Raises
+    ------
+    UsageError
+        The job lacks some of the hosts, or has ended.
     """
     from fablint.cluster import Roster, current_job
 
@@ -36,12 +38,12 @@ def slots_of_job(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
 
 
 def refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
-    """A run is where its ranks were, whatever the launcher was told."""
-    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
-    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
-        if host.partition(".")[0] != found.partition(".")[0]:
+    """Raise IncompleteError where a launcher placed a rank on another host than `slots` says."""
+    requested = [slot.host for slot in slots for _ in range(slot.ranks)]
+    for rank, (host, actual) in enumerate(zip(requested, run.rank_host, strict=False)):
+        if host.partition(".")[0] != actual.partition(".")[0]:
             raise IncompleteError(
-                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
+                f"rank {rank} ran on {actual} and not on {host}: the launcher did not follow the list of hosts",
                 "write hosts as they call themselves, and start from where all can be reached",
             )
 
@@ -55,7 +57,7 @@ def _absent(job: Allocation, absent: Sequence[str], needed: Sequence[str]) -> Us
 
 
 def _request(scheduler: str, hosts: Sequence[str]) -> str:
-    """How an interactive job with these hosts is asked for."""
+    """Return the command that requests an interactive job with these hosts."""
     if scheduler != "pbs":
         return f"salloc --nodelist='{fold(hosts)}'"
     names = list(dict.fromkeys(hosts))

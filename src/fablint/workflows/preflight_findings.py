@@ -1,7 +1,7 @@
-"""Warnings of preflight in the verdict of a check: routes are findings, what else it warns of are notes.
+"""Warnings of preflight in the verdict of a check: routes are findings, other warnings are notes.
 
-A setting that is not as it should be leaves a host fit to be measured, and would keep most fabrics from a pass. A
-route without an answer is a defect of the network that is to be judged.
+A setting that differs from the expected one leaves a host fit to be measured, and would keep most fabrics from a pass.
+A route without an answer is a defect of the network that is to be judged.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from fablint.text.names import fold, plural
 _LOSS = "net.ping.loss"  # measured just now between hosts, as routes without an answer are
 
 
-def suspects(fitness: Fitness) -> list[Finding]:
-    """Warnings about routes between hosts: pings without an answer, and pings that were lost."""
-    some = [one for one in fitness.results if one.outcome is Outcome.WARN and _is_of_a_route(one, fitness)]
-    return findings(replace(fitness, results=some, silent={}))
+def route_findings(fitness: Fitness) -> list[Finding]:
+    """Return warnings about routes between hosts: pings without an answer, and lost pings."""
+    results = [one for one in fitness.results if one.outcome is Outcome.WARN and _is_of_a_route(one, fitness)]
+    return findings(replace(fitness, results=results, silent={}))
 
 
 def faulty_networks(fitness: Fitness) -> list[str]:
@@ -56,20 +56,17 @@ def warning_notes(results: Sequence[Result]) -> list[str]:
 
     Then one for each check whose answer was not understood.
     """
-    found: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for one in results:
-        found["warns" if one.outcome is Outcome.WARN else "does not understand", one.check].append(one)
+    by_check: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        by_check["warns" if result.outcome is Outcome.WARN else "does not understand", result.check].append(result)
     return [
-        f"preflight {says}: {check}: {_told(found[says, check])}" for says, check in sorted(found, key=_warnings_first)
+        f"preflight {verb}: {check}: {_summary(by_check[verb, check])}"
+        for verb, check in sorted(by_check, key=lambda key: key[0] != "warns")
     ]
 
 
-def _warnings_first(key: tuple[str, str]) -> bool:
-    return key[0] != "warns"
-
-
 def site_notes(fitness: Fitness) -> list[str]:
-    """A sentence for each finding that the site file suppresses, and for each suppression that has expired."""
+    """Return a sentence for each finding that the site file suppresses, and for each suppression that has expired."""
     quiet = [
         f"preflight: {one.check}: {one.name}: {one.message} ({one.suppressed.words})"
         for one in suppressed_findings(fitness)
@@ -82,12 +79,12 @@ def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
     return is_split or one.check == _LOSS or fitness.rules[one.check].component == "route"
 
 
-def _told(some: Sequence[Result]) -> str:
-    """The most frequent message with its hosts, and how many others have other messages."""
+def _summary(results: Sequence[Result]) -> str:
+    """Return the most frequent message with its hosts, and how many hosts have other messages."""
     messages: dict[str, list[str]] = defaultdict(list)
-    for one in some:
+    for one in results:
         messages[f"{one.target} {one.message}".strip()].append(one.host)
     message, hosts = max(messages.items(), key=lambda item: len(item[1]))
-    others = {one.host for one in some} - set(hosts)
+    others = {one.host for one in results} - set(hosts)
     more = f", and {plural(len(others), 'host')} with other values" if others else ""
     return f"{message} ({fold(hosts)}{more})"

@@ -1,4 +1,4 @@
-"""What a run directory keeps besides its rows, for every diagnosis of it: topology, findings, thresholds, levels."""
+"""Files of a run directory beside its rows, for every diagnosis of it: topology, findings, thresholds, levels."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
     from fablint.preflight.site.expectations import Site
     from fablint.system import System
 
-TOPOLOGY = "topology.yaml"  # of a run directory: what is known of the fabric that was measured
-SITE = "site.toml"  # of a run directory: what its site promises and expects
+# Paths below a run directory.
+TOPOLOGY = "topology.yaml"  # of the fabric that was measured
+SITE = "site.toml"  # thresholds and expectations of the site
 INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
-LAUNCHES = "launches"  # of a run directory: launches of other ranks than its own, numbered or named by their level
-ROUNDS = "rounds"  # of a run directory: the rounds that its plans name, and what its check needs to go on
-CHECK = f"{ROUNDS}/check.json"  # of a run directory: beside the rounds, since only these may be there before the run is
-LEVELS = f"{ROUNDS}/levels.json"  # of a run directory: the levels that its check planned, beside their rounds
-HOST_FACTS = "hosts.json"  # of a run directory: CPU model, firmware, driver, image of its hosts
-FINDINGS = "findings.json"  # of a run directory: what is known of its hosts besides the measurement
-COUNTERS = "counters.json"  # of a run directory: counters of its NICs before the first launch and after the last
+LAUNCHES = "launches"  # launches of other ranks than the run's, numbered or named by their level
+ROUNDS = "rounds"  # rounds files of its plans, and what resuming its check takes
+CHECK = f"{ROUNDS}/check.json"  # in the folder of the rounds, the only one that may exist before the run does
+LEVELS = f"{ROUNDS}/levels.json"  # levels that its check planned
+HOST_FACTS = "hosts.json"  # CPU model, firmware, driver, image of its hosts
+FINDINGS = "findings.json"  # findings from outside the measurement, such as those of preflight
+COUNTERS = "counters.json"  # counters of its NICs before the first launch and after the last
 
 
-def keep_text(path: Path, text: str) -> None:
-    """Write a file of a run directory in one step. Raises IncompleteError, and leaves what was there."""
+def save_text(path: Path, text: str) -> None:
+    """Replace a file of a run directory atomically. Raises IncompleteError and keeps the old file where that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, text)
@@ -42,13 +43,13 @@ def keep_text(path: Path, text: str) -> None:
 
 
 def own_file(run: Run, name: str) -> Path | None:
-    """A file of the run's own, if it has it."""
+    """Return the path of a file in the directory of a run, None where there is none."""
     path = run.path / name if run.path is not None else None
     return path if path is not None and path.exists() else None
 
 
 def whole_run(path: Path) -> Path:
-    """The run that a launch of other ranks, `RUN/launches/NAME.run`, belongs to; another run is one itself."""
+    """Return the run directory that `RUN/launches/NAME.run` belongs to; the path itself where it is another run."""
     return path.parent.parent if path.parent.name == LAUNCHES else path
 
 
@@ -61,7 +62,7 @@ def refuse_unbegun(run: Path) -> None:
 
 
 def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
-    """The topology in a file; where none is given, that which the run was measured with."""
+    """Read the topology of a file; without a file the one in the directory of the run. None where there is none."""
     path = path or (own_file(run, TOPOLOGY) if run is not None else None)
     if path is None:
         return None
@@ -70,16 +71,16 @@ def load_topology(path: Path | None, run: Run | None = None) -> Topology | None:
     return load(path)
 
 
-def keep_topology(topology: Topology | None, run: Path) -> None:
-    """Write the topology into a run directory, so that who reads the run has it."""
+def save_topology(topology: Topology | None, run: Path) -> None:
+    """Write the topology into a run directory, for every later diagnosis; nothing where it is not known."""
     if topology is not None:
         from fablint.discover import write_topology
 
-        keep_text(run / TOPOLOGY, write_topology(topology))
+        save_text(run / TOPOLOGY, write_topology(topology))
 
 
 def topology_of(text: str, run: Path) -> Topology | None:
-    """The topology that a check has kept as text; None where it knows none."""
+    """Parse the topology text in the record of a check; None where it is empty."""
     if not text:
         return None
     from fablint.topology.file_reader import read_topology
@@ -88,20 +89,27 @@ def topology_of(text: str, run: Path) -> Topology | None:
 
 
 def site_of(text: str, run: Path) -> Path | None:
-    """The site file that a check has kept as text, written into its run directory."""
+    """Write the site file of a check's record into its run directory and return the path; None where it is empty."""
     if not text:
         return None
     path = run / ROUNDS / SITE  # where there is no run yet, only rounds may be
-    keep_text(path, text)
+    save_text(path, text)
     return path
 
 
-def keep_findings(
+def save_findings(
     findings: Sequence[Finding], run: Path, notes: Sequence[str] = (), network: Sequence[str] = ()
 ) -> None:
-    """Write what is known besides the measurement into a run directory, so that every diagnosis counts it.
+    """Write findings from outside the measurement into a run directory, for every later diagnosis.
 
-    `network` is what of the network preflight did not look at.
+    Parameters
+    ----------
+    findings, notes
+        For the verdict.
+    run
+        Run directory.
+    network
+        Networks that preflight did not examine.
     """
     if not findings and not notes and not network:
         return
@@ -116,19 +124,21 @@ def keep_findings(
         notes=tuple(notes),
         network=tuple(network),
     )
-    keep_text(run / FINDINGS, known.model_dump_json(indent=1))
+    save_text(run / FINDINGS, known.model_dump_json(indent=1))
 
 
-def keep_counters(counters: Mapping[str, Any], run: Path) -> None:
+def save_counters(counters: Mapping[str, Any], run: Path) -> None:
     """Write counters of NICs, `before` and `after` by host, NIC and name, into a run directory."""
     if counters:
-        keep_text(run / COUNTERS, json.dumps({"format": 1, **counters}))
+        save_text(run / COUNTERS, json.dumps({"format": 1, **counters}))
 
 
 def with_own_counters(run: Run) -> Run:
-    """The run whose attribute `counters` spans the whole check, where that was kept; the engine's are of one launch.
+    """Return the run with counters that span the whole check, where its directory has them.
 
-    BrokenRunError where the file cannot be read.
+    The counters of the engine span one launch.
+
+    Raises BrokenRunError where the file cannot be read.
     """
     path = own_file(run, COUNTERS)
     if path is None:
@@ -136,16 +146,16 @@ def with_own_counters(run: Run) -> Run:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         known = run.attributes.get("counters") or {}
-        both = {when: _laid_over(known.get(when) or {}, kept[when]) for when in ("before", "after")}
+        both = {when: _merged(known.get(when) or {}, kept[when]) for when in ("before", "after")}
     except OSError as error:
         raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokenRunError(f"{path}: is no table of counters", "remove it, or measure again") from None
+        raise BrokenRunError(f"{path}: is not a table of counters", "remove it, or measure again") from None
     return replace(run, attributes={**run.attributes, "counters": both})
 
 
-def _laid_over(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
-    """Counters by host and NIC: those of `known`, and those of `kept` in the place of their like."""
+def _merged(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
+    """Merge counters by host and NIC; where both have a counter, that of `kept` is taken."""
     return {
         host: {
             nic: {**known.get(host, {}).get(nic, {}), **kept.get(host, {}).get(nic, {})}
@@ -155,15 +165,15 @@ def _laid_over(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, d
     }
 
 
-def keep_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
-    """Write facts of the hosts into a run directory: they may separate a population of slower hosts."""
+def save_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
+    """Write facts of the hosts into a run directory: they may explain a group of slower hosts."""
     path = run / HOST_FACTS
-    if facts and not path.exists():  # each judgement of a check comes by here, and they do not change
-        keep_text(path, json.dumps({"format": 1, "hosts": facts}, indent=1))
+    if facts and not path.exists():  # each diagnosis of a check writes them, and they do not change
+        save_text(path, json.dumps({"format": 1, "hosts": facts}, indent=1))
 
 
 def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
-    """Facts by host and name; empty where the run has none. BrokenRunError where the file cannot be read."""
+    """Read host facts by host and name; empty where the run has none. Raises BrokenRunError for a damaged file."""
     path = own_file(run, HOST_FACTS)
     if path is None:
         return {}
@@ -173,19 +183,20 @@ def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
     except OSError as error:
         raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokenRunError(f"{path}: is no table of hosts", "remove it, or measure again") from None
+        raise BrokenRunError(f"{path}: is not a table of hosts", "remove it, or measure again") from None
 
 
 def load_thresholds(path: Path) -> Sequence[Threshold]:
-    """What a site promises of its fabric (docs/reference/site-file.md)."""
+    """Read the thresholds of a site file (docs/reference/site-file.md). Raises UsageError."""
     from fablint.plan.check.site_thresholds import parse_thresholds
 
     return parse_thresholds(_site_text(path), str(path))
 
 
 def load_site(path: Path | None, system: System) -> Site | None:
-    """What a site expects of its hosts today; None where no path is given. Its thresholds are read as well, so that
-    a file which cannot be used is refused before anything is asked or measured.
+    """Read the expectations of a site file that are valid today; None without a path. Raises UsageError.
+
+    The thresholds are parsed as well, so that a file with an error is refused before anything is measured.
     """
     from fablint.preflight.site.site_file import parse_site
 
@@ -204,20 +215,20 @@ def _site_text(path: Path) -> str:
         raise UsageError(f"{path}: not a text file", "give a site file (TOML)") from None
 
 
-def keep_site(path: Path | None, run: Path) -> None:
-    """Put the site file into a run directory, so that every diagnosis compares with it."""
+def save_site(path: Path | None, run: Path) -> None:
+    """Copy the site file into a run directory, for every later diagnosis."""
     if path is not None:
-        keep_text(run / SITE, path.read_text(encoding="utf-8"))
+        save_text(run / SITE, path.read_text(encoding="utf-8"))
 
 
 def load_findings(path: Path | None) -> Sequence[Finding]:
-    """Findings of other stages, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
-    found = load_verdict(path)
-    return found.findings if found is not None else ()
+    """Read findings of other tools, such as loopback tests, from a verdict in JSON (docs/reference/verdict.md)."""
+    verdict = load_verdict(path)
+    return verdict.findings if verdict is not None else ()
 
 
 def load_verdict(path: Path | None) -> Verdict | None:
-    """A verdict in JSON; None where no path is given. Raises UsageError where it cannot be read."""
+    """Read a verdict in JSON; None without a path. Raises UsageError where it cannot be read."""
     if path is None:
         return None
     from pydantic import ValidationError
@@ -234,14 +245,14 @@ def load_verdict(path: Path | None) -> Verdict | None:
         raise UsageError(f"{path}: {where + ': ' if where else ''}{first['msg']}", "give a verdict.json") from error
 
 
-def keep_levels(levels: Sequence[PlannedLevel], run: Path) -> None:
-    """Write the levels of a check into a run directory, in one step, so that a killed check leaves what it planned."""
+def save_levels(levels: Sequence[PlannedLevel], run: Path) -> None:
+    """Write the levels of a check into its run directory; a killed check leaves them behind."""
     entries = [{"name": one.name, "rows": one.rows, "skipped": one.skipped} for one in levels]
-    keep_text(run / LEVELS, json.dumps({"format": 1, "levels": entries}, indent=1))
+    save_text(run / LEVELS, json.dumps({"format": 1, "levels": entries}, indent=1))
 
 
 def load_levels(run: Run) -> Sequence[PlannedLevel]:
-    """The levels that the check of a run planned; none where the run is of no check by levels."""
+    """Read the levels that the check of a run planned; none where the run is not of a check by levels."""
     path = own_file(run, LEVELS)
     if path is None:
         return ()
@@ -252,9 +263,9 @@ def load_levels(run: Run) -> Sequence[PlannedLevel]:
     except OSError as error:
         raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
     except (ValueError, KeyError, TypeError):
-        raise BrokenRunError(f"{path}: is no list of planned levels", "restore it, or measure again") from None
+        raise BrokenRunError(f"{path}: is not a list of planned levels", "restore it, or measure again") from None
 
 
 def missing_levels(run: Run) -> list[str]:
-    """Names of the levels that the check of a run planned and never began, in their order."""
+    """Return the names of the levels that the check of a run planned and never began, in order."""
     return [level.name for level in load_levels(run) if level.is_missing(run.attributes["rows"])]

@@ -20,20 +20,20 @@ _LOOK = f"for i in 1 2 3; do if [ -e \"$0\" ]; then exit 0; fi; sleep 1; done; e
 def refuse_unshared(system: System, folder: Path, slots: Sequence[Slots]) -> None:
     """Raise UsageError where the first host of `slots`, that of rank 0, does not see `folder` of this machine.
 
-    Costs one connection, none where rank 0 is on this machine. A host that gives no answer is not accused.
+    Takes one connection, none where rank 0 is on this machine. A host that does not answer is not refused.
     """
     if why := _unshared(system, folder, slots):
         raise UsageError(*why)
 
 
 def explain_unshared(system: System, folder: Path, slots: Sequence[Slots]) -> None:
-    """The same after a launch that wrote nothing: raise IncompleteError, for what was measured before is kept."""
+    """Raise IncompleteError after a launch that wrote nothing, where the cause is a folder that is not shared."""
     if why := _unshared(system, folder, slots):
         raise IncompleteError(*why)
 
 
 def _unshared(system: System, folder: Path, slots: Sequence[Slots]) -> tuple[str, str] | None:
-    """What is wrong, and what to do; None where nothing is."""
+    """Return what is wrong and what to do about it; None where the folder is shared."""
     from fablint.cluster import current_job, everywhere, is_here
 
     if not slots or is_here(slots[0].host):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Scope
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage
 from fablint.plan.rows.grammar import parse_row
@@ -84,7 +84,7 @@ class Explained:
         return "\n".join(lines)
 
 
-def explain(stage: Stage, asked: Asked, placement: RoutedPlacement | None = None) -> Explained:
+def explain(stage: Stage, asked: CheckRequest, placement: RoutedPlacement | None = None) -> Explained:
     """The figures of the first stage of a check."""
     placement = placement or asked.placement()
     rounds = next(iter(stage.rounds.values()), None)
@@ -147,7 +147,7 @@ def _by_scope(rounds: Sequence[Pairs], placement: RoutedPlacement) -> dict[str, 
     return dict(sorted(counts.items(), key=lambda item: order.index(item[0])))
 
 
-def _all_pairs(stage: Stage, asked: Asked, placement: RoutedPlacement) -> Explained:
+def _all_pairs(stage: Stage, asked: CheckRequest, placement: RoutedPlacement) -> Explained:
     """Every pair: who crosses what follows from the engine's schedule, and is not looked at."""
     row = parse_row(stage.plan.rows[0].options.split())
     return Explained(

@@ -13,7 +13,7 @@ from typing import Literal
 
 from fablint.errors import UsageError
 from fablint.model import Scope, Slots
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
     FEWEST_REPEATS,
@@ -72,7 +72,7 @@ REACH_LEVEL = Level(
 )
 
 
-def several_each(asked: Asked, each: int = 2) -> Asked:
+def several_each(asked: CheckRequest, each: int = 2) -> CheckRequest:
     """The same hosts with `each` ranks on each of them, as a level within hosts needs."""
     hosts = list(dict.fromkeys(asked.rank_hosts))
     slots = tuple(Slots(host, each) for host in hosts) if asked.slots else ()
@@ -81,7 +81,7 @@ def several_each(asked: Asked, each: int = 2) -> Asked:
 
 def level_stage(
     level: Level,
-    asked: Asked,
+    asked: CheckRequest,
     placement: RoutedPlacement,
     left_out: Collection[int] = (),
     rate: float | None = None,
@@ -126,7 +126,7 @@ def level_stage(
 
 
 def _rounds(
-    level: Level, asked: Asked, placement: RoutedPlacement, left_out: Collection[int], most: int | None
+    level: Level, asked: CheckRequest, placement: RoutedPlacement, left_out: Collection[int], most: int | None
 ) -> tuple[list[Pairs], bool]:
     """Rounds, and whether it makes sense to repeat them: they are all there is."""
     if level.within_hosts:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fablint.model import SCOPES, Diagnosis, Finding, Question, Run, Scope, Slots, State, Topology
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up, with_controls
 from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
 from fablint.plan.rows.grammar import split_row, write_row
@@ -85,7 +85,7 @@ def plan_retest(
     part = np.flatnonzero(np.isin(placement.host, placement.host[np.concatenate(rounds)]))
     hosts = [names[rank] for rank in part.tolist()]
     own_nics = [nics[rank] for rank in part.tolist()] if nics else []
-    asked = Asked(
+    asked = CheckRequest(
         len(hosts),
         joined([Slots(host, 1) for host in hosts]),
         topology,

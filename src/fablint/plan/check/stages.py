@@ -1,19 +1,15 @@
-"""The launches of a check: what each adds to the run, and the loop that goes on until every part is decided.
-
-Pure: who measures and who judges is handed in, so that a simulated fabric is checked by the same loop as a real one.
-"""
+"""The stages of a check: what each launch adds to the run."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fablint.model import Diagnosis, Plan, PlanRow, Question, Run, Scope
-from fablint.plan.check.check_request import Asked
+from fablint.model import Plan, PlanRow, Question, Run, Scope
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import COMFORTABLE_S, LONGEST_S, PARALLEL_S, ROWS, SERIAL_S, SHORTEST_S, check_plan
 from fablint.plan.check.follow_up import LEAST, follow_up, measured_pairs, with_controls
 from fablint.plan.rows.cost import OVERHEAD, row_seconds
@@ -30,8 +26,6 @@ FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
 FIRST_SHARE = 0.5  # of a budget: the rest is for questions
 FEWEST_ROUNDS = 4
 ALONE_S = 20.0  # what measuring suspects one pair at a time may take
-MANY_RANKS = 4096
-MORE_ROUNDS, MORE_ROUNDS_OF_MANY = 6, 16  # after the first stage, where no budget says how long to go on
 MOST_DOUBLINGS = 3
 ROUTE_REPEATS = 7  # of a pair that was slow by itself: more often than the rounds of a small fabric are repeated
 MOST_ROUTES = 32  # of them at once
@@ -58,22 +52,7 @@ class Stage:
         return {name: rounds_text(rounds) for name, rounds in self.rounds.items()}
 
 
-# Adds the stage to the run, where there is one; returns all of it, and whether there is sense in going on.
-Measure = Callable[[Stage, Run | None], tuple[Run, bool]]
-Judge = Callable[[Run], Diagnosis]
-
-
-@dataclass(frozen=True)
-class Investigated:
-    """What the loop came to; `undecided` are the questions that are left, and `ended` says why."""
-
-    run: Run
-    diagnosis: Diagnosis
-    undecided: tuple[Question, ...] = ()
-    ended: str = ""
-
-
-def first_stage(asked: Asked, placement: RoutedPlacement | None = None) -> Stage:
+def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -> Stage:
     """Stratified matchings where they are fewer rounds than all pairs, else (and with `full`) all pairs.
 
     What may be followed by further rounds is spelt out as rounds itself: together they are one body of evidence.
@@ -102,71 +81,6 @@ def first_stage(asked: Asked, placement: RoutedPlacement | None = None) -> Stage
     return _stage(FIRST, rounds, asked, order, share)
 
 
-def investigate(asked: Asked, measure: Measure, judge: Judge, clock: Callable[[], float]) -> Investigated:
-    """Measure, judge, and ask again until every part is decided, or the budget (without one: the rounds) ends.
-
-    Nothing is asked again after a matrix of all pairs: there is nobody with whom a suspect was not measured.
-
-    Args:
-        asked: what to measure.
-        measure: measures a stage into the run and returns all of it, and whether to go on.
-        judge: diagnoses a run.
-        clock: seconds.
-    """
-    begun = clock()
-    first = first_stage(asked)
-    run, going = measure(first, None)
-    if not going or not first.rounds:
-        diagnosis = judge(run)
-        return Investigated(run, diagnosis, _open(diagnosis))
-    return asked_again(asked, run, measure, judge, lambda: clock() - begun)
-
-
-def asked_again(asked: Asked, run: Run, measure: Measure, judge: Judge, spent_s: Callable[[], float]) -> Investigated:
-    """Ask about what a run leaves open, till every part is decided or the budget (without one: the rounds) ends.
-
-    Args:
-        asked: what the run measured.
-        run: all that was measured so far.
-        measure: as of `investigate`.
-        judge: as of `investigate`.
-        spent_s: seconds of the budget that are spent.
-    """
-    diagnosis, going = judge(run), True
-    accused: set[tuple[str, str]] = set()
-    rounds_left = _more_rounds(asked)
-    before = _asked_before(run)
-    for number in range(before + 1, before + 1000):
-        questions = [question for question in diagnosis.questions if question.open]
-        again, routes, distances = (
-            [one for one in about if one.open and (one.component, one.name) not in accused]
-            for about in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
-        )
-        if not going or not (questions or again or routes or distances):
-            break
-        left = math.inf if asked.budget_s is None else asked.budget_s - spent_s()
-        stage = next_stage(asked, run, [*again, *questions], number, left, rounds_left, (routes, distances))
-        if stage is None:
-            break
-        accused |= {(one.component, one.name) for one in (*again, *routes[:MOST_ROUTES], *distances)}
-        rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
-        run, going = measure(stage, run)
-        diagnosis = judge(run)
-    undecided = _open(diagnosis)
-    ended = "the budget ended" if asked.budget_s is not None else "the planned rounds ended"
-    return Investigated(run, diagnosis, undecided, ended if undecided and going else "")
-
-
-def _asked_before(run: Run) -> int:
-    """How many follow-ups a run has already: those of a check that goes on are counted on."""
-    found = (re.search(rf"-{NEXT}-(\d+)$", name) for name in run.attributes.get("rows", ()))
-    return max((int(match[1]) for match in found if match), default=0)
-
-
-def _open(diagnosis: Diagnosis) -> tuple[Question, ...]:
-    return tuple(question for question in diagnosis.questions if question.open)
-
-
 def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pairs]:
     """Every pair once in each repeat, the rounds of a repeat in another order each time."""
     labels = np.random.default_rng(seed).permutation(placement.ranks).astype(np.int32)
@@ -175,7 +89,7 @@ def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pair
 
 
 def next_stage(
-    asked: Asked,
+    asked: CheckRequest,
     run: Run,
     questions: Sequence[Question],
     number: int,
@@ -218,7 +132,7 @@ def _once_more(routes: Sequence[Question], placement: RoutedPlacement) -> list[P
 
 
 def timed_stage(
-    name: str, rounds: Sequence[Pairs], asked: Asked, left_s: float, lines: Sequence[str] = ROWS
+    name: str, rounds: Sequence[Pairs], asked: CheckRequest, left_s: float, lines: Sequence[str] = ROWS
 ) -> Stage | None:
     """Rows of these rounds, alone where that does not take too long, within `left_s`; None where that is too short."""
     pairs = sum(len(one) for one in rounds)
@@ -244,7 +158,7 @@ def rounds_text(rounds: Sequence[Pairs]) -> str:
 
 
 def _stage(
-    name: str, rounds: Sequence[Pairs], asked: Asked, order: str, share: float, lines: Sequence[str] = ROWS
+    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, share: float, lines: Sequence[str] = ROWS
 ) -> Stage:
     """A row for each of the lines, all with the same rounds."""
     stems = [line.split()[0] for line in lines]
@@ -261,7 +175,7 @@ def unlike(names: Sequence[str]) -> list[str]:
 
 
 def stage_of(
-    name: str, rounds: Sequence[Pairs], asked: Asked, order: str, rows: Sequence[tuple[str, str, float]]
+    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, rows: Sequence[tuple[str, str, float]]
 ) -> Stage:
     """Rows with the same rounds, which the rounds file of that name holds; with histograms where messages choose
     their way.
@@ -291,9 +205,3 @@ def _fewer(counts: Mapping[Scope, int], most: int) -> dict[Scope, int]:
     """The same strata with `most` rounds in all, but no fewer than a few."""
     share = max(most, FEWEST_ROUNDS) / sum(counts.values()) if counts else 1.0
     return {scope: max(1, int(rounds * min(share, 1.0))) for scope, rounds in counts.items()}
-
-
-def _more_rounds(asked: Asked) -> int:
-    if asked.budget_s is not None:
-        return 1000
-    return MORE_ROUNDS if asked.ranks <= MANY_RANKS else MORE_ROUNDS_OF_MANY

@@ -9,7 +9,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Scope
-from fablint.plan.check.check_request import Asked
+from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
 from fablint.plan.check.stages import ALONE_S
@@ -99,7 +99,7 @@ def find_suite(name: str, *, unequal: bool = False) -> Suite:
 
 
 @dataclass(frozen=True)
-class PlannedLevel:
+class LevelEstimate:
     """A level as it would be measured now. `why` says why it is not, where it is not."""
 
     name: str
@@ -117,7 +117,7 @@ class PlanSummary:
     suite: str
     hosts: int
     ranks: int
-    levels: tuple[PlannedLevel, ...]
+    levels: tuple[LevelEstimate, ...]
     rate: float | None  # bytes/s for which it was predicted
     questions_s: float  # for what is asked next, where anything is suspect
 
@@ -168,7 +168,7 @@ class PlanSummary:
 
 def plan_summary(
     suite: Suite,
-    asked: Asked,
+    asked: CheckRequest,
     placement: RoutedPlacement | None = None,
     left_out: Collection[int] = (),
     rate: float | None = None,
@@ -186,7 +186,7 @@ def plan_summary(
     return PlanSummary(suite.name, len(placement.hosts), asked.ranks, planned, rate, questions)
 
 
-def level_budget(suite: Suite, asked: Asked) -> float | None:
+def level_budget(suite: Suite, asked: CheckRequest) -> float | None:
     """Seconds for each level of a check with a budget: half of it is left for questions."""
     if asked.budget_s is None:
         return None
@@ -194,8 +194,13 @@ def level_budget(suite: Suite, asked: Asked) -> float | None:
 
 
 def _planned(
-    level: Level, suite: Suite, asked: Asked, placement: RoutedPlacement, left_out: Collection[int], rate: float | None
-) -> PlannedLevel:
+    level: Level,
+    suite: Suite,
+    asked: CheckRequest,
+    placement: RoutedPlacement,
+    left_out: Collection[int],
+    rate: float | None,
+) -> LevelEstimate:
     if level.within_hosts and len(set(asked.rank_hosts)) == asked.ranks:
         asked = several_each(asked)
         hosts = set(placement.host[list(left_out)].tolist())
@@ -203,17 +208,17 @@ def _planned(
         left_out = [rank for rank, host in enumerate(placement.host.tolist()) if host in hosts]
     stage = level_stage(level, asked, placement, left_out, rate, level_budget(suite, asked))
     if stage is None:
-        return PlannedLevel(level.name, level.what, why=_why_none(level, asked))
+        return LevelEstimate(level.name, level.what, why=_why_none(level, asked))
     rows = tuple(row.options.partition("--name ")[2].split()[0] for row in stage.plan.rows)
     rounds = sum(row.rounds for row in stage.plan.rows)
-    return PlannedLevel(level.name, level.what, rows, rounds, stage.plan.predicted_s)
+    return LevelEstimate(level.name, level.what, rows, rounds, stage.plan.predicted_s)
 
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:>6.1f} min" if seconds >= 100 else f"{seconds:>6.1f} s  "
 
 
-def _why_none(level: Level, asked: Asked) -> str:
+def _why_none(level: Level, asked: CheckRequest) -> str:
     if level.within_hosts:
         return "no host has two ranks"
     if level.scope in (Scope.EDGE, Scope.LOCAL) and asked.topology is None:

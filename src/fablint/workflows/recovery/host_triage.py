@@ -1,4 +1,4 @@
-"""The hosts of a check: who of them was lost, how that is found out, and what is said of them."""
+"""Triage of the hosts after a launch failed: which hosts cannot be measured, and the findings about them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 from fablint.errors import IncompleteError, StoppedError, UsageError
 from fablint.model import Finding, Slots, State
-from fablint.workflows import flow
+from fablint.workflows import measurement
+from fablint.workflows.context import Context
 
 Entry = Mapping[str, Any]  # of a run's `lost`: rank, host, round, partner, reason
 
-# Asks hosts how they are: those that cannot be measured now, and why.
+# Asks hosts again; returns a finding for each host that cannot be measured any more.
 Look = Callable[[Collection[str]], Mapping[str, Finding]]
 
 TRIAL_WATCHDOG_S = 10.0
@@ -20,86 +21,91 @@ _TRIAL = "latency --sizes 8 --samples 5\nbandwidth --sizes 64K --window 2 --warm
 
 
 @dataclass
-class Crew:
-    """Who is still there. `apart` are pairs of hosts that hang with each other but not with others."""
+class HostTriage:
+    """Hosts that cannot be measured, and pairs of hosts that stall with each other but not with other hosts."""
 
-    around: flow.Surroundings
+    context: Context
     look: Look
-    lost: dict[str, Finding] = field(default_factory=dict)  # by host
-    apart: dict[frozenset[str], Finding] = field(default_factory=dict)
+    failed_hosts: dict[str, Finding] = field(default_factory=dict)
+    failed_pairs: dict[frozenset[str], Finding] = field(default_factory=dict)
 
     @property
     def findings(self) -> list[Finding]:
-        return [*self.lost.values(), *self.apart.values()]
+        return [*self.failed_hosts.values(), *self.failed_pairs.values()]
 
-    def find_out(self, present: Sequence[str], entries: Sequence[Entry], partners: Sequence[str], why: str) -> bool:
-        """Find the hosts that ended a launch; False where nothing new is found.
+    def find_failed(self, present: Sequence[str], entries: Sequence[Entry], partners: Sequence[str], why: str) -> bool:
+        """Find the hosts that ended a launch; False where no further host or pair of hosts is found.
 
-        First the hosts are asked; then ranks that the launcher saw die are believed; then those who hung are measured
-        with somebody who did not.
+        Hosts that do not answer have failed. Where all answer, hosts have failed whose ranks the launcher saw die.
+        Else each stalled host is retested against two healthy hosts.
 
-        Args:
-            present: hosts that took part.
-            entries: what the run says about lost ranks.
-            partners: the host with whom each of them was measured, empty where there was none.
-            why: what is known, for people.
+        Parameters
+        ----------
+        present
+            Hosts that took part.
+        entries
+            Ranks that failed, from the run's attribute `lost`.
+        partners
+            Host with which each of these was measured, empty where there was none.
+        why
+            What is known, for the user.
         """
-        before = {*self.lost, *self.apart}
-        note = self.around.progress.note
+        before = {*self.failed_hosts, *self.failed_pairs}
+        note = self.context.progress.note
         note(f"fablint: {why}: looking for the host")
-        silent = {host: finding for host, finding in self.look(present).items() if host not in self.lost}
-        if silent and len(silent) == len(
-            present
-        ):  # not they are at fault: the way to them is gone, as when the job has ended
+        silent = {host: finding for host, finding in self.look(present).items() if host not in self.failed_hosts}
+        if silent and len(silent) == len(present):  # not the hosts are faulty: the job has ended, for example
             note(f"fablint: no host answers any more: {next(iter(silent.values())).evidence}")
             return False
-        self.lost |= silent
+        self.failed_hosts |= silent
         if not silent:
             for entry in entries:
                 if entry.get("round") is None and entry["host"] in present:
-                    self.lost.setdefault(entry["host"], _died(entry))
-        if {*self.lost, *self.apart} == before:
-            self._try([(entry["host"], other) for entry, other in zip(entries, partners, strict=True)], present)
-        found = [finding for key, finding in [*self.lost.items(), *self.apart.items()] if key not in before]
-        self._say(found)
-        return bool(found)
+                    self.failed_hosts.setdefault(entry["host"], _died(entry))
+        if {*self.failed_hosts, *self.failed_pairs} == before:
+            self._retest([(entry["host"], other) for entry, other in zip(entries, partners, strict=True)], present)
+        new = [
+            finding for key, finding in [*self.failed_hosts.items(), *self.failed_pairs.items()] if key not in before
+        ]
+        self._say(new)
+        return bool(new)
 
-    def leave_out(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
-        """Leave out hosts, and paths between two, that were found by others than this crew."""
-        self.lost |= hosts
-        self.apart |= paths
+    def exclude(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
+        """Exclude hosts and pairs of hosts that were found in another way."""
+        self.failed_hosts |= hosts
+        self.failed_pairs |= paths
         self._say([*hosts.values(), *paths.values()])
 
-    def _say(self, found: Sequence[Finding]) -> None:
-        for finding in found:
-            self.around.progress.note(f"fablint: {finding.component} {finding.name} is left out: {finding.evidence}")
+    def _say(self, new: Sequence[Finding]) -> None:
+        for finding in new:
+            self.context.progress.note(f"fablint: {finding.component} {finding.name} is excluded: {finding.evidence}")
 
-    def _try(self, pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> None:
-        """Measure each of those who hung with two who did not: who hangs with both is lost."""
+    def _retest(self, pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> None:
+        """Retest each stalled host against two healthy hosts; a host that stalls with both is marked failed."""
         suspects = [name for name in dict.fromkeys(name for pair in pairs for name in pair) if name in present]
         healthy = [host for host in present if host not in suspects]
         if not healthy:
             return
-        hung = [name for name in suspects if not self._work(healthy[0], name)]
-        if hung and len(healthy) > 1:
-            again = [name for name in hung if not self._work(healthy[1], name)]
-            hung = again or ([] if self._work(healthy[1], healthy[0]) else [healthy[0]])
-        for name in hung:
-            self.lost[name] = _hangs(name, [host for host in healthy[:2] if host != name])
-        if not hung:
+        stalled = [name for name in suspects if not self._is_working(healthy[0], name)]
+        if stalled and len(healthy) > 1:
+            again = [name for name in stalled if not self._is_working(healthy[1], name)]
+            stalled = again or ([] if self._is_working(healthy[1], healthy[0]) else [healthy[0]])
+        for name in stalled:
+            self.failed_hosts[name] = _stall_of_host(name, [host for host in healthy[:2] if host != name])
+        if not stalled:
             for pair in (pair for pair in pairs if all(name in present for name in pair)):
-                self.apart[frozenset(pair)] = _hang_together(*pair)
+                self.failed_pairs[frozenset(pair)] = _stall_of_pair(*pair)
 
-    def _work(self, one: str, other: str) -> bool:
-        """Do these two exchange small and large messages?"""
+    def _is_working(self, one: str, other: str) -> bool:
+        """Return whether these two hosts exchange small and large messages."""
         from fablint.plan import parse_plan
 
         plan = replace(parse_plan(_TRIAL, 2, "trial"), slots=(Slots(one, 1), Slots(other, 1)))
-        system = self.around.system
+        system = self.context.system
         with system.temporary_folder(system.home_folder("scratch")) as folder:
             try:
                 options = ["--watchdog", f"{TRIAL_WATCHDOG_S:g}"]
-                measured = flow.measure(self.around, plan, folder / "trial.run", options)
+                measured = measurement.measure(self.context, plan, folder / "trial.run", options)
             except StoppedError:
                 raise
             except (IncompleteError, UsageError):
@@ -119,23 +125,23 @@ def _died(entry: Entry) -> Finding:
     )
 
 
-def _hangs(host: str, partners: Sequence[str]) -> Finding:
-    with_whom = " and with ".join(partners)
+def _stall_of_host(host: str, partners: Sequence[str]) -> Finding:
+    others = " and with ".join(partners)
     return Finding(
         state=State.FAULT,
         component="host",
         name=host,
-        evidence=f"messages of 64 KiB do not arrive: the measurement hung, and again with {with_whom}",
+        evidence=f"messages of 64 KiB do not arrive: the measurement stalled, and again with {others}",
         alternatives=(f"NIC of {host}", f"cable of {host}", f"switch port of {host}"),
         next_step=f"compare the MTU of {host} and of its switch port with the others, then the link's error counters",
     )
 
 
-def _hang_together(one: str, other: str) -> Finding:
+def _stall_of_pair(one: str, other: str) -> Finding:
     return Finding(
         state=State.SUSPECT,
         component="route",
         name=f"{one}={other}",
-        evidence="the two hung with each other, but not with others",
+        evidence="the two stalled with each other, but not with other hosts",
         next_step="see the routes and the MTU between the two, and the address tables of their switches",
     )

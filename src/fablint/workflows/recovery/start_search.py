@@ -55,7 +55,7 @@ class StartResult:
     unknown: Hosts = ()  # not decided when the search ended
 
     @property
-    def left_out(self) -> list[str]:
+    def excluded(self) -> list[str]:
         return [*(one.host for one in self.faulty), *dict.fromkeys(path[0] for path in self.paths), *self.unknown]
 
 
@@ -251,7 +251,7 @@ class StartSearch:
         return one
 
     def _exchange(self) -> None:
-        """Leave out the host that several faulty paths share, instead of their other ends."""
+        """Exclude the host that several faulty paths share, instead of their other ends."""
         kept = [path[1] for path in self._result.paths]
         for hub in dict.fromkeys(host for host in kept if kept.count(host) > 1):
             ends = [one for one, other in self._result.paths if other == hub]
@@ -297,7 +297,7 @@ class StartSearch:
         if not self._good and self._groups:
             self._good = self._sorted(host for group in self._groups for host in group)  # not launched together
         self._result.starting = self._good
-        decided = {*self._good, *self._result.left_out}
+        decided = {*self._good, *self._result.excluded}
         self._result.unknown = tuple(host for host in self.hosts if host not in decided) if self._good else ()
         return self._result
 

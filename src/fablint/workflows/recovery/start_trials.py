@@ -13,7 +13,8 @@ from statistics import median
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Finding, Slots, State
 from fablint.text.names import fold, plural
-from fablint.workflows import flow
+from fablint.workflows import measurement
+from fablint.workflows.context import Context
 from fablint.workflows.recovery.start_search import AT_ONCE, Cause, Hosts, SearchEndedError, StartResult, StartSearch
 
 MOST_ROUNDS, MOST_STARTS = 8, 5  # of one search: launches of few hosts, beside those that halve, and launches of all
@@ -31,7 +32,7 @@ _WORD = re.compile(r"[A-Za-z0-9._-]+")
 class StartTrials:
     """Searches for hosts that keep launches from starting. Times of starts are kept from one search to the next."""
 
-    around: flow.Surroundings
+    context: Context
     addresses: Mapping[str, str] = field(default_factory=dict)  # host by address of a NIC
     unanswered: Collection[frozenset[str]] = ()  # pairs of hosts of which preflight had no answer to pings
     unfit: Collection[str] = ()  # hosts of which preflight says that their network is at fault, or that pings are lost
@@ -52,12 +53,12 @@ class StartTrials:
         self.searches += 1
         suspects = self.suspects(hosts, error.said)
         tried = f", {fold(suspects)} first" if suspects else ""
-        self.around.progress.note(
+        self.context.progress.note(
             f"fablint: searching for hosts that keep the launch from starting: launches of fewer hosts{tried}, at"
             f" most {self.most_s(len(hosts)) / 60:.0f} min"
         )
         unfit = [host for host in self.unfit if host in suspects]
-        self._begun, self._hosts, self._said = self.around.system.monotonic(), len(hosts), ""
+        self._begun, self._hosts, self._said = self.context.system.monotonic(), len(hosts), ""
         search = StartSearch(hosts, self._launch, suspects, self.unanswered, unfit, self._show(len(hosts)))
         result = search.run()
         if not result.starting:
@@ -66,7 +67,7 @@ class StartTrials:
                 f" {plural(len(hosts), 'host')}): {self._said or error.message}",
                 "this is the launcher or the MPI library and not a host: fablint doctor looks at the set-up",
             )
-        if self.repeated and not result.left_out and unfit:  # launches fail by chance: they are the likely reason
+        if self.repeated and not result.excluded and unfit:  # launches fail by chance: they are the likely reason
             starting = tuple(host for host in result.starting if host not in unfit)
             return StartResult(starting, [Cause(host, (), at_times=True) for host in unfit])
         return result
@@ -107,19 +108,19 @@ class StartTrials:
 
         def progress(decided: int, rounds: int) -> None:
             left = max(0.0, self._left_s())
-            self.around.progress.step("hosts that start", decided, total, min(left, rounds * self.limit_s(2)))
+            self.context.progress.step("hosts that start", decided, total, min(left, rounds * self.limit_s(2)))
 
         return progress
 
     def _left_s(self) -> float:
         """Seconds that the search still has: fewer once it is known how long starts take."""
-        return self._begun + self.most_s(self._hosts) - self.around.system.monotonic()
+        return self._begun + self.most_s(self._hosts) - self.context.system.monotonic()
 
     def _launch(self, sets: Sequence[Hosts]) -> list[bool]:
         """Launch sets of hosts at the same time. Raises SearchEndedError where the time is over."""
         from concurrent.futures import ThreadPoolExecutor
 
-        system = self.around.system
+        system = self.context.system
         if self._left_s() < 0:
             raise SearchEndedError
         self.launches += len(sets)
@@ -141,9 +142,9 @@ class StartTrials:
 
         each = 2 if len(hosts) == 1 else 1
         plan = replace(parse_plan(_TRIAL, each * len(hosts), "trial"), slots=tuple(Slots(one, each) for one in hosts))
-        around = replace(self.around, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
+        context = replace(self.context, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
         try:
-            measured = flow.measure(around, plan, output)
+            measured = measurement.measure(context, plan, output)
         except NotStartedError as error:
             self._said = self._said or error.message
             return False
@@ -174,9 +175,9 @@ def findings_of(result: StartResult, said: str) -> tuple[dict[str, Finding], dic
     hosts = {cause.host: _of_cause(cause, len(result.starting), reason) for cause in result.faulty}
     paths = {frozenset(path): _of_path(*path, len(result.starting), reason) for path in result.paths}
     for host, kept in result.paths:
-        hosts.setdefault(host, _left_out(host, f"a launch with it and {kept} does not start"))
+        hosts.setdefault(host, _excluded(host, f"a launch with it and {kept} does not start"))
     for host in result.unknown:
-        hosts.setdefault(host, _left_out(host, f"the search ended before a launch with it was tried{reason}"))
+        hosts.setdefault(host, _excluded(host, f"the search ended before a launch with it was tried{reason}"))
     return hosts, paths
 
 
@@ -230,7 +231,7 @@ def _of_path(host: str, kept: str, others: int, reason: str) -> Finding:
     )
 
 
-def _left_out(host: str, why: str) -> Finding:
+def _excluded(host: str, why: str) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         component="host",

@@ -1,0 +1,32 @@
+"""The verb `analyse`: the verdict about a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fablint.cli.options import findings_option, runs_argument, site_option, topology_option
+from fablint.cli.session import Session, verb
+
+
+@verb(short_help="Judge a run: what is at fault.")
+@runs_argument
+@topology_option
+@findings_option
+@site_option
+def analyse(
+    session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, site: Path | None
+) -> int:
+    """Judge a run: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
+
+    RUN is a run directory; FILE is what another tool printed, as for fablint import.
+
+    \b
+    Examples:
+      fablint analyse night.run --topology fabric.yaml
+      fablint analyse mpigraph.out
+    """
+    from fablint.workflows import analysis, run_files
+
+    others = run_files.load_findings(findings)
+    run = session.read(runs)
+    return session.verdict(run, analysis.diagnose(run, run_files.load_topology(topology, run), others, site))

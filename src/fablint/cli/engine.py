@@ -1,0 +1,85 @@
+"""The verb `engine`: the built engines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fablint.cli.options import mpicxx_option
+from fablint.cli.session import Session, common_options, verb
+
+if TYPE_CHECKING:
+    from fablint.measure import Engine
+
+
+@click.group(short_help="Build, list and find the measuring engine.")
+@common_options
+def engine() -> None:
+    """Build the measuring engine, or list and find the built ones.
+
+    An engine is built at first use for the MPI of this machine and kept below FABLINT_HOME; this verb is not required.
+
+    \b
+    Example:
+      fablint engine build
+    """
+
+
+@verb()
+@mpicxx_option
+@click.option("--force", is_flag=True, help="Build it even if it is there.")
+def build(session: Session, mpicxx: Path | None, force: bool) -> None:
+    """Build the engine with this site's mpicxx and print where it is.
+
+    \b
+    Example:
+      fablint engine build --mpicxx /opt/mpi/bin/mpicxx
+    """
+    from fablint.measure import build_engine
+
+    with session.context(mpicxx) as context:
+        built = build_engine(context.system, context.progress, mpicxx=mpicxx, force=force)
+    session.result(str(built.path), {"format": 1, **_facts(built)})
+
+
+@verb(name="list")
+def list_verb(session: Session) -> None:
+    """List the engines that are built, the latest first.
+
+    \b
+    Example:
+      fablint engine list
+    """
+    from fablint.measure import list_engines
+
+    engines = list_engines(session.machine())
+    lines = [f"{engine.key}  {engine.built}  {engine.mpicxx}  {engine.compiler}" for engine in engines]
+    session.result(
+        "\n".join(lines) or "none built yet", {"format": 1, "engines": [_facts(engine) for engine in engines]}
+    )
+
+
+@verb()
+@mpicxx_option
+def path(session: Session, mpicxx: Path | None) -> None:
+    """Print where the engine for this site's mpicxx is. Builds no engine.
+
+    \b
+    Example:
+      mpiexec -n 2 $(fablint engine path) latency
+    """
+    from fablint.measure import find_engine
+
+    engine = find_engine(session.machine(), mpicxx)
+    session.result(str(engine.path), {"format": 1, **_facts(engine)})
+
+
+for _command in (build, list_verb, path):
+    engine.add_command(_command)
+
+
+def _facts(built: Engine) -> dict[str, object]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(built).items()}

@@ -1,0 +1,45 @@
+"""The verb `import`: files of another tool become a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fablint.cli.options import FILE
+from fablint.cli.session import Session, verb
+
+if TYPE_CHECKING:
+    from fablint.model import Run
+
+
+@verb(name="import", short_help="Make a run of what another tool printed.")
+@click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@click.option("-o", "--output", type=FILE, required=True, metavar="RUN", help="Run directory to write.")
+@click.option("--hosts", metavar="NODESET", help="Hosts of the ranks in rank order, for files that do not name them.")
+def import_(session: Session, files: tuple[Path, ...], output: Path, hosts: str | None) -> None:
+    """Make a run directory of FILEs that another tool wrote.
+
+    Read are OSU 4 to 7, net_sanitizer, LinkTest (logs and SION files of 1.2), mpiGraph, HP2P, IMB, ClusterKit,
+    nccl-tests and CSV with the columns src, dst, size and time, time_us or bandwidth. The content of a file decides
+    which format it has. Files of the same tool make one run: more pairs, or the same pairs again. Lines that are not
+    part of the format are excluded and named on stderr.
+
+    \b
+    Examples:
+      fablint import osu-night.out -o night.run
+      fablint import osu_latency.txt -o pair.run --hosts nid[001-002]
+    """
+    from fablint.workflows.run_formats import import_files
+
+    run = import_files(session.machine(), files, output, hosts)
+    session.say_excluded_lines(run)
+    facts = {"format": 1, "run": str(output), "state": run.state, "imported": run.attributes["imported"]}
+    session.result("\n".join([_summary(run, output), *run.notes]), {**facts, "notes": list(run.notes)})
+
+
+def _summary(run: Run, output: Path) -> str:
+    tool, hosts = run.attributes["imported"]["tool"], len(run.hosts)
+    rows = ", ".join(row.name for row in run.rows)
+    return f"{output}: {run.state}, {tool}, {run.ranks} ranks on {hosts} hosts, rows {rows}"

@@ -1,0 +1,65 @@
+"""The verb `measure`: rows of a plan are measured into a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fablint.cli.bench_options import SETTINGS, engine_options
+from fablint.cli.options import FILE, mpicxx_option, output_option, ranks_option
+from fablint.cli.session import Session, verb
+from fablint.errors import UsageError
+
+if TYPE_CHECKING:
+    from fablint.model import Plan
+
+
+@verb(short_help="Measure rows of a plan into a run directory.")
+@ranks_option
+@click.argument("planfile", required=False, type=FILE)
+@click.option("-r", "--row", "rows", multiple=True, metavar="ROW", help="A row in quotes; may be given several times.")
+@SETTINGS["counters"].decorate
+@SETTINGS["ranks_per_nic"].decorate
+@output_option
+@mpicxx_option
+def measure(
+    session: Session,
+    ranks: int,
+    planfile: Path | None,
+    rows: tuple[str, ...],
+    output: Path | None,
+    mpicxx: Path | None,
+    **instrument: Any,
+) -> int:
+    """Measure the rows of PLANFILE, or those given with -r, into a run directory.
+
+    Ranks are started with the mpiexec of the MPI that the engine is built with.
+
+    \b
+    Examples:
+      fablint measure -n 8 night.plan -o night.run
+      fablint measure -n 4 -r 'latency --pattern all-pairs --sizes 8,1M'
+      fablint measure -n 8 -r 'osu_bw --pattern all-pairs' --counters
+    """
+    from fablint.workflows import measurement
+
+    plan = _plan(planfile, rows, ranks)
+    output = measurement.free_output(session.machine(), output)
+    with session.context(mpicxx) as context:
+        return session.measurement(measurement.measure(context, plan, output, engine_options(**instrument)))
+
+
+def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int) -> Plan:
+    from fablint.workflows.benchmark import read_plan
+
+    if (planfile is None) == (not rows):
+        raise UsageError("give either a plan file or rows with -r", "such as -r 'latency --pattern all-pairs'")
+    if planfile is None:
+        return read_plan("\n".join(rows), ranks, "-r")
+    try:
+        return read_plan(planfile.read_text(), ranks, str(planfile))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise UsageError(f"cannot read {planfile}: {reason}", "give a plan file, one row per line") from error

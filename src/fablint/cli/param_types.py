@@ -1,0 +1,72 @@
+"""Types of values on the command line: each is parsed once, here."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import click
+
+
+class Duration(click.ParamType[float]):
+    """`20s`, `2m`, `1.5h` or plain seconds; as seconds."""
+
+    name = "duration"
+    _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # noqa: RUF012
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", str(value))
+        if not match or match[2] not in self._UNITS or not 0 < float(match[1]) < math.inf:
+            self.fail(f"'{value}' is not a duration above 0: write 20s, 2m or 1h", param, ctx)
+        return float(match[1]) * self._UNITS[match[2]]
+
+
+class Sizes(click.ParamType[tuple[int, ...]]):
+    """Message sizes `8`, `1K:4M` (doubling) or `8,1K,1M`; as bytes."""
+
+    name = "sizes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        from fablint.errors import UsageError
+        from fablint.plan import parse_sizes
+
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(parse_sizes(str(value)))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Percentiles(click.ParamType[tuple[float, ...]]):
+    """`50,90,99.9`; as a tuple of numbers."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(word) for word in str(value).split(","))
+        except ValueError:
+            numbers = (math.nan,)
+        if not all(0 <= number <= 100 for number in numbers):
+            self.fail(f"'{value}': give numbers between 0 and 100, such as 50,90,99.9", param, ctx)
+        return numbers
+
+
+class HostShare(click.ParamType[tuple[int | None, float]]):
+    """`10%` or `5`: a number of hosts or None, and a share of all hosts from 0 to 1."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int | None, float]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d{1,7})|(\d{1,3}(?:\.\d{1,3})?)%", str(value).strip())
+        if not match or (match[2] and float(match[2]) > 100):
+            self.fail(f"'{value}' is neither a number of hosts nor a share: write 5 or 10%", param, ctx)
+        return (int(match[1]), 0.0) if match[1] else (None, float(match[2]) / 100)

@@ -1,0 +1,132 @@
+"""The verb `plan`: what a check would measure, and how long that takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fablint.cli.options import (
+    FILE,
+    budget_option,
+    full_option,
+    hosts_option,
+    ppn_option,
+    suite_option,
+    topology_option,
+    unequal_option,
+)
+from fablint.cli.session import Session, verb
+from fablint.errors import UsageError
+
+if TYPE_CHECKING:
+    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.stages import Stage
+
+_LOCAL = 8  # ranks that a plan is shown for
+
+
+@verb(short_help="What a check would measure, and how long.")
+@click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help=f"N ranks on this machine [{_LOCAL}].")
+@hosts_option
+@ppn_option
+@suite_option
+@unequal_option
+@full_option
+@topology_option
+@budget_option
+@click.option("--explain", is_flag=True, help="Smallest visible fault, and messages that share a link.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Plan file to write.")
+def plan(session: Session, explain: bool, output: Path | None, **values: Any) -> None:
+    """Show what a check would measure first, and how long that takes.
+
+    With --topology alone: for all hosts of the topology. --explain adds the rounds by distance, the smallest fault
+    that they show, and how many messages share a link. Rounds files are written to the folder of the plan file. With
+    --suite: the levels of that suite, and the time to request from a scheduler.
+
+    \b
+    Examples:
+      fablint plan --local 8 -o check.plan && fablint measure -n 8 check.plan
+      fablint plan --topology fabric.yaml --explain
+      fablint plan --topology fabric.yaml --suite acceptance
+    """
+    from fablint.plan.check.stages import first_stage
+
+    request = _request(session, values)
+    if values["suite"] is not None:
+        _refuse_with_suite(explain, output, values)
+        _plan_of_suite(session, request, values)
+        return
+    _plan_of_stage(session, first_stage(request, request.placement()), request, explain, output)
+
+
+def _plan_of_stage(session: Session, stage: Stage, request: CheckRequest, explain: bool, output: Path | None) -> None:
+    """Print rows, rounds and time of what is measured first; write them to `output`, if there is one."""
+    if output is not None:
+        stage = _written(stage, output)
+    made = stage.plan
+    rows = [{"options": row.options, "rounds": row.rounds, "predicted_s": row.predicted_s} for row in made.rows]
+    facts: dict[str, Any] = {"format": 1, "ranks": made.ranks, "predicted_s": made.predicted_s, "rows": rows}
+    lines = [f"{row.rounds:>6} rounds {row.predicted_s:>7.1f} s  {row.options}" for row in made.rows]
+    lines.append(
+        f"{sum(row.rounds for row in made.rows):>6} rounds {made.predicted_s:>7.1f} s  in all, {made.ranks} ranks"
+    )
+    if explain:
+        from fablint.plan.check.explain import explain as explained
+
+        explanation = explained(stage, request, request.placement())
+        facts["explained"] = explanation.facts()
+        lines += ["", explanation.text()]
+    session.result("\n".join(lines), facts)
+
+
+def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any]) -> None:
+    for option, given in (("--explain", explain), ("-o", output), ("--full", values["full"])):
+        if given:
+            raise UsageError(f"{option} does not apply to --suite", "levels are planned when those below are judged")
+
+
+def _plan_of_suite(session: Session, request: CheckRequest, values: dict[str, Any]) -> None:
+    from fablint.plan.check.suites import find_suite, plan_summary
+
+    summary = plan_summary(find_suite(values["suite"], unequal=values["unequal"]), request)
+    session.result(summary.text(), {"format": 1, **summary.facts()})
+
+
+def _written(stage: Stage, output: Path) -> Stage:
+    """Write the plan and its rounds files; return the stage with these names of the rounds files."""
+    if len(str(output).split()) != 1:
+        raise UsageError(f"cannot write {output}: names in a plan have no blanks", "give another name with -o")
+    named = stage
+    for name in stage.rounds:
+        named = named.renamed(name, f"{output}-{Path(name).name}")
+    for file, text in {str(output): named.plan.text, **named.texts()}.items():
+        try:
+            with Path(file).open("x") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise UsageError(f"cannot write {file}: {error.strerror}", "give another name with -o") from error
+    return named
+
+
+def _request(session: Session, values: dict[str, Any]) -> CheckRequest:
+    """Return the request of --local, --hosts, --ppn, --topology, --full and --budget together."""
+    from fablint.model import Slots
+    from fablint.plan import parse_slots
+    from fablint.workflows import run_files
+    from fablint.workflows.local_check import hosts_request, local_request
+
+    if values["ranks"] is not None and values["hosts"] is not None:
+        raise UsageError("--local and --hosts contradict each other", "give one of them")
+    if values["ppn"] is not None and values["hosts"] is None:
+        raise UsageError("--ppn requires --hosts", "give --hosts as well")
+    topology = run_files.load_topology(values["topology"])
+    if values["hosts"] is not None:
+        request = hosts_request(parse_slots(values["hosts"], values["ppn"] or 1))
+    elif values["ranks"] is None and topology is not None:  # a plan for the whole topology
+        request = hosts_request([Slots(host, 1) for host in topology.host_switch])
+    else:
+        request = local_request(session.machine(), values["ranks"] or _LOCAL)
+    return replace(request, topology=topology, full=values["full"], budget_s=values["budget"])

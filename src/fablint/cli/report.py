@@ -1,0 +1,104 @@
+"""The verb `report`: the HTML page of a run, or one of its tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option
+from fablint.cli.param_types import Percentiles
+from fablint.cli.session import Session, verb
+from fablint.errors import UsageError
+
+TABLES = (  # those of fablint.report.TABLES, which imports numpy
+    "bench",
+    "bisec_bw",
+    "bisection",
+    "congestion",
+    "counters",
+    "latency_test",
+    "linktest",
+    "net_sanitizer",
+    "osu",
+    "pairs",
+)
+_ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
+_ONLY_FOR_PAGES = (
+    "--table prints a table: -o, --topology, --findings and --site belong to the page",
+    "give one or the other",
+)
+
+
+class _Sources(NamedTuple):
+    """Files for the diagnosis beside the run."""
+
+    topology: Path | None
+    findings: Path | None
+    site: Path | None
+
+
+@verb(short_help="Judge a run and write the HTML report.")
+@runs_argument
+@topology_option
+@findings_option
+@site_option
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Page to write [RUN/report/index.html].")
+@click.option("--table", type=click.Choice(TABLES), help="Print this table instead; judge nothing, write nothing.")
+@click.option("--row", "rows", multiple=True, metavar="ROW", help="Of these rows only; may be given several times.")
+@click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of the time of a message, such as 50,99,99.9.")
+@click.option("--full", is_flag=True, help="All columns and lines that the table has.")
+@click.option("--slowest", type=click.IntRange(1), metavar="N", help="The N slowest pairs of every size.")
+def report(  # noqa: PLR0913
+    session: Session,
+    runs: tuple[Path, ...],
+    topology: Path | None,
+    findings: Path | None,
+    site: Path | None,
+    output: Path | None,
+    table: str | None,
+    rows: tuple[str, ...],
+    percentiles: tuple[float, ...] | None,
+    full: bool,
+    slowest: int | None,
+) -> int:
+    """Judge a run and write one self-contained HTML page, with verdict.json in the same folder.
+
+    The exit code is the verdict's, as for analyse. With --table a table is printed instead; --row, --percentiles,
+    --full and --slowest select what of it.
+
+    \b
+    Examples:
+      fablint report night.run -o night.html
+      fablint report night.run --table pairs --slowest 20
+    """
+    from fablint.report import Options, render_table
+
+    if table is None:
+        _refuse(_ONLY_FOR_TABLES, rows, percentiles, full, slowest)
+        return _page(session, runs, _Sources(topology, findings, site), output)
+    _refuse(_ONLY_FOR_PAGES, output, topology, findings, site)
+    rendered = render_table(session.read(runs), table, Options(percentiles or (), full, slowest), rows)
+    session.result(rendered.text, {"format": 1, **rendered.as_dict()})
+    return 0
+
+
+def _refuse(why: tuple[str, str], *given: object) -> None:
+    if any(given):
+        raise UsageError(*why)
+
+
+def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None) -> int:
+    from fablint.workflows import analysis, run_files
+
+    run = session.read(runs)
+    if run.path is None and output is None:
+        raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
+    topology = run_files.load_topology(sources.topology, run)
+    diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
+    page = output or analysis.page_of(runs[0])
+    analysis.write_report(run, diagnosis, page)
+    code = session.verdict(run, diagnosis)
+    session.say(f"report: {page}")
+    return code

@@ -1,0 +1,47 @@
+"""The verb `resume`: the rounds that a run lacks are measured, and a check is continued to its verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fablint.cli.options import mpicxx_option, run_argument
+from fablint.cli.session import Session, verb
+
+
+@verb(short_help="Measure the rounds that a run lacks.")
+@run_argument
+@mpicxx_option
+def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
+    """Measure the rounds that RUN lacks, with the ranks with which it was begun.
+
+    The check of a cluster continues with the levels that it lacks, up to its verdict and report.
+
+    \b
+    Example:
+      fablint resume night.run
+    """
+    from fablint.workflows import measurement
+    from fablint.workflows.check_record import load_check
+
+    with session.context(mpicxx) as context:
+        record = load_check(run)
+        if record is not None:
+            from fablint.workflows.cluster_check import resume_check
+
+            outcome = resume_check(context, run, record)
+            return _nothing_missing(session, run) if outcome is None else session.outcome(outcome)
+        result = measurement.resume(context, run)
+    return _nothing_missing(session, run) if result is None else session.measurement(result)
+
+
+def _nothing_missing(session: Session, run: Path) -> int:
+    """Print that no round is missing; return the exit code."""
+    from fablint.workflows.run_files import missing_levels
+    from fablint.workflows.run_formats import read
+
+    levels = missing_levels(read(run))
+    code = session.with_missing_levels(run, 0, levels)
+    what = "no round of a level that was begun" if levels else "nothing"
+    facts = {"format": 1, "run": str(run), "missing": 0, "missing_levels": levels, "exit_code": code}
+    session.result(f"{run}: {what} is missing", facts)
+    return code

@@ -1,0 +1,75 @@
+"""The verb `retest`: faulty and suspect components of a run are measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.cli.options import budget_option, mpicxx_option, output_option, run_argument, topology_option
+from fablint.cli.session import Session, verb
+
+if TYPE_CHECKING:
+    from fablint.workflows.retest import RetestOutcome
+
+
+@verb(short_help="Measure the findings of a run again.")
+@run_argument
+@output_option
+@topology_option
+@budget_option
+@mpicxx_option
+def retest(
+    session: Session,
+    run: Path,
+    output: Path | None,
+    topology: Path | None,
+    budget: float | None,
+    mpicxx: Path | None,
+) -> int:
+    """Measure the faults and suspects of RUN again, isolated and beside healthy pairs, on the hosts of RUN.
+
+    Prints of every finding whether it is gone or still there. Writes a run of its own (by default
+    fablint-DATE-TIME.run), since the component may have been exchanged. Exit codes: 0 all are gone, 1 a fault was
+    found, 3 a finding is undecided.
+
+    \b
+    Example:
+      fablint retest night.run -o repaired.run
+    """
+    from fablint.workflows import measurement, retest as workflow, run_files
+    from fablint.workflows.run_formats import read
+
+    known = run_files.load_topology(topology, read(run))
+    output = measurement.free_output(session.machine(), output)
+    with session.context(mpicxx) as context:
+        outcome = workflow.retest(context, run, output, known, budget)
+    if outcome is None:
+        facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
+        session.result(f"{run}: nothing is found at fault, so nothing is measured again", facts)
+        return 0
+    return print_outcome(session, outcome)
+
+
+def print_outcome(session: Session, retested: RetestOutcome) -> int:
+    """Print what became of each finding, and the verdict of the new run; return the exit code."""
+    outcome = retested.outcome
+    if outcome.error:
+        session.warn(outcome.error)
+    verdict = outcome.diagnosis.verdict
+    lines = []
+    for fate in retested.fates:
+        now = (
+            "" if fate.effect is None else f": {fate.effect:+.1%} {fate.was.quantity}, was {fate.was.effect or 0:+.1%}"
+        )
+        lines.append(f"{fate.state:<12}{fate.was.component} {fate.was.name}{now}")
+    lines += ["", f"{outcome.run.path}: {verdict.verdict}"]
+    facts = {
+        "format": 1,
+        "run": str(outcome.run.path),
+        "retested": [fate.facts() for fate in retested.fates],
+        "verdict": verdict.verdict,
+        "exit_code": retested.exit_code,
+    }
+    session.result("\n".join(lines), facts)
+    session.say(f"report: {outcome.page}")
+    return retested.exit_code

@@ -1,0 +1,216 @@
+"""One call of fablint: the options of every verb, and how results are printed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fablint.errors import IncompleteError
+
+if TYPE_CHECKING:
+    from fablint.measure import Shown
+    from fablint.model import Diagnosis, Run
+    from fablint.model.preflight_results import Fitness
+    from fablint.system import System
+    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.context import Context
+    from fablint.workflows.measurement import MeasurementResult
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+INTERRUPTED = 130  # as a shell reports a program ended by Ctrl-C
+_WIDTH = 80
+_WIDEST = 120
+_SHOWN = 5  # excluded lines of an imported file that are shown on stderr
+_LINE_WIDTH = 60  # characters of such a line
+
+
+def _machine() -> System:
+    from fablint.system import System
+
+    return System()
+
+
+@dataclass
+class Session:
+    """One call of fablint: the common options, and the machine (tests give another)."""
+
+    debug: bool = False
+    quiet: bool = False
+    json: bool = False
+    machine: Callable[[], System] = field(default=_machine)
+    shown: Shown | None = field(default=None, init=False)  # the progress display of a verb that takes its time
+
+    @contextmanager
+    def context(self, mpicxx: Path | None = None) -> Iterator[Context]:
+        """Context of a workflow, with the progress display on stderr."""
+        from fablint.measure import Shown, Silent
+        from fablint.workflows.context import Context
+
+        system = self.machine()
+        if self.quiet:
+            yield Context(system, Silent(), mpicxx)
+            return
+        with Shown(system) as self.shown:
+            yield Context(system, self.shown, mpicxx)
+
+    # ------------------------------------------------------------------------------------------------ printing
+
+    def _print(self, text: str, *, err: bool = False, nl: bool = True) -> None:
+        """Print on lines of its own: the progress display on the terminal is erased before."""
+        if self.shown is not None:
+            self.shown.erase()
+        click.echo(text, err=err, nl=nl)
+
+    def result(self, text: str, facts: Any) -> None:
+        """Print the result: `text` for people, `facts` as JSON for programs."""
+        self._print(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
+
+    def say(self, text: str) -> None:
+        """Print a message on stderr, unless --quiet was given."""
+        if not self.quiet:
+            self._print(f"fablint: {text}", err=True)
+
+    def warn(self, text: str) -> None:
+        """Print a message on stderr about something that failed although there is a result."""
+        self._print(f"fablint: {text}", err=True)
+
+    def verdict(self, run: Run, diagnosis: Diagnosis) -> int:
+        """Print a verdict; return its exit code."""
+        from fablint.report import console_summary, verdict_json
+
+        if self.json:
+            self._print(verdict_json(diagnosis), nl=False)
+        else:
+            self._print(console_summary(run, diagnosis, width=columns(), color=in_colour()), nl=False)
+        return diagnosis.verdict.exit_code
+
+    def outcome(self, outcome: CheckOutcome) -> int:
+        """Print the outcome of a check; return its exit code."""
+        if outcome.error:
+            self.warn(outcome.error)
+        code = self.verdict(outcome.run, outcome.diagnosis)
+        self.say(f"report: {outcome.page}")
+        return code
+
+    def measurement(self, result: MeasurementResult) -> int:
+        """Print what a launch measured; return its exit code."""
+        from fablint.workflows.run_files import missing_levels
+
+        run = result.run
+        levels = missing_levels(run)
+        code = self.with_missing_levels(run.path, result.exit_code, levels)
+        facts = {
+            "format": 1,
+            "run": str(run.path),
+            "state": run.state,
+            "exit_code": code,
+            "missing_levels": levels,
+            "lost": run.attributes.get("lost", []),
+            "error": result.error or None,
+        }
+        self.result(f"{run.path}: {run.state}", facts)
+        if result.error:
+            self.warn(f"{result.error}: what was measured is kept: fablint resume {run.path}")
+        return code
+
+    def with_missing_levels(self, run: Path | None, code: int, levels: Sequence[str]) -> int:
+        """Return the exit code, 3 in place of 0 where a check never began some of its levels; warn of these."""
+        if not levels:
+            return code
+        names = ", ".join(levels)
+        self.warn(f"{run}: {names}: levels planned and never begun; measure them with a new fablint check")
+        return code or IncompleteError.exit_code
+
+    def fitness(self, level: str, fitness: Fitness) -> int:
+        """Print the results of preflight; return its exit code."""
+        from fablint.report import fitness_json, fitness_table
+
+        if self.json:
+            sys.stdout.writelines(fitness_json(level, fitness))
+            sys.stdout.flush()
+        else:
+            click.echo(fitness_table(fitness, columns(), color=in_colour()), nl=False)
+        return fitness.exit_code
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    def read(self, runs: tuple[Path, ...]) -> Run:
+        """Read a run, or files of another tool; lines of these that are not part of the format are named on stderr."""
+        from fablint.workflows.run_formats import read
+
+        run = read(*runs)
+        if run.path is None:
+            self.say_excluded_lines(run)
+        return run
+
+    def say_excluded_lines(self, run: Run) -> None:
+        """Name the first lines of an imported file that are not part of its format."""
+        imported: Mapping[str, Any] = run.attributes.get("imported") or {}
+        lines: Sequence[Mapping[str, Any]] = imported.get("lines_left_out") or ()
+        for line in lines[:_SHOWN]:
+            text = str(line["text"])
+            text = text if len(text) <= _LINE_WIDTH else f"{text[: _LINE_WIDTH - 3]}..."
+            self.say(f"{line['file']}:{line['line']}: excluded, {line['why']}: {text!r}")
+        if len(lines) > _SHOWN:
+            self.say(f"and {len(lines) - _SHOWN} more lines excluded: fablint import --json has all")
+
+
+def columns() -> int:
+    """Columns of the terminal, 120 at most."""
+    return min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
+
+
+def in_colour() -> bool:
+    """Return whether stdout shows colours."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _set_in_session(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Return the callback of a switch that may be given before or after the verb."""
+
+    def remember(context: click.Context, _: click.Parameter, value: bool) -> None:
+        session = context.ensure_object(Session)
+        setattr(session, name, value or getattr(session, name))
+
+    return remember
+
+
+def common_options(verb: Verb) -> Verb:
+    """Add `--json`, `--quiet` and `--debug`."""
+    switches = (
+        (("--debug",), "debug", "Show a traceback when something fails."),
+        (("-q", "--quiet"), "quiet", "No progress and no messages on stderr."),
+        (("--json",), "json", "Print the result as JSON."),
+    )
+    for names, attribute, words in switches:
+        callback = _set_in_session(attribute)
+        option = click.option(*names, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=words)
+        verb = option(verb)
+    return verb
+
+
+def verb(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command of fablint: with the common options, and the `Session` as its first argument."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def interruptible(*values: Any, **named: Any) -> Any:
+            try:
+                return function(*values, **named)
+            except KeyboardInterrupt:  # click would print an empty line
+                return INTERRUPTED
+
+        command: click.Command = click.command(**settings)(common_options(click.pass_obj(interruptible)))
+        return command
+
+    return decorate

@@ -1,0 +1,33 @@
+"""The verb `show`: what a run holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fablint.cli.options import runs_argument
+from fablint.cli.session import Session, verb
+
+
+@verb(short_help="What a run holds; judges nothing.")
+@runs_argument
+def show(session: Session, runs: tuple[Path, ...]) -> None:
+    """Print what a run holds: launch, rows, how far it was measured. Judges nothing.
+
+    \b
+    Example:
+      fablint show night.run
+    """
+    from fablint.report import run_summary
+    from fablint.workflows.run_files import missing_levels
+
+    run = session.read(runs)
+    missing = missing_levels(run)
+    facts = {
+        "format": 1,
+        "run": " ".join(map(str, runs)),
+        "attributes": dict(run.attributes),
+        "rows": {row.name: dict(row.attributes) for row in run.rows},
+        "notes": list(run.notes),
+        "missing_levels": missing,
+    }
+    session.result(run_summary(run, missing), facts)

@@ -1,0 +1,222 @@
+"""The verb `simulate`: a run of a fabric that does not exist, with faults that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fablint.cli.options import output_option, with_options
+from fablint.cli.param_types import Sizes
+from fablint.cli.session import Session, verb
+from fablint.errors import UsageError
+
+if TYPE_CHECKING:
+    from fablint.model import Run
+    from fablint.simulate import Fabric, SimulatedFabric, SimulatedRow, TrueFault
+    from fablint.simulate.rounds import Pairs
+
+KINDS = ("fat-tree", "dragonfly", "torus", "mesh")  # those of fablint.simulate.fabrics.KINDS, which brings numpy
+ROUTINGS = ("d-mod-k", "ecmp", "adaptive", "shortest", "tables")
+KERNELS = ("latency", "bandwidth", "bibandwidth", "exchange")
+NOISES = ("normal", "student3", "lognormal", "replay")
+HOSTS, ROUNDS = 64, 24
+STREAM_BYTES, MESSAGE_BYTES = 1 << 20, 8
+SHARES = {"edge": 0.25, "local": 0.375, "global": 0.375}  # of the rounds: same switch, same group, far
+MOST_HISTOGRAM_CELLS = 1 << 22
+MOST_CELLS = 1 << 29  # of a full matrix
+
+
+@dataclass(frozen=True)
+class SimulationRequest:
+    """The options."""
+
+    kind: str
+    hosts: int | None
+    shape: str | None
+    routing: str | None
+    minimal_share: float | None
+    rails: int
+    ranks_per_host: int | None
+    faults: tuple[str, ...]
+    noise: str
+    kernels: tuple[str, ...]
+    sizes: tuple[int, ...] | None
+    rounds: int | None
+    full: bool
+    histogram: bool
+    serial: bool
+    contention: bool
+    seed: int
+
+    @property
+    def ranks_each(self) -> int:
+        """Number of ranks on each host."""
+        return self.ranks_per_host or self.rails
+
+
+_options = with_options(
+    click.option("--topology", "kind", type=click.Choice(KINDS), default="fat-tree", show_default=True, help="Fabric."),
+    click.option("--hosts", type=click.IntRange(1), metavar="N", help="Number of hosts, in a shape that fits [64]."),
+    click.option("--shape", metavar="AxB", help="ARITYxLEVELS, GROUPSxROUTERSxHOSTS, AxBxCxHOSTS, SWITCHESxHOSTS."),
+    click.option("--routing", type=click.Choice(ROUTINGS), help="How messages choose their path [the topology's own]."),
+    click.option(
+        "--minimal-share", type=float, metavar="X", help="Share of messages on a shortest path, adaptive routing."
+    ),
+    click.option("--rails", type=click.IntRange(1, 16), default=1, show_default=True, help="NICs of a host."),
+    click.option("--ranks-per-host", type=click.IntRange(1, 256), metavar="N", help="Ranks on a host [one per NIC]."),
+    click.option("--fault", "faults", multiple=True, metavar="FAULT", help="PART:NAME[:tx|:rx]:WHAT, or random:K."),
+    click.option("--noise", type=click.Choice(NOISES), default="normal", show_default=True, help="How times scatter."),
+    click.option("--kernel", "kernels", type=click.Choice(KERNELS), multiple=True, help="[latency, bandwidth]"),
+    click.option("--sizes", type=Sizes(), metavar="LIST", help="Message sizes [8, and 1M of streams]."),
+    click.option("--rounds", type=click.IntRange(1, 1000), metavar="R", help="Rounds to measure [24]."),
+    click.option("--full", is_flag=True, help="Measure every pair."),
+    click.option("--histogram", is_flag=True, help="Store every pair's messages; always in rounds if adaptive."),
+    click.option("--serial", is_flag=True, help="One pair at a time."),
+    click.option("--contention", is_flag=True, help="Pairs that share a link at a time share its bandwidth."),
+    click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same run."),
+)
+
+
+@verb(short_help="A run of a simulated fabric with known faults.")
+@_options
+@output_option
+def simulate(session: Session, output: Path | None, **given: Any) -> None:
+    """Write the run of a simulated fabric, with topology.yaml and truth.json in it.
+
+    WHAT is -20% (bandwidth), +2us (latency), duplex-20% (while both ways are in use), retry2% (messages sent again),
+    flap30% (sick in so many rounds, with another WHAT), noisy3, on=SWITCH (mis-cabled host).
+
+    \b
+    Examples:
+      fablint simulate --hosts 4096 --fault host:h0012:tx:-20% --fault random:5 -o x.run
+      fablint simulate --topology dragonfly --shape 9x4x2 --fault 'link:g0r0>g0r1:-30%' -o y.run
+      fablint analyse x.run
+    """
+    from fablint.workflows import measurement
+
+    path = measurement.free_output(session.machine(), output)
+    request = SimulationRequest(**given)
+    fabric = _fabric(request)
+    rounds = _rounds(fabric, request)
+    simulated = _broken(fabric, rounds, request)
+    rows = _rows(simulated, request)
+    session.say(f"simulating {fabric.topology.source}: {len(fabric.hosts):,} hosts, {fabric.links:,} directed links")
+    run = simulated.measure(rounds, rows)
+    truth = simulated.truth(run)
+    _write(path, run, fabric, truth)
+    _print(session, path, simulated, run, truth)
+
+
+def _fabric(request: SimulationRequest) -> Fabric:
+    from fablint.simulate import multi_rail
+    from fablint.simulate.fabrics.kinds import build, rerouted
+
+    hosts = HOSTS if request.hosts is None and request.shape is None else request.hosts
+    built = build(request.kind, hosts, request.shape)
+    return multi_rail(rerouted(request.kind, built, request.routing, request.minimal_share), request.rails)
+
+
+def _rounds(fabric: Fabric, request: SimulationRequest) -> list[Pairs] | None:
+    """Return the rounds that a check would measure, None for all pairs."""
+    from fablint.model import Scope
+    from fablint.plan.schedule.stratified import stratified_rounds
+    from fablint.topology.routed_placement import RoutedPlacement
+
+    if request.full:
+        if request.rounds is not None:
+            raise UsageError(
+                "--full measures every pair: --rounds belongs to runs that do not", "leave one of them out"
+            )
+        return None
+    each = request.ranks_each
+    hosts = [host for host in fabric.hosts for _ in range(each)]
+    nics = [fabric.nics[rank % each % fabric.rails] for rank in range(len(hosts))]
+    number = request.rounds or ROUNDS
+    counts = {scope: round(number * SHARES[scope]) for scope in (Scope.EDGE, Scope.LOCAL)}
+    counts[Scope.GLOBAL] = number - sum(counts.values())
+    return stratified_rounds(RoutedPlacement.on_routes(hosts, fabric.topology, nics), request.seed, counts)
+
+
+def _broken(fabric: Fabric, rounds: list[Pairs] | None, request: SimulationRequest) -> SimulatedFabric:
+    """Return the fabric with the named faults and random faults, each in components that no other fault is in."""
+    import numpy as np
+
+    from fablint.simulate import Noise, SimulatedFabric, random_faults
+    from fablint.simulate.fault_syntax import parse_fault, random_count
+
+    named = [parse_fault(text) for text in request.faults if random_count(text) is None]
+    for fault in named:
+        fault.links(fabric)
+    count = sum(random_count(text) or 0 for text in request.faults)
+    random, each = np.random.default_rng(request.seed), request.ranks_each
+    drawn = random_faults(fabric, count, random, beside=named, rounds=rounds, ranks_per_host=each)
+    noise = Noise(request.noise)  # type: ignore[arg-type]
+    return SimulatedFabric(fabric, (*named, *drawn), noise, request.seed, each, request.contention)
+
+
+def _rows(simulated: SimulatedFabric, request: SimulationRequest) -> list[SimulatedRow]:
+    from fablint.simulate import SimulatedRow
+    from fablint.simulate.message_times import STATISTICS
+    from fablint.simulate.simulated_rows import STREAMS
+
+    cells = simulated.ranks * (simulated.ranks if request.full else request.rounds or ROUNDS)
+    histogram = request.histogram or (simulated.nature.adaptive and not request.full)
+    if cells > MOST_CELLS or (histogram and cells > MOST_HISTOGRAM_CELLS):
+        kept = "histograms of " if histogram else ""
+        less = "leave --full out" if request.full else "take fewer hosts or rounds"
+        raise UsageError(f"{kept}{cells:,} measurements do not fit into memory", less)
+    return [
+        SimulatedRow(
+            kernel,  # type: ignore[arg-type]
+            request.sizes or ((STREAM_BYTES if kernel in STREAMS else MESSAGE_BYTES),),
+            "serial" if request.serial else "parallel",
+            histogram,
+            STATISTICS if histogram or not request.full else ("median",),
+        )
+        for kernel in request.kernels or KERNELS[:2]
+    ]
+
+
+def _write(path: Path, run: Run, fabric: Fabric, truth: Sequence[TrueFault]) -> None:
+    from fablint.simulate import write_truth
+    from fablint.store import write_run
+    from fablint.workflows import run_files
+
+    write_run(path, run)
+    write_truth(path, truth)
+    run_files.save_topology(fabric.topology, path)
+
+
+def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, truth: Sequence[TrueFault]) -> None:
+    from fablint.workflows.run_files import TOPOLOGY
+
+    fabric = simulated.fabric
+    lines = [
+        f"{path}: {fabric.topology.source}, {len(fabric.hosts):,} hosts, {fabric.links:,} directed links",
+        *(f"  {row.name}: {int(row.attributes['rounds']):,} rounds, {row.pattern}" for row in run.rows),
+        *(_line(fault) for fault in truth),
+        *(["  no fault"] if not truth else []),
+        f"Judge it: fablint analyse {path}",
+    ]
+    facts = {
+        "format": 1,
+        "run": str(path),
+        "topology": str(path / TOPOLOGY),
+        "hosts": len(fabric.hosts),
+        "links": fabric.links,
+        "rounds": {row.name: int(row.attributes["rounds"]) for row in run.rows},
+        "faults": [fault.facts() for fault in truth],
+    }
+    session.result("\n".join(lines), facts)
+
+
+def _line(fault: TrueFault) -> str:
+    what = [fault.component, fault.name, fault.direction or "", fault.kind]
+    what += [f"{fault.effect:+.1%}"] if fault.effect is not None else []
+    what += [f"+{fault.added_latency_s * 1e6:g} us"] if fault.added_latency_s else []
+    unseen = "" if fault.visible or fault.kind == "noise" else " (it affects no measured pair)"
+    return f"  fault: {' '.join(word for word in what if word)}{unseen}"

@@ -1,0 +1,65 @@
+"""The verb `status`: the submitted jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fablint.cli.jobs import job_facts
+from fablint.cli.session import Session, verb
+
+if TYPE_CHECKING:
+    from fablint.cluster import Job, JobState
+
+
+@verb(short_help="The submitted jobs and their states.")
+@click.argument("job", required=False)
+def status(session: Session, job: str | None) -> None:
+    """List the jobs that fablint submitted, newest first: id, state, hosts, run directory. With JOB: only that job.
+
+    \b
+    Example:
+      fablint status 4711
+    """
+    from fablint import cluster
+
+    system = session.machine()
+    jobs = cluster.known_jobs(system) if job is None else [cluster.find_job(system, job)]
+    states = [cluster.scheduler_of(entry).state(system, entry) for entry in jobs]
+    rows = [
+        (entry.id, _state_text(state), _hosts_text(entry), _run_text(entry))
+        for entry, state in zip(jobs, states, strict=True)
+    ]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    lines = [
+        "  ".join((*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3])) for row in rows
+    ]
+    facts = [job_facts(entry, state) for entry, state in zip(jobs, states, strict=True)]
+    session.result("\n".join(lines) or "no job was submitted from here", {"format": 1, "jobs": facts})
+    for entry, state in zip(jobs, states, strict=True):
+        if job is not None and not state.over:
+            session.say(f"cancel it with: {cluster.scheduler_of(entry).cancel(entry)}")
+
+
+def _state_text(state: JobState) -> str:
+    words = [state.word.replace("_", " ")]
+    if state.exit_code is not None:
+        words.append(f"exit {state.exit_code}")
+    if state.elapsed_s is not None and not state.over:
+        words.append(f"for {state.elapsed_s:.0f} s")
+    if state.starts:
+        words.append(f"starts {state.starts}")
+    if state.reason:
+        words.append(f"({state.reason})")
+    return " ".join(words)
+
+
+def _hosts_text(job: Job) -> str:
+    from fablint.text.names import fold
+
+    return fold(job.hosts) if job.hosts else f"{job.nodes} hosts"
+
+
+def _run_text(job: Job) -> str:
+    return str(job.run or job.place)

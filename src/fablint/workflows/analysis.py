@@ -1,0 +1,100 @@
+"""The stages `analyse` and `report` together: the diagnosis of a run with the files in its directory, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import UsageError
+from fablint.model import Run, Scope, Topology
+from fablint.workflows.run_files import (
+    FINDINGS,
+    INTRA_NODE,
+    LAUNCHES,
+    SITE,
+    load_host_facts,
+    load_thresholds,
+    load_verdict,
+    missing_levels,
+    own_file,
+    save_text,
+    with_own_counters,
+)
+
+if TYPE_CHECKING:
+    from fablint.model import Diagnosis, Finding
+    from fablint.model.thresholds import Comparison, Threshold
+
+
+def diagnose(
+    run: Run, topology: Topology | None = None, others: Sequence[Finding] = (), site: Path | None = None
+) -> Diagnosis:
+    """Diagnose a run together with the findings, host facts, counters, levels and site file in its directory.
+
+    Parameters
+    ----------
+    run
+        The run.
+    topology
+        Which host is connected to which switch, None where that is not known.
+    others
+        Findings of other tools, such as loopback tests. They split ambiguity groups of components in series.
+    site
+        Site file to compare with; None: the one in the run directory, if there is one.
+
+    Raises
+    ------
+    UsageError
+        The topology names none of the hosts of the run.
+    """
+    from fablint.analyse import diagnose as diagnose_run, with_besides, with_missing_levels
+
+    if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
+        raise UsageError(
+            f"{topology.source or 'the topology'} names none of the {len(run.hosts)} hosts of the run, such as"
+            f" {run.hosts[0]}",
+            "give the topology of this fabric, with the names that fablint show prints",
+        )
+    known = load_verdict(own_file(run, FINDINGS))
+    additional = known.findings if known is not None else ()
+    host_facts = load_host_facts(run)
+    diagnosis = diagnose_run(with_own_counters(run), topology, others=(*others, *additional), host_facts=host_facts)
+    diagnosis = with_besides(diagnosis, additional, known) if known is not None else diagnosis
+    diagnosis = with_missing_levels(diagnosis, missing_levels(run))
+    site = site or own_file(run, SITE)
+    return diagnosis if site is None else _with_thresholds(diagnosis, run, load_thresholds(site))
+
+
+def _with_thresholds(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:
+    """Compare a run with the thresholds of a site; those within hosts apply to the run of the level within hosts."""
+    from fablint.analyse.findings.missed_thresholds import compare, with_comparison
+    from fablint.store import read_run
+
+    inner = own_file(run, f"{LAUNCHES}/{INTRA_NODE}.run")
+    if inner is not None and (inner / "zarr.json").exists():
+        within = compare_within(read_run(inner), thresholds)
+        thresholds = [threshold for threshold in thresholds if threshold.scope is not Scope.INTRA_NODE]
+        diagnosis = with_comparison(diagnosis, within)
+    return with_comparison(diagnosis, compare(run, thresholds, diagnosis))
+
+
+def compare_within(run: Run, thresholds: Sequence[Threshold]) -> Comparison:
+    """Compare a run between ranks of the same host with those of the thresholds that apply within hosts."""
+    from fablint.analyse import diagnose as diagnose_run
+    from fablint.analyse.findings.missed_thresholds import compare
+
+    return compare(run, [one for one in thresholds if one.scope is Scope.INTRA_NODE], diagnose_run(run))
+
+
+def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
+    """Write the HTML page, and `verdict.json` in the same folder."""
+    from fablint.report import verdict_json, write_html
+
+    write_html(run, diagnosis, page)
+    save_text(page.with_name("verdict.json"), verdict_json(diagnosis))
+
+
+def page_of(path: Path) -> Path:
+    """Path of the report page of a run directory."""
+    return path / "report" / "index.html"

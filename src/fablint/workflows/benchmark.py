@@ -1,0 +1,106 @@
+"""`fablint bench`: the rows of a benchmark are measured and its table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import IncompleteError
+from fablint.model import Plan, Run
+from fablint.model.lazy_imports import import_meanwhile
+from fablint.workflows import measurement
+from fablint.workflows.context import Context
+from fablint.workflows.job_hosts import slots_of_job
+from fablint.workflows.shared_folder import refuse_unshared
+
+if TYPE_CHECKING:
+    from fablint.plan import Benchmark
+    from fablint.report import Table
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """The table of a benchmark; `exit_code` is 1 where payloads were damaged, and `damage` says which."""
+
+    table: Table
+    exit_code: int
+    damage: str = ""
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns of a benchmark's table beside the usual ones."""
+
+    percentiles: tuple[float, ...] = ()  # of the time of a message
+    full: bool = False  # all columns and lines that the table has
+
+
+def benchmark_registry() -> Mapping[str, Benchmark]:
+    """Read the benchmarks that are installed with the engine's sources, by name."""
+    from fablint.measure.engine import find_sources
+    from fablint.plan import read_benchmarks
+
+    path = find_sources() / "benchmarks.inc"
+    return read_benchmarks(path.read_text(), str(path))
+
+
+def read_plan(text: str, ranks: int, source: str) -> Plan:
+    """Parse a plan of the user. Rounds files are relative to the working directory; `source` names it in errors."""
+    from fablint.plan import parse_plan
+
+    return parse_plan(text, ranks, source, lambda name: Path(name).read_text(), benchmark_registry())
+
+
+def bench(
+    context: Context, plan: Plan, name: str, columns: TableColumns, output: Path | None, options: Sequence[str] = ()
+) -> BenchmarkResult:
+    """Measure the rows of a benchmark and make its table.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI.
+    plan
+        The rows.
+    name
+        Benchmark whose table is made of them.
+    columns
+        Additional columns.
+    output
+        Run directory to write; None: the run is deleted afterwards.
+    options
+        Run options of the engine.
+
+    Raises
+    ------
+    IncompleteError
+        Not all of the plan was measured.
+    """
+    if output is None:
+        with context.system.temporary_folder(context.system.home_folder("scratch")) as folder:
+            return bench(context, plan, name, columns, folder / "bench.run", options)
+    plan = replace(plan, slots=slots_of_job(context.system, plan.slots)) if plan.slots else plan
+    refuse_unshared(context.system, output.parent, plan.slots)
+    import_meanwhile("fablint.report.tables.bench")  # numpy, for a tenth of a second, during MPI_Init
+    result = measurement.measure(context, plan, output, options)
+    if result.error:
+        raise IncompleteError(result.error)
+    from fablint.report import benchmark_table
+
+    table = benchmark_table(result.run, name, percentiles=columns.percentiles, full=columns.full)
+    return BenchmarkResult(table, result.exit_code, _damage(result.run))
+
+
+def _damage(run: Run) -> str:
+    """Describe the first payload that arrived damaged, with the number of all; empty where none was damaged."""
+    damaged = [(row.name, entry) for row in run.rows for entry in row.attributes.get("corrupt", ())]
+    if not damaged:
+        return ""
+    row, first = damaged[0]
+    src, dst = (f"rank {rank} ({run.rank_host[rank]})" for rank in (first["src"], first["dst"]))
+    return (
+        f"{len(damaged)} payloads were damaged, the first in row {row}: from {src} to {dst}, {first['size']} bytes, "
+        f"offset {first['offset']} of message {first['message']}"
+    )

@@ -1,0 +1,23 @@
+"""What every workflow is given: the machine, the progress display and the choice of MPI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fablint.measure import Progress
+    from fablint.system import System
+
+
+@dataclass(frozen=True)
+class Context:
+    """Machine, progress display, and the `mpicxx` that the user chose (None: the first one found)."""
+
+    system: System
+    progress: Progress
+    mpicxx: Path | None = None
+    start_s: Callable[[], float] | None = None  # time limit for the start of ranks; None: the usual limit
+    end_s: float | None = None  # time limit for the end of ranks after the last row; None: the usual limit

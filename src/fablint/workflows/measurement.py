@@ -1,0 +1,262 @@
+"""The stages `measure` and `store` together: a plan becomes a run directory, and an interrupted run is resumed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import FablintError, IncompleteError, InternalError, NotStartedError, StoppedError, UsageError
+from fablint.model import Plan, Run, Slots
+from fablint.system import System
+from fablint.workflows.context import Context
+from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
+from fablint.workflows.run_files import LAUNCHES, ROUNDS, save_text, whole_run
+from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
+
+if TYPE_CHECKING:
+    from fablint.measure import Outcome
+    from fablint.plan.check.stages import Stage
+
+
+@dataclass(frozen=True)
+class MeasurementResult:
+    """The run that a launch of the engine left; its state is final."""
+
+    run: Run
+    exit_code: int  # 0, 1 where payloads were damaged, 3 where rounds are missing
+    error: str = ""
+    start_s: float = 0.0  # that the ranks took to start
+
+
+def free_output(system: System, output: Path | None) -> Path:
+    """Return the path of a new run directory; None: `fablint-DATE-TIME.run`. Nothing is created.
+
+    Raises
+    ------
+    UsageError
+        The path exists, or its folder does not exist or is not writable.
+    """
+    path = output or Path(f"fablint-{system.now():%Y%m%d-%H%M%S}.run")
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} exists", "give another name with -o")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{parent} is not a directory", "create it, or give another place with -o")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{parent} cannot be written", "give another place with -o")
+    return path
+
+
+def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] = ()) -> MeasurementResult:
+    """Measure a plan into a run directory; the engine is built first where that is necessary.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI.
+    plan
+        What to measure.
+    output
+        Run directory to create, or to continue with `--resume` among the options.
+    options
+        Run options of the engine.
+
+    Returns
+    -------
+    MeasurementResult
+        Also where the launch ended early and the run is not complete.
+
+    Raises
+    ------
+    UsageError
+        The engine refused the plan or its options.
+    NotStartedError
+        The ranks did not start; nothing was measured.
+    InternalError
+        The engine failed in itself.
+    KeyboardInterrupt
+        The user stopped the launch; what was measured before is in the run directory.
+    """
+    from fablint.measure import EngineOptions, build_engine, find_launchers, run_on_first
+
+    engine = build_engine(context.system, context.progress, mpicxx=context.mpicxx)
+    choice = find_launchers(context.system, engine.mpicxx, engine.libraries)
+    threads = ["--threads"] if any(row.threads for row in plan.rows) else []
+    words = EngineOptions([*options, *threads], context.start_s, context.end_s)
+    outcome = run_on_first(context.system, context.progress, choice.launchers, engine, plan, output, options=words)
+    if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():
+        explain_unshared(context.system, output.parent, plan.slots)
+    if outcome.status == UsageError.exit_code:
+        raise UsageError(outcome.error)
+    if outcome.status == InternalError.exit_code:
+        raise InternalError(f"engine: {outcome.error}")
+    if not (output / "zarr.json").exists():
+        with suppress(OSError):  # the engine created it and could write nothing into it
+            output.rmdir()
+        if outcome.stopped_by == signal.SIGINT:
+            raise KeyboardInterrupt
+        hint = "nothing was measured; fablint doctor looks at the set-up"
+        if outcome.stopped_by is not None:
+            raise StoppedError(outcome.error, hint)
+        raise NotStartedError(outcome.error, hint, outcome.said)
+    result = _sealed(context, output, outcome)
+    refuse_misplaced(result.run, plan.slots)
+    return result
+
+
+def _sealed(context: Context, path: Path, outcome: Outcome) -> MeasurementResult:
+    """Write into the run what the engine could not write: that it was interrupted, and which ranks failed."""
+    from fablint.measure import name_deaths, name_host
+    from fablint.store import read_run, set_state
+
+    run = read_run(path)
+    failed = tuple(name_host(loss, run.attributes) for loss in outcome.lost)
+    failed = failed or tuple(name_deaths(outcome.deaths, run.attributes))
+    unsealed = ""  # on a full disk the state stays `measuring`; the run can be resumed all the same
+    if failed or run.state == "measuring":
+        try:
+            set_state(path, "interrupted", [loss.entry() for loss in failed])
+        except IncompleteError as error:
+            unsealed = str(error)
+        run = read_run(path)
+    if outcome.stopped_by is not None:
+        hint = f"what was measured is kept: fablint resume {whole_run(path)}"
+        if outcome.stopped_by != signal.SIGINT:
+            raise StoppedError(outcome.error, hint)
+        context.progress.note(f"fablint: interrupted; {hint}")
+        raise KeyboardInterrupt
+    return MeasurementResult(
+        run, outcome.status, str(failed[0]) if failed else outcome.error or unsealed, outcome.start_s
+    )
+
+
+def resume(context: Context, path: Path, options: Sequence[str] = ()) -> MeasurementResult | None:
+    """Measure the rounds that a run lacks.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI.
+    path
+        Run directory.
+    options
+        Run options of the engine.
+
+    Returns
+    -------
+    MeasurementResult or None
+        None where the run lacks no round.
+
+    Raises
+    ------
+    UsageError
+        The run was simulated or imported, or the job lacks some of its hosts.
+    """
+    from fablint.plan import resume_plan
+    from fablint.store import missing_rounds, read_run
+
+    absorb_launches(path)
+    run = read_run(path)
+    refuse_unmeasured(run, path)
+
+    def read_rounds(name: str) -> str:
+        """Read a rounds file of the run directory, else of the working directory."""
+        return (path / name if (path / name).exists() else Path(name)).read_text()
+
+    plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
+    plan = replace(plan, slots=_slots_now(context.system, plan.slots))
+    refuse_unshared(context.system, path, plan.slots)
+    return measure(context, plan, path, [*resume_options(run), *options]) if plan.rows else None
+
+
+def has_missing_rounds(run: Run) -> bool:
+    """Does a run lack a round of a row that was begun, or a row that was planned?"""
+    from fablint.store import missing_rounds
+
+    return {row.name for row in run.rows} != set(run.attributes["rows"]) or any(map(missing_rounds, run.rows))
+
+
+def _slots_now(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
+    """Return the hosts of a run by the names of the current job. Outside a job a single host is this machine.
+
+    Raises UsageError where the job lacks some of them.
+    """
+    if "SLURM_JOB_ID" not in system.environ and len({slot.host for slot in slots}) == 1:
+        return ()
+    return slots_of_job(system, slots)
+
+
+def absorb_launches(path: Path) -> None:
+    """Copy the cells of relaunches without the failed hosts into the run, where a killed check did not do so."""
+    from fablint.store import absorb
+
+    for part in sorted((path / LAUNCHES).glob("*.run")):
+        if part.stem.isdigit() and (part / "zarr.json").exists():
+            absorb(path, part)
+
+
+def resume_options(run: Run) -> list[str]:
+    """Options with which the engine continues a run; the times in `started` stay relative to the first launch."""
+    return ["--resume", "--epoch", repr(run.attributes["started_epoch_s"])]
+
+
+def refuse_unmeasured(run: Run, path: Path) -> None:
+    """Raise UsageError for a run that was simulated or imported: no fabric can be measured for it."""
+    for origin in ("simulated", "imported"):
+        if origin in run.attributes:
+            raise UsageError(f"{path} was {origin}", "there is no fabric to go on measuring")
+
+
+def measure_stage(
+    context: Context, stage: Stage, output: Path, run: Run | None = None, options: Sequence[str] = ()
+) -> MeasurementResult:
+    """Measure a stage of a check into a new run, or add its rows to an existing run.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI.
+    stage
+        Rows and their rounds; the rounds files become part of the run.
+    output
+        Run directory.
+    run
+        The run in `output`, None where there is none yet.
+    options
+        Run options of the engine.
+    """
+    from fablint.plan.check.resume import grown_plan
+
+    write_rounds(stage, output)
+    if run is not None:
+        return measure(context, grown_plan(run, stage.plan), output, [*resume_options(run), *options])
+    try:
+        return measure(context, stage.plan, output, options)
+    except (FablintError, KeyboardInterrupt):
+        if not (output / "zarr.json").exists():
+            _remove_rounds(stage, output)
+        raise
+
+
+def write_rounds(stage: Stage, output: Path) -> None:
+    """Write the rounds files of a stage into the run that they are for."""
+    try:
+        for name, text in stage.texts().items():
+            save_text(output / name, text)
+    except IncompleteError:
+        _remove_rounds(stage, output)
+        raise
+
+
+def _remove_rounds(stage: Stage, output: Path) -> None:
+    """Remove the rounds files of a launch that measured nothing. Files with which a check can be resumed stay."""
+    with suppress(OSError):
+        for name in stage.rounds:
+            (output / name).unlink(missing_ok=True)
+        (output / ROUNDS).rmdir()
+        output.rmdir()

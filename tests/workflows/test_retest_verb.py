@@ -1,0 +1,105 @@
+"""The verb retest: what it refuses, and what it says of the findings."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fablint.cli.retest import print_outcome
+from fablint.cli.session import Session
+from fablint.measure import Silent
+from fablint.model import Run
+from fablint.simulate import Fault, Noise, SimulatedFabric, fat_tree
+from fablint.store import write_run
+from fablint.system import System
+from fablint.workflows import measurement, retest, run_formats
+from fablint.workflows.context import Context
+
+sys.path.append(str(Path(__file__).parents[1] / "plan"))
+from simulated_check import SimulatedCheck, retested
+
+FABRIC = fat_tree(4, 3)
+HOST = Fault("host", "h05", bandwidth_factor=0.7)
+
+
+def a_run(path: Path, *faults: Fault, measured: bool = True) -> Path:
+    """A run of 64 hosts; `measured` hides that it was simulated."""
+    run = SimulatedFabric(FABRIC, faults, Noise()).measure(None)
+    write_run(path, as_measured(run) if measured else run)
+    return path
+
+
+def as_measured(run: Run) -> Run:
+    attributes = {name: value for name, value in run.attributes.items() if name != "simulated"}
+    rows = []
+    for row in run.rows:
+        options = str(row.attributes["options"]).replace("--transport null", "--transport mpi")
+        rows.append(replace(row, attributes={**row.attributes, "transport": "mpi", "options": options}))
+    return replace(run, attributes=attributes, rows=tuple(rows))
+
+
+def test_a_simulated_run_is_refused(fablint, tmp_path):
+    a_run(tmp_path / "x.run", HOST, measured=False)
+    done = fablint("retest", "x.run")
+    assert done.returncode == 2
+    assert done.stderr == "fablint: x.run was simulated: there is no fabric to go on measuring\n"
+
+
+def test_files_of_other_tools_are_refused(fablint, tmp_path):
+    (tmp_path / "x.csv").write_text("src,dst,size,time\na,b,8,1e-6\nb,a,8,1e-6\n")
+    done = fablint("retest", "x.csv")
+    assert done.returncode == 2
+    assert "x.csv was imported: there is no fabric to go on measuring" in done.stderr
+
+
+def test_without_findings_nothing_is_measured(fablint, tmp_path):
+    a_run(tmp_path / "x.run")
+    done = fablint("retest", "x.run", "-o", "y.run")
+    assert (done.returncode, done.stdout) == (0, "x.run: nothing is found at fault, so nothing is measured again\n")
+    assert json.loads(fablint("retest", "x.run", "--json").stdout)["retested"] == []
+    assert not (tmp_path / "y.run").exists()
+
+
+@pytest.fixture
+def again(tmp_path, monkeypatch):
+    """Retest a run in which h05 is slow; `left` is what still is, in the place of the engine a simulator."""
+    path = a_run(tmp_path / "x.run", HOST)
+
+    def measure_again(*left: Fault) -> retest.RetestOutcome:
+        from fablint.plan.check import retest as planning
+
+        planned = []
+        plan_retest = planning.plan_retest
+        monkeypatch.setattr(planning, "plan_retest", lambda *a: planned.append(plan_retest(*a)) or planned[-1])
+
+        def simulated(context, stage, output, run=None) -> measurement.MeasurementResult:
+            made: Run = retested(SimulatedCheck(FABRIC, left, seed=4), planned[-1])
+            write_run(output, as_measured(made))
+            return measurement.MeasurementResult(run_formats.read(output), 0)
+
+        monkeypatch.setattr(measurement, "measure_stage", simulated)
+        found = retest.retest(Context(System(), Silent()), path, tmp_path / "y.run", None, None)
+        assert found is not None
+        return found
+
+    return measure_again
+
+
+@pytest.mark.parametrize(("left", "state", "code"), [((HOST,), "still there", 1), ((), "gone", 0)])
+def test_every_finding_is_gone_or_still_there(again, capsys, left, state, code):
+    found = again(*left)
+    assert print_outcome(Session(quiet=True), found) == code
+    line, _, verdict = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{state:<12}host h05: ")
+    assert re.search(r": [+-]\d+\.\d% bandwidth, was -(29\.[5-9]|30\.\d)%$", line)
+    assert "y.run: " in verdict
+    print_outcome(Session(quiet=True, json=True), found)
+    facts = json.loads(capsys.readouterr().out)
+    assert [(one["component"], one["name"], one["state"]) for one in facts["retested"]] == [("host", "h05", state)]
+    assert facts["exit_code"] == code
+    assert (found.checked.page).is_file()

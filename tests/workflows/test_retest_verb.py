@@ -102,4 +102,4 @@ def test_every_finding_is_gone_or_still_there(again, capsys, left, state, code):
     facts = json.loads(capsys.readouterr().out)
     assert [(one["component"], one["name"], one["state"]) for one in facts["retested"]] == [("host", "h05", state)]
     assert facts["exit_code"] == code
-    assert (found.checked.page).is_file()
+    assert (found.outcome.page).is_file()

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "listing.hpp"
-#include "mpi_c.hpp"
-#include "runner.hpp"
-#include "session.hpp"
-#include "team.hpp"
-#include "thread_level.hpp"
-#include "version.hpp"
+#include "base/mpi_c.hpp"
+#include "base/version.hpp"
+#include "measure/runner.hpp"
+#include "measure/session.hpp"
+#include "ranks/team.hpp"
+#include "ranks/thread_level.hpp"
+#include "spec/listing.hpp"
 
 namespace fablint {
 
@@ -45,7 +45,7 @@ Exit act(Team& team, const std::vector<std::string>& words, const std::string& p
     check_ranks(team, options.expect_ranks);
     std::string text;
     if (options.action == Options::Action::help) text = help_text();
-    if (options.action == Options::Action::version) text = std::string("fablint-engine ") + version + "\n";
+    if (options.action == Options::Action::version) text = std::string("fablint-engine ") + engine_version + "\n";
     if (options.action == Options::Action::list) text = listing() + "\n";
     if (options.action != Options::Action::run) {
         if (team.rank() == 0) std::fputs(text.c_str(), stdout);

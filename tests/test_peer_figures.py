@@ -41,7 +41,7 @@ def test_the_figure_of_an_original_is_read_with_its_step(peers, file, name, size
 
 def test_every_benchmark_of_osu_with_two_ends_is_compared(peers):
     known = {one.name for one in peers.COMPARISONS}
-    registry = (ROOT / "engine" / "benchmarks.inc").read_text()
+    registry = (ROOT / "engine" / "registry" / "benchmarks.inc").read_text()
     osu = [line.split("|") for line in registry.splitlines() if line.startswith("osu_")]
     collective = ("alltoall", "allreduce", "allgather", "bcast", "barrier")
     two_ended = {fields[0].strip() for fields in osu if fields[2].split()[0] not in collective}

@@ -1,6 +1,6 @@
 // Operations on one 8-byte number.
-#include "../transports/mpi_window.hpp"
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
+#include "transports/mpi_window.hpp"
 
 namespace fablint {
 

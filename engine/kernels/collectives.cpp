@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "../kernel.hpp"
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 

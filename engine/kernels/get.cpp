@@ -1,4 +1,4 @@
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
 
 namespace fablint {
 

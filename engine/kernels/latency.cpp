@@ -1,4 +1,4 @@
-#include "../kernel.hpp"
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 

@@ -6,8 +6,8 @@
 //     one
 #pragma once
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 

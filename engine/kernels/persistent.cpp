@@ -1,6 +1,6 @@
 // The same traffic as latency, bandwidth and bibandwidth with requests that are prepared once: neither making nor
 // freeing them is timed, as in osu_latency_persistent, osu_bw_persistent and osu_bibw_persistent.
-#include "../kernel.hpp"
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 

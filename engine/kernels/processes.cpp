@@ -12,8 +12,8 @@
 #include <csignal>
 #include <system_error>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 

@@ -1,5 +1,5 @@
-#include "../transports/mpi_window.hpp"
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
+#include "transports/mpi_window.hpp"
 
 namespace fablint {
 

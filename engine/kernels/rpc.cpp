@@ -3,8 +3,8 @@
 // and answers when it is there. Unlike net_sanitizer, gets are gets, and puts are at the client before the answer is.
 #include <algorithm>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 

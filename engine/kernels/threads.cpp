@@ -10,8 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 

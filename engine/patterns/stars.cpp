@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
-#include "../errors.hpp"
-#include "../pattern.hpp"
+#include "base/errors.hpp"
+#include "patterns/pattern.hpp"
 
 namespace fablint {
 

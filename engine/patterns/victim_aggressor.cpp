@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "../errors.hpp"
-#include "../pattern.hpp"
-#include "../permutation.hpp"
+#include "base/errors.hpp"
+#include "base/permutation.hpp"
+#include "patterns/pattern.hpp"
 
 namespace fablint {
 

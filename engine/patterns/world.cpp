@@ -1,4 +1,4 @@
-#include "../pattern.hpp"
+#include "patterns/pattern.hpp"
 
 namespace fablint {
 

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "scratch.hpp"
+#include "tests/scratch.hpp"
 
 class FakeSysfs {
   public:

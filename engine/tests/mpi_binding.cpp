@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "../binding.hpp"
-#include "../facts.hpp"
-#include "../instrument.hpp"
-#include "../sysfs.hpp"
-#include "fake_sysfs.hpp"
+#include "host/binding.hpp"
+#include "host/facts.hpp"
+#include "host/sysfs.hpp"
+#include "measure/instrument.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cmath>
 
-#include "../meeting.hpp"
-#include "../mpi_c.hpp"
-#include "../table.hpp"
+#include "base/mpi_c.hpp"
+#include "base/table.hpp"
+#include "measure/meeting.hpp"
 
 using namespace fablint;
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <cstring>
 
-#include "../mpi_c.hpp"
-#include "../team.hpp"
-#include "../transport.hpp"
+#include "base/mpi_c.hpp"
+#include "ranks/team.hpp"
+#include "transports/transport.hpp"
 
 using namespace fablint;
 

@@ -1,8 +1,8 @@
 // Collective: reading the TCP counters of real ranks.
 #include <doctest.h>
 
-#include "../instrument.hpp"
-#include "../retransmissions.hpp"
+#include "host/retransmissions.hpp"
+#include "measure/instrument.hpp"
 
 using namespace fablint;
 

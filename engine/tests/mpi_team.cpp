@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "../instrument.hpp"
-#include "../team.hpp"
+#include "measure/instrument.hpp"
+#include "ranks/team.hpp"
 
 using namespace fablint;
 

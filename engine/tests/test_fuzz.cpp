@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "../errors.hpp"
-#include "../options.hpp"
-#include "../pattern.hpp"
+#include "base/errors.hpp"
+#include "patterns/pattern.hpp"
+#include "spec/options.hpp"
 
 using namespace fablint;
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "../counters.hpp"
-#include "../nics.hpp"
-#include "../sysfs.hpp"
-#include "fake_sysfs.hpp"
+#include "host/counters.hpp"
+#include "host/nics.hpp"
+#include "host/sysfs.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 

@@ -1,9 +1,9 @@
 // Which ranks fit which NICs, and which cores they get.
 #include <doctest.h>
 
-#include "../binding.hpp"
-#include "../sysfs.hpp"
-#include "fake_sysfs.hpp"
+#include "host/binding.hpp"
+#include "host/sysfs.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 

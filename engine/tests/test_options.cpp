@@ -5,10 +5,10 @@
 #include <sstream>
 #include <utility>
 
-#include "../benchmarks.hpp"
-#include "../errors.hpp"
-#include "../kernel.hpp"
-#include "../options.hpp"
+#include "base/errors.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/benchmarks.hpp"
+#include "spec/options.hpp"
 
 using namespace fablint;
 

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "../errors.hpp"
-#include "../pattern.hpp"
-#include "../permutation.hpp"
+#include "base/errors.hpp"
+#include "base/permutation.hpp"
+#include "patterns/pattern.hpp"
 
 using namespace fablint;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../payload.hpp"
+#include "measure/payload.hpp"
 
 using namespace fablint;
 

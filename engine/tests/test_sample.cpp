@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../sample.hpp"
-#include "../stop.hpp"
+#include "measure/sample.hpp"
+#include "measure/stop.hpp"
+#include "output/cell.hpp"
 
 using namespace fablint;
 

@@ -9,8 +9,8 @@
 #include <array>
 #include <cstring>
 
-#include "../retransmissions.hpp"
-#include "../tcp.hpp"
+#include "host/retransmissions.hpp"
+#include "host/tcp.hpp"
 
 using namespace fablint;
 

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 using namespace fablint;
 

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <limits>
 
-#include "../errors.hpp"
-#include "../json.hpp"
-#include "../store.hpp"
-#include "scratch.hpp"
+#include "base/errors.hpp"
+#include "base/json.hpp"
+#include "output/store.hpp"
+#include "tests/scratch.hpp"
 
 using namespace fablint;
 namespace fs = std::filesystem;

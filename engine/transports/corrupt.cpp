@@ -2,8 +2,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "../permutation.hpp"
-#include "../transport.hpp"
+#include "base/permutation.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 

@@ -1,6 +1,6 @@
-#include "../mpi_c.hpp"
-#include "../transport.hpp"
-#include "mpi_count.hpp"
+#include "base/mpi_c.hpp"
+#include "transports/mpi_count.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 

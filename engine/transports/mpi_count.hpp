@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstddef>
 
-#include "../errors.hpp"
+#include "base/errors.hpp"
 
 namespace fablint {
 

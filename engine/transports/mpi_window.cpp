@@ -4,12 +4,12 @@
 #include <cstring>
 #include <optional>
 
-#include "../errors.hpp"
-#include "../mpi_c.hpp"
-#include "../table.hpp"
-#include "../transport.hpp"
-#include "mpi_count.hpp"
-#include "mpi_window.hpp"
+#include "base/errors.hpp"
+#include "base/mpi_c.hpp"
+#include "base/table.hpp"
+#include "transports/mpi_count.hpp"
+#include "transports/mpi_window.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 

@@ -1,4 +1,4 @@
-#include "../transport.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 

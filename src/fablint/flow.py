@@ -93,7 +93,7 @@ def registry() -> Mapping[str, Benchmark]:
     from fablint.measure.engine import find_sources
     from fablint.plan import read_benchmarks
 
-    path = find_sources() / "benchmarks.inc"
+    path = find_sources() / "registry" / "benchmarks.inc"
     return read_benchmarks(path.read_text(), str(path))
 
 

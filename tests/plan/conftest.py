@@ -15,6 +15,6 @@ def engine_page() -> str:
 
 @pytest.fixture(scope="session")
 def registry() -> dict[str, Benchmark]:
-    """engine/benchmarks.inc, the benchmarks that travel with the engine."""
-    path = Path(__file__).parents[2] / "engine/benchmarks.inc"
+    """engine/registry/benchmarks.inc, the benchmarks that travel with the engine."""
+    path = Path(__file__).parents[2] / "engine/registry/benchmarks.inc"
     return read_benchmarks(path.read_text(), path.name)

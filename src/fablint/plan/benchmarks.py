@@ -1,4 +1,4 @@
-"""The registry of benchmarks, engine/benchmarks.inc: which row measures what a program of that name measures."""
+"""The registry of benchmarks, engine/registry/benchmarks.inc: the row that measures what a named program measures."""
 
 from __future__ import annotations
 

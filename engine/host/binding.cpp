@@ -1,0 +1,167 @@
+#include "host/binding.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "host/sysfs.hpp"
+
+namespace fablint {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double equally_fast = 1.0;
+
+// CPUs near a NIC; nothing where sysfs does not say.
+std::string cpus_near(const fs::path& sysfs, const Nic& nic) {
+    if (!nic.cpus.empty() || nic.numa < 0) return nic.cpus;
+    return first_line(sysfs / "devices" / "system" / "node" / ("node" + std::to_string(nic.numa)) / "cpulist");
+}
+
+std::string counted(int number, const std::string& noun) {
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+std::string names(const std::vector<Nic>& nics) {
+    std::string text;
+    for (const Nic& nic : nics) text += (text.empty() ? "" : " ") + nic.name;
+    return text;
+}
+
+// Interfaces that look as if they should count and do not, with the reason: users wonder.
+std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used) {
+    std::ostringstream text;
+    for (const Nic& nic : nics) {
+        const bool counts = std::any_of(used.begin(), used.end(), [&](const Nic& one) { return one.name == nic.name; });
+        const bool alike = used.empty() || (nic.kind == used.front().kind && nic.physical == used.front().physical);
+        if (counts || !alike) continue;
+        text << (text.str().empty() ? "; not counted: " : ", ") << nic.name << " (";
+        if (!nic.up()) {
+            text << nic.state << ')';
+        } else if (nic.kind == "roce" && nic.netdevs.empty()) {
+            text << "without a network interface)";
+        } else if (!nic.port_of.empty()) {
+            text << "port of " << nic.port_of << ')';
+        } else {
+            text << nic.speed_mbps / 1000.0 << " Gb/s)";
+        }
+    }
+    return text.str();
+}
+
+// Tells every rank how many have the same `key` as itself, and how many of these are lower ranks.
+std::pair<std::size_t, std::size_t> place_among_equals(Team& team, const std::string& key) {
+    const std::vector<std::string> keys = team.gather(key);
+    std::map<std::string, std::size_t> seen;
+    std::vector<std::size_t> before;
+    for (const std::string& one : keys) before.push_back(seen[one]++);
+    std::ostringstream table;
+    for (std::size_t rank = 0; rank < keys.size(); ++rank) table << before[rank] << ' ' << seen[keys[rank]] << ' ';
+    std::istringstream told(team.broadcast(table.str()));
+    std::size_t index = 0;
+    std::size_t of = 0;
+    for (int rank = 0; rank <= team.rank(); ++rank) told >> index >> of;
+    return {index, of};
+}
+
+// An empty string, or why the process could not be bound.
+std::string pin_to(const std::vector<int>& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+    if (sched_setaffinity(0, sizeof set, &set) == 0) return "";
+    return "binding to CPUs " + fold(cpus) + " failed: " + std::strerror(errno);
+}
+
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cpus;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    return cpus;
+}
+
+std::string misfit(const std::string& host, int ranks, int ranks_per_nic, const std::vector<Nic>& nics) {
+    const std::vector<Nic> used = fabric_nics(nics, equally_fast);
+    const int number = static_cast<int>(used.size());
+    if (ranks == number * ranks_per_nic) return "";
+    const std::string what = "--ranks-per-nic " + std::to_string(ranks_per_nic) + ": " + host + " has ";
+    if (used.empty()) return what + "no network interface that is up" + left_out(nics, used) + ": leave the option out";
+    std::string advice = ": start " + counted(number * ranks_per_nic, "rank") + " on it";
+    if (ranks % number == 0) advice += ", or give --ranks-per-nic " + std::to_string(ranks / number);
+    return what + counted(ranks, "rank") + " for " + counted(number, "NIC") + " (" + names(used) +
+           left_out(nics, used) + ")" + advice;
+}
+
+std::vector<Core> cores_near(const fs::path& sysfs, const Nic& nic, const std::vector<int>& allowed) {
+    const std::string text = cpus_near(sysfs, nic);
+    const std::vector<int> near = text.empty() ? allowed : unfold(text);
+    std::set<int> open;
+    for (const int cpu : near)
+        if (std::count(allowed.begin(), allowed.end(), cpu) > 0) open.insert(cpu);
+    std::vector<Core> cores;
+    while (!open.empty()) {
+        const int cpu = *open.begin();
+        const fs::path topology =
+            sysfs / "devices" / "system" / "cpu" / ("cpu" + std::to_string(cpu)) / "topology" / "thread_siblings_list";
+        Core core = {cpu};
+        for (const int sibling : unfold(first_line(topology)))
+            if (sibling != cpu && open.count(sibling) > 0) core.push_back(sibling);
+        for (const int taken : core) open.erase(taken);
+        cores.push_back(core);
+    }
+    return cores;
+}
+
+std::vector<int> share_of(const std::vector<Core>& cores, std::size_t index, std::size_t of) {
+    std::vector<int> cpus;
+    for (std::size_t core = index * cores.size() / of; core < (index + 1) * cores.size() / of; ++core)
+        cpus.insert(cpus.end(), cores[core].begin(), cores[core].end());
+    std::sort(cpus.begin(), cpus.end());
+    return cpus;
+}
+
+Binding bind_to_nics(Team& team, const std::string& sysfs, int ranks_per_nic) {
+    std::vector<Nic> nics;
+#ifndef SMPI_H  // a simulated host has none of this machine's interfaces
+    nics = find_nics(sysfs);
+#endif
+    const std::vector<int>& host = team.rank_host();
+    const int mine = host[static_cast<std::size_t>(team.rank())];
+    const auto ranks = static_cast<int>(std::count(host.begin(), host.end(), mine));
+    const auto local = static_cast<int>(std::count(host.begin(), host.begin() + team.rank(), mine));
+    const std::string wrong = misfit(team.host_of(team.rank()), ranks, ranks_per_nic, nics);
+    team.agree(wrong.empty() ? std::nullopt : std::make_optional(usage_error(wrong)));
+
+    const Nic nic = fabric_nics(nics, equally_fast)[static_cast<std::size_t>(local / ranks_per_nic)];
+    const std::vector<int> allowed = allowed_cpus();
+    const std::vector<Core> cores = cores_near(sysfs, nic, allowed);
+    // Ranks share cores when they have the same to choose from; who was bound by the launcher keeps to himself.
+    const auto [index, of] =
+        place_among_equals(team, std::to_string(mine) + ":" + (cores.empty() ? "" : fold(share_of(cores, 0, 1))));
+    Binding binding{ranks_per_nic, nic.name, ""};
+    if (cores.empty()) {
+        binding.note = "none of the CPUs near " + nic.name + " (" + cpus_near(sysfs, nic) +
+                       ") is among those that the launcher allows (" + fold(allowed) +
+                       "): have it start the ranks unbound";
+    } else if (of > cores.size()) {
+        binding.note = "the launcher allows " + std::to_string(cores.size()) + " of the cores near " + nic.name +
+                       ", too few for the " + std::to_string(of) + " ranks that would share them";
+    } else {
+        binding.note = pin_to(share_of(cores, index, of));
+    }
+    return binding;
+}
+
+}  // namespace fablint

@@ -1,0 +1,40 @@
+// The command line and the plan file: one grammar, one set of row options = one row.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/row.hpp"
+
+namespace fablint {
+
+struct Options {
+    enum class Action { run, help, version, list };
+    Action action = Action::run;
+    std::string output;
+    std::string plan;
+    bool resume = false;
+    std::optional<double> epoch;  // resume: the instant from which `started` counts
+    double watchdog_s = 60.0;
+    bool private_files = false;
+    bool counters = false;
+    bool threads = false;  // MPI_THREAD_MULTIPLE
+    int ranks_per_nic = 0;
+    std::string sysfs = "/sys";
+    int expect_ranks = 0;  // 0: any number
+    bool quiet = false;
+    std::vector<RowOptions> rows;  // from the command line; empty when --plan is given
+};
+
+// All throw a usage error that says what is wrong and what to do.
+Options parse_command_line(const std::vector<std::string>& words);
+std::vector<RowOptions> parse_plan(const std::string& text, const std::string& name);
+
+// Gives rows without a name that of their kernel, numbered where it is taken; refuses names given twice.
+void name_rows(std::vector<RowOptions>& rows);
+
+std::string help_text();
+
+}  // namespace fablint

@@ -24,8 +24,9 @@ bool wants_threads(const std::vector<std::string>& words) {
     bool threads = false;
     attempt([&] {
         const Options options = parse_command_line(words);
-        threads = options.threads || std::any_of(options.rows.begin(), options.rows.end(),
-                                                 [](const RowOptions& row) { return row.kernel == "latency_mt"; });
+        threads = options.threads || std::any_of(options.rows.begin(), options.rows.end(), [](const RowOptions& row) {
+                      return row.kernel_info().needs(capability::thread_lanes);
+                  });
     });
     return threads;
 }
@@ -44,10 +45,10 @@ Exit act(Team& team, const std::vector<std::string>& words, const std::string& p
     const Options options = parse_command_line(words);
     check_ranks(team, options.expect_ranks);
     std::string text;
-    if (options.action == Options::Action::help) text = help_text();
-    if (options.action == Options::Action::version) text = std::string("fablint-engine ") + engine_version + "\n";
-    if (options.action == Options::Action::list) text = listing() + "\n";
-    if (options.action != Options::Action::run) {
+    if (options.help) text = help_text();
+    if (options.version) text = std::string("fablint-engine ") + engine_version + "\n";
+    if (options.list) text = listing() + "\n";
+    if (!text.empty()) {
         if (team.rank() == 0) std::fputs(text.c_str(), stdout);
         return Exit::done;
     }

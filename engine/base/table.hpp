@@ -1,4 +1,4 @@
-// Looking names up in the tables of kernels, transports, memories and patterns.
+// Look-up of names in the tables of registry/.
 #pragma once
 
 #include <string>
@@ -16,6 +16,11 @@ std::string names_of(const Table& table) {
         text += table[i].name;
     }
     return text;
+}
+
+// Is `word` one of the words of `text`, which blanks separate?
+inline bool has_word(const char* text, const std::string& word) {
+    return (" " + std::string(text) + " ").find(" " + word + " ") != std::string::npos;
 }
 
 // The row of that name; throws a usage error that lists the choices. `kind` is "kernel", "pattern", ...

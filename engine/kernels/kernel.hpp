@@ -10,6 +10,7 @@
 
 #include "measure/payload.hpp"
 #include "patterns/pattern.hpp"
+#include "transports/capabilities.hpp"
 #include "transports/one_sided.hpp"
 #include "transports/transport.hpp"
 
@@ -87,64 +88,47 @@ class Kernel {
 };
 
 enum class Quantity { latency, bandwidth };
-// Who sends the payload of a cell (src, dst).
+// Sender of the payload of a cell (src, dst).
 enum class Sender { src, dst, both, none };
-enum class Uses { messages, one_sided, requests, collectives };
 enum class Sizes { from_0, from_1, only_0, only_8, floats };
 
-// What is known of a kernel without running it.
+// A row of registry/kernels.inc, which documents the fields.
 struct KernelInfo {
     const char* name;
-    const char* what;
-    const char* osu_title;  // of OSU's table for the same measurement
+    const char* description;
+    const char* osu_title;
     Quantity quantity;
     Sender payload;
-    bool windowed;
-    bool mutual;  // all ends do the same, and take the time, at once; else the pair swaps roles for the other direction
+    bool bidirectional;
     Sizes sizes;
     const char* default_sizes;
-    Uses uses;
+    Capabilities required;
+    Shapes shapes;
+    const char* options;
+    const char* win;
+    const char* sync;
     std::unique_ptr<Kernel> (*make)(const RowOptions&);
 
-    bool runs_on(Shape shape, const std::string& pattern) const;
-    const char* default_pattern() const { return uses == Uses::collectives ? "world" : "pair"; }
+    bool accepts(const std::string& option) const;  // an option that does not apply to every kernel
+    bool runs_on(Shapes shape) const { return (shapes & shape) != 0; }
+    bool needs(Capabilities capabilities) const { return (required & capabilities) == capabilities; }
+    const char* default_pattern() const { return runs_on(shape::pairs) ? "pair" : "world"; }
     bool takes(std::size_t bytes) const;
-    const char* sizes_hint() const;  // what to do when it does not take a size
-    bool one_sided() const { return uses == Uses::one_sided || uses == Uses::requests; }
+    const char* sizes_hint() const;  // which sizes to choose instead of one that it does not take
+    bool windowed() const { return accepts("window"); }
+    bool one_sided() const { return needs(capability::rma); }
+    bool collective() const { return needs(capability::collectives); }
 };
 
-// The table of kernels, in the order in which --list prints them.
+// The table registry/kernels.inc.
 const std::vector<KernelInfo>& kernels();
 const KernelInfo& kernel_named(const std::string& name);  // throws a usage error
 
 const char* word(Quantity quantity);
 const char* word(Sender sender);
 
-// The rows of the table, in the files of kernels/.
-std::unique_ptr<Kernel> make_latency(const RowOptions&);
-std::unique_ptr<Kernel> make_bandwidth(const RowOptions&);
-std::unique_ptr<Kernel> make_bibandwidth(const RowOptions&);
-std::unique_ptr<Kernel> make_exchange(const RowOptions&);
-std::unique_ptr<Kernel> make_latency_persistent(const RowOptions&);
-std::unique_ptr<Kernel> make_bandwidth_persistent(const RowOptions&);
-std::unique_ptr<Kernel> make_bibandwidth_persistent(const RowOptions&);
-std::unique_ptr<Kernel> make_latency_mt(const RowOptions&);
-std::unique_ptr<Kernel> make_latency_mp(const RowOptions&);
-std::unique_ptr<Kernel> make_put_latency(const RowOptions&);
-std::unique_ptr<Kernel> make_put_bandwidth(const RowOptions&);
-std::unique_ptr<Kernel> make_put_bibandwidth(const RowOptions&);
-std::unique_ptr<Kernel> make_get_latency(const RowOptions&);
-std::unique_ptr<Kernel> make_get_bandwidth(const RowOptions&);
-std::unique_ptr<Kernel> make_accumulate(const RowOptions&);
-std::unique_ptr<Kernel> make_get_accumulate(const RowOptions&);
-std::unique_ptr<Kernel> make_cas(const RowOptions&);
-std::unique_ptr<Kernel> make_fop(const RowOptions&);
-std::unique_ptr<Kernel> make_rpc_put(const RowOptions&);
-std::unique_ptr<Kernel> make_rpc_get(const RowOptions&);
-std::unique_ptr<Kernel> make_barrier(const RowOptions&);
-std::unique_ptr<Kernel> make_bcast(const RowOptions&);
-std::unique_ptr<Kernel> make_allreduce(const RowOptions&);
-std::unique_ptr<Kernel> make_allgather(const RowOptions&);
-std::unique_ptr<Kernel> make_alltoall(const RowOptions&);
+// Defined in the files of kernels/.
+#define KERNEL(name, ...) std::unique_ptr<Kernel> make_##name(const RowOptions&);
+#include "registry/kernels.inc"
 
 }  // namespace fablint

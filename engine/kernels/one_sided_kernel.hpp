@@ -149,9 +149,9 @@ class OneWayAcknowledged : public OneSidedKernel<Operation> {
 
 template <typename Operation>
 std::unique_ptr<Kernel> make_one_sided(const RowOptions& row) {
-    const bool both_sides = sync_named(row.sync).both_sides;
-    if (both_sides && kernel_named(row.kernel).windowed) return std::make_unique<OneWayAcknowledged<Operation>>();
-    if (both_sides) return std::make_unique<TakingTurns<Operation>>();
+    const bool both_ends = sync_named(row.sync).both_ends;
+    if (both_ends && kernel_named(row.kernel).windowed()) return std::make_unique<OneWayAcknowledged<Operation>>();
+    if (both_ends) return std::make_unique<TakingTurns<Operation>>();
     if (row.validate) return std::make_unique<OneWayConfirmed<Operation>>();
     return std::make_unique<OneWay<Operation>>();
 }

@@ -85,7 +85,7 @@ class Children {
 class LatencyProcesses : public Kernel {
   public:
     explicit LatencyProcesses(const RowOptions& row)
-        : plain_(make_latency(row)), senders_(row.senders), receivers_(row.receivers) {}
+        : plain_(make_latency(row)), senders_(row.workers.senders), receivers_(row.workers.receivers) {}
     int messages(int window) const override { return plain_->messages(window); }
     std::optional<Content> at_leader() const override { return plain_->at_leader(); }
 

@@ -173,7 +173,7 @@ class Answer {
 class LatencyThreads : public Kernel {
   public:
     explicit LatencyThreads(const RowOptions& row)
-        : senders_(row.senders), receivers_(row.receivers), stepwise_(row.validate) {}
+        : senders_(row.workers.senders), receivers_(row.workers.receivers), stepwise_(row.validate) {}
     int messages(int) const override { return 2; }
 
     // One for each thread.

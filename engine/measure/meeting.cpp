@@ -49,7 +49,7 @@ Meeting::Meeting(Team& team, const Clock& clock, double clock_overhead_s, const 
 Cell Meeting::meet(const Seat& seat, bool first, std::int64_t round) {
     Cell cell;
     const double deadline = clock_.now() + row_.stop.budget_s;
-    const bool both_directions = seat.role == Seat::Role::pair && !info_.mutual && !row_.forward;
+    const bool both_directions = seat.role == Seat::Role::pair && !info_.bidirectional && !row_.forward;
     const std::size_t directions = both_directions ? 2 : 1;
     std::size_t left = row_.sizes.size() * directions;
     round_ = round;
@@ -112,7 +112,7 @@ Meeting::Part Meeting::part_of(const Seat& seat, const End& end, bool leads_pair
         case Seat::Role::pair:
             return {end,
                     leads_pair,
-                    leads_pair || info_.mutual,
+                    leads_pair || info_.bidirectional,
                     {seat.partner()},
                     leads_pair ? team_.rank() : seat.partner(),
                     false};
@@ -125,7 +125,7 @@ Meeting::Part Meeting::part_of(const Seat& seat, const End& end, bool leads_pair
             return {end, true, true, std::move(others), seat.head, true};
         }
         case Seat::Role::aggressor:
-            return {end, info_.mutual || !heads, false, led, seat.head, true};
+            return {end, info_.bidirectional || !heads, false, led, seat.head, true};
         case Seat::Role::idle:
             break;
     }

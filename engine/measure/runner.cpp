@@ -19,11 +19,6 @@ volatile std::sig_atomic_t stop_requested = 0;
 constexpr double flush_interval_s = 2.0;
 constexpr double progress_interval_s = 1.0;
 
-bool prints_table(const RowOptions& row) {
-    static const std::set<std::string> patterns = {"pair", "pairs", "fan-in", "fan-out", "world"};
-    return patterns.count(row.pattern) > 0;
-}
-
 bool slower(const SlowPair& a, const SlowPair& b) { return a.time_s > b.time_s; }
 
 // What the pattern reads: a round per line.
@@ -47,8 +42,8 @@ Runner::Runner(const RunContext& context, const RowOptions& row, const std::stri
     request.rounds_name = row.rounds.empty() ? row.rounds_file : "--rounds";
     request.rank_host = team_.rank_host();
     request.servers = row.servers;
-    request.victims = row.victims;
-    request.incast = row.incast;
+    request.victims = row.victims.value_or(0);
+    request.incast = !row.all_to_all;
     for (std::int64_t repeat = 0; repeat < row.repeats; ++repeat) {
         // Victims are the same in every repeat: it is their figures alone and under load that are compared.
         const std::int64_t draw = row.pattern == "victim-aggressor" ? 0 : repeat;
@@ -56,14 +51,14 @@ Runner::Runner(const RunContext& context, const RowOptions& row, const std::stri
         patterns_.push_back(make_pattern(request));
     }
     rounds_per_repeat_ = patterns_.front()->rounds();
-    if (info_.uses == Uses::one_sided && row.sync == "fence" && team_.size() != 2)
+    if (info_.accepts("sync") && row.sync == "fence" && team_.size() != 2)
         throw usage_error("--sync fence synchronises all ranks of the run: it needs exactly 2, not " +
                           std::to_string(team_.size()));
     if (row_.barrier_each && patterns_.front()->seat(0, team_.size() - 1).idle())
         throw usage_error("--barrier sample needs a partner for every rank, and rank " +
                           std::to_string(team_.size() - 1) + " has none: use " +
                           (row_.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
-    if (info_.uses == Uses::collectives) drop_sizes_beyond_memory();
+    if (info_.collective()) drop_sizes_beyond_memory();
 }
 
 // A collective's buffers grow with the number of ranks. Sizes that nobody asked for are left out where they do not fit.
@@ -92,7 +87,7 @@ Seat Runner::seat(std::int64_t round) const { return pattern_of(round).seat(roun
 
 Grid Runner::grid() const {
     Grid grid;
-    grid.layout = patterns_.front()->layout();
+    grid.layout = row_.pattern_info().layout;
     grid.rows = team_.size();
     const bool matrix = grid.layout == Layout::matrix;
     grid.planes = matrix ? row_.repeats : 1;
@@ -132,7 +127,7 @@ void Runner::describe_request(JsonObject& object) const {
         .add("budget_s", row_.stop.budget_s)
         .add("precision", row_.stop.precision ? Json(*row_.stop.precision) : Json::null())
         .add("iterations", row_.iterations ? Json::list(iterations) : Json::null());
-    const bool pairs = patterns_.front()->shape() == Shape::pairs;
+    const bool pairs = row_.pattern_info().pairs();
     object.add("kernel", row_.kernel)
         .add("pattern", row_.pattern)
         .add("transport", row_.transport)
@@ -140,7 +135,7 @@ void Runner::describe_request(JsonObject& object) const {
         .add("order", row_.serial ? "serial" : "parallel")
         .add("options", row_.text())
         .add("quantity", word(info_.quantity))
-        .add("payload", word(patterns_.front()->hub_leads() ? Sender::dst : info_.payload))
+        .add("payload", word(row_.pattern_info().sender == StarSender::hub ? Sender::dst : info_.payload))
         .add("directions", !pairs         ? "one"
                            : row_.forward ? "forward"
                                           : "both")
@@ -151,23 +146,23 @@ void Runner::describe_request(JsonObject& object) const {
         .add("warmups", Json::list(warmups))
         .add("stop", stop.json())
         .add("validate", row_.validate);
-    if (info_.windowed) object.add("buffers", row_.single_buffer ? "single" : "distinct");
+    if (info_.windowed()) object.add("buffers", row_.single_buffer ? "single" : "distinct");
     if (pairs) object.add("barrier", row_.barrier_each ? "sample" : "start");
     object.add("mean", row_.loop_mean ? "loop" : "samples");
     if (info_.one_sided()) object.add("win", row_.win);
-    if (info_.uses == Uses::one_sided) object.add("sync", row_.sync);
-    if (info_.uses == Uses::requests) object.add("server_flight", row_.server_flight);
-    if (row_.kernel == "latency_mt" || row_.kernel == "latency_mp")
-        object.add("workers", Json::list(std::vector<int>{row_.senders, row_.receivers}));
-    if (row_.pattern == "clients-servers") object.add("servers", row_.servers);
-    if (row_.pattern == "victim-aggressor") object.add("aggressor", row_.incast ? "incast" : "all-to-all");
+    if (info_.accepts("sync")) object.add("sync", row_.sync);
+    if (info_.accepts("server-flight")) object.add("server_flight", row_.server_flight);
+    if (info_.accepts("workers"))
+        object.add("workers", Json::list(std::vector<int>{row_.workers.senders, row_.workers.receivers}));
+    if (row_.applies("servers")) object.add("servers", row_.servers);
+    if (row_.applies("aggressor")) object.add("aggressor", row_.all_to_all ? "all-to-all" : "incast");
     if (!row_.retest_of.empty()) object.add("retest_of", row_.retest_of);
 }
 
 Json Runner::attributes(const char* state, const std::string& corrupt) const {
     JsonObject object;
     describe_request(object);
-    object.add("layout", patterns_.front()->layout() == Layout::matrix ? "matrix" : "list")
+    object.add("layout", row_.pattern_info().layout == Layout::matrix ? "matrix" : "list")
         .add("state", state)
         .add("rounds", rounds_per_repeat_ * row_.repeats)
         .add("cells_per_round", cells_per_round())
@@ -188,15 +183,15 @@ void Runner::make_meeting() {
     const Pattern& pattern = *patterns_.front();
     Meeting::Crowd crowd;
     crowd.fan = pattern.fan();
-    crowd.hub_leads = pattern.hub_leads();
-    if (pattern.shape() == Shape::stars)
+    crowd.hub_leads = row_.pattern_info().sender == StarSender::hub;
+    if (row_.pattern_info().stars())
         for (std::int64_t round = 0; round < pattern.rounds(); ++round)
             crowd.own_fan = std::max(crowd.own_fan, static_cast<int>(pattern.seat(round, team_.rank()).peers.size()));
     const double overhead_s = context_.instrument.clock.overhead_s;
     meeting_ = std::make_unique<Meeting>(team_, context_.clock, overhead_s, row_, *transport_, *memory_, crowd);
     if (!pattern.aggressors().empty())
-        traffic_ =
-            std::make_unique<Traffic>(team_, context_.clock, overhead_s, pattern, row_.incast, *transport_, *memory_);
+        traffic_ = std::make_unique<Traffic>(team_, context_.clock, overhead_s, pattern, !row_.all_to_all, *transport_,
+                                             *memory_);
 }
 
 RowOutcome Runner::run() {
@@ -216,7 +211,7 @@ RowOutcome Runner::run() {
     if (context_.store != nullptr)
         context_.store->end_row(attributes(interrupted_ ? "interrupted" : "complete", corrupt));
     if (interrupted_) return outcome;
-    if (prints_table(row_)) outcome.table = table();
+    if (row_.pattern_info().osu_table) outcome.table = table();
     if (row_.retest > 0) outcome.slowest = collect_slowest();
     return outcome;
 }
@@ -279,7 +274,7 @@ void Runner::take_part(std::int64_t round, const Seat& seat) {
     if (context_.store != nullptr) context_.store->put(cell);
     if (row_.retest > 0) keep_slow(cell);
     const bool once = seat.role != Seat::Role::pair || lower;
-    if (prints_table(row_) && once) append(table_cells_, cell);
+    if (row_.pattern_info().osu_table && once) append(table_cells_, cell);
 }
 
 void Runner::keep_slow(const Cell& cell) {
@@ -357,7 +352,7 @@ std::string Runner::table() {
         for (Cell& cell : unpack(std::vector<char>(text.begin(), text.end()))) cells.push_back(std::move(cell));
     if (cells.empty()) return "";
     const Pattern& pattern = *patterns_.front();
-    return osu_table(row_, cells, pattern.shape() == Shape::pairs ? pattern.slots(0) : pattern.cells(0));
+    return osu_table(row_, cells, row_.pattern_info().pairs() ? pattern.slots(0) : pattern.cells(0));
 }
 
 }  // namespace fablint

@@ -47,10 +47,10 @@ void check_threads(const std::vector<RowOptions>& rows) {
     int provided = 0;
     MPI_Query_thread(&provided);
     for (const RowOptions& row : rows)
-        if (row.kernel == "latency_mt" && provided < MPI_THREAD_MULTIPLE)
-            throw usage_error(
-                "latency_mt needs MPI_THREAD_MULTIPLE, which this MPI library does not provide (with a plan "
-                "file, start the engine with --threads)");
+        if (row.kernel_info().needs(capability::thread_lanes) && provided < MPI_THREAD_MULTIPLE)
+            throw usage_error(row.kernel +
+                              " needs MPI_THREAD_MULTIPLE, which this MPI library does not provide (with a plan "
+                              "file, start the engine with --threads)");
 }
 
 double longest_round(const std::vector<RowOptions>& rows) {

@@ -6,7 +6,8 @@ namespace fablint {
 
 const std::vector<MemoryInfo>& memories() {
     static const std::vector<MemoryInfo> table = {
-        {"host", "main memory of the NUMA node that the rank runs on", make_host_memory},
+#define MEMORY(name, description) {#name, description, make_##name##_memory},
+#include "registry/transports.inc"
     };
     return table;
 }

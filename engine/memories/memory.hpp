@@ -28,15 +28,16 @@ class Memory {
 
 struct MemoryInfo {
     const char* name;
-    const char* what;
+    const char* description;
     std::unique_ptr<Memory> (*make)();
 };
 
-// The table of memories, in the order in which --list prints them.
+// The table of memories in registry/transports.inc.
 const std::vector<MemoryInfo>& memories();
 const MemoryInfo& memory_named(const std::string& name);  // throws a usage error
 
-// The rows of the table, one file each in memories/.
-std::unique_ptr<Memory> make_host_memory();
+// One file each in memories/.
+#define MEMORY(name, description) std::unique_ptr<Memory> make_##name##_memory();
+#include "registry/transports.inc"
 
 }  // namespace fablint

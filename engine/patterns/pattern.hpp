@@ -25,14 +25,22 @@ struct Seat {
 // How the cells of a run are stored, docs/reference/run-format.md.
 enum class Layout { matrix, list };
 
-// What the groups of a pattern are; decides which kernels it can run.
-enum class Shape { pairs, stars, world };
+// What the groups of a pattern are: decides which kernels it can run. A set of the following.
+using Shapes = unsigned;
+
+namespace shape {
+inline constexpr Shapes pairs = 1;
+inline constexpr Shapes stars = 2;    // a hub and its leaves
+inline constexpr Shapes servers = 4;  // stars whose hub serves requests
+inline constexpr Shapes world = 8;
+}  // namespace shape
+
+// Sender in a star.
+enum class StarSender { both, leaves, hub };
 
 class Pattern {
   public:
     virtual ~Pattern() = default;
-    virtual Layout layout() const { return Layout::list; }
-    virtual Shape shape() const { return Shape::pairs; }
     virtual std::int64_t rounds() const { return 1; }           // of one repeat
     virtual int slots(std::int64_t round) const = 0;            // groups in the round that are measured
     virtual Seat seat(std::int64_t round, int rank) const = 0;  // requires 0 <= round < rounds()
@@ -40,8 +48,6 @@ class Pattern {
     virtual int cells(std::int64_t round) const { return 2 * slots(round); }
     // Peers of the rank that has most.
     virtual int fan() const { return 1; }
-    // In a star, does the hub send?
-    virtual bool hub_leads() const { return false; }
     // Do other ranks make traffic in this round?
     virtual bool loaded(std::int64_t) const { return false; }
     // The ranks that make it; in the order of their seats.
@@ -63,25 +69,31 @@ struct PatternRequest {
     bool incast = true;          // what the aggressors do: all to one, or all to all
 };
 
+// A row of registry/patterns.inc, which documents the fields.
 struct PatternInfo {
     const char* name;
-    const char* what;
-    Shape shape;
+    const char* description;
+    Shapes shape;
+    Layout layout;
+    StarSender sender;
+    bool osu_table;
+    const char* options;
     std::unique_ptr<Pattern> (*make)(const PatternRequest&);
+
+    bool accepts(const std::string& option) const;  // an option that does not apply to every pattern
+    bool pairs() const { return shape == shape::pairs; }
+    bool stars() const { return shape == shape::stars || shape == shape::servers; }
 };
 
-// The table of patterns, in the order in which --list prints them.
+// The table registry/patterns.inc.
 const std::vector<PatternInfo>& patterns();
 const PatternInfo& pattern_named(const std::string& name);  // throws a usage error
 
 // Throws a usage error when the kind is unknown, the ranks do not suffice, or the rounds are wrong.
 std::unique_ptr<Pattern> make_pattern(const PatternRequest& request);
 
-// The rows of the table that are no matchings; pattern.cpp has those.
-std::unique_ptr<Pattern> make_fan_in(const PatternRequest& request);
-std::unique_ptr<Pattern> make_fan_out(const PatternRequest& request);
-std::unique_ptr<Pattern> make_clients_servers(const PatternRequest& request);
-std::unique_ptr<Pattern> make_world(const PatternRequest& request);
-std::unique_ptr<Pattern> make_victim_aggressor(const PatternRequest& request);
+// Defined in the files of patterns/.
+#define PATTERN(identifier, ...) std::unique_ptr<Pattern> make_##identifier(const PatternRequest& request);
+#include "registry/patterns.inc"
 
 }  // namespace fablint

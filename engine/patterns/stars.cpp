@@ -21,7 +21,7 @@ Seat hub_of(std::vector<int> leaves, int rank, int slot) {
 // not have equally many ranks: the numbers wrap.
 class Fan : public Pattern {
   public:
-    Fan(const std::vector<int>& rank_host, bool outwards) : outwards_(outwards) {
+    explicit Fan(const std::vector<int>& rank_host) {
         const int hosts = 1 + *std::max_element(rank_host.begin(), rank_host.end());
         const auto ranks = static_cast<int>(rank_host.size());
         if (hosts == 1) {
@@ -43,11 +43,9 @@ class Fan : public Pattern {
         leaves_ = ranks - static_cast<int>(hubs_.size());
         fan_ = *std::max_element(leaves.begin(), leaves.end());
     }
-    Shape shape() const override { return Shape::stars; }
     int slots(std::int64_t) const override { return static_cast<int>(hubs_.size()); }
     int cells(std::int64_t) const override { return leaves_; }
     int fan() const override { return fan_; }
-    bool hub_leads() const override { return outwards_; }
     Seat seat(std::int64_t, int rank) const override {
         const int slot = slot_[static_cast<std::size_t>(rank)];
         if (!is_hub(rank)) return leaf_of(hubs_[static_cast<std::size_t>(slot)], slot);
@@ -60,7 +58,6 @@ class Fan : public Pattern {
   private:
     bool is_hub(int rank) const { return std::binary_search(hubs_.begin(), hubs_.end(), rank); }
 
-    bool outwards_;
     std::vector<int> hubs_;
     std::vector<int> slot_;  // by rank
     int leaves_ = 0;
@@ -72,7 +69,6 @@ class Fan : public Pattern {
 class ClientsServers : public Pattern {
   public:
     ClientsServers(int ranks, int servers) : servers_(servers), clients_(ranks - servers) {}
-    Shape shape() const override { return Shape::stars; }
     std::int64_t rounds() const override { return servers_; }
     int slots(std::int64_t) const override { return servers_; }
     int cells(std::int64_t) const override { return clients_; }
@@ -95,12 +91,10 @@ class ClientsServers : public Pattern {
 
 }  // namespace
 
-std::unique_ptr<Pattern> make_fan_in(const PatternRequest& request) {
-    return std::make_unique<Fan>(request.rank_host, false);
-}
+std::unique_ptr<Pattern> make_fan_in(const PatternRequest& request) { return std::make_unique<Fan>(request.rank_host); }
 
 std::unique_ptr<Pattern> make_fan_out(const PatternRequest& request) {
-    return std::make_unique<Fan>(request.rank_host, true);
+    return std::make_unique<Fan>(request.rank_host);
 }
 
 std::unique_ptr<Pattern> make_clients_servers(const PatternRequest& request) {

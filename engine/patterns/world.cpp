@@ -8,7 +8,6 @@ namespace {
 class World : public Pattern {
   public:
     explicit World(int ranks) : ranks_(ranks) {}
-    Shape shape() const override { return Shape::world; }
     int slots(std::int64_t) const override { return 1; }
     int cells(std::int64_t) const override { return ranks_; }
     Seat seat(std::int64_t, int) const override { return {Seat::Role::world, {}, 0, 0}; }

@@ -1,4 +1,4 @@
-// The benchmarks that users know by other names, each as a row of ours.
+// Benchmarks of other programs, each as one row.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ struct Benchmark {
     std::string name;
     std::string family;
     std::string row;
-    std::string what;
+    std::string description;
 
     std::vector<std::string> words() const;  // of the row
 };
 
-// The registry, benchmarks.inc, which the front end reads too.
+// The table registry/benchmarks.inc.
 const std::vector<Benchmark>& benchmarks();
-const Benchmark* find_benchmark(const std::string& name);  // null when there is none
+const Benchmark* find_benchmark(const std::string& name);  // null if there is none
 
 }  // namespace fablint

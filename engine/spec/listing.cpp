@@ -16,7 +16,8 @@ namespace {
 template <typename Table>
 Json named(const Table& table) {
     std::vector<Json> rows;
-    for (const auto& row : table) rows.push_back(JsonObject().add("name", row.name).add("what", row.what).json());
+    for (const auto& row : table)
+        rows.push_back(JsonObject().add("name", row.name).add("description", row.description).json());
     return Json::list(rows);
 }
 
@@ -25,11 +26,12 @@ Json kernel_list() {
     for (const KernelInfo& kernel : kernels())
         rows.push_back(JsonObject()
                            .add("name", kernel.name)
-                           .add("what", kernel.what)
+                           .add("description", kernel.description)
                            .add("quantity", word(kernel.quantity))
                            .add("payload", word(kernel.payload))
-                           .add("windowed", kernel.windowed)
-                           .add("mutual", kernel.mutual)
+                           .add("windowed", kernel.windowed())
+                           .add("bidirectional", kernel.bidirectional)
+                           .add("requires", capability_names(kernel.required))
                            .add("empty", kernel.takes(0))
                            .add("sizes", kernel.default_sizes)
                            .add("pattern", kernel.default_pattern())
@@ -44,7 +46,7 @@ Json benchmark_list() {
                            .add("name", benchmark.name)
                            .add("family", benchmark.family)
                            .add("row", benchmark.row)
-                           .add("what", benchmark.what)
+                           .add("description", benchmark.description)
                            .json());
     return Json::list(rows);
 }

@@ -1,7 +1,7 @@
 #include "spec/options.hpp"
 
 #include <getopt.h>
-// SimGrid wraps it in one that keeps optind to itself, so that only the first command line of a process is parsed.
+// SimGrid wraps it in a function with its own optind, which parses only the first command line of a process.
 #undef getopt_long
 
 #include <algorithm>
@@ -9,57 +9,88 @@
 #include <sstream>
 
 #include "base/errors.hpp"
-#include "base/table.hpp"
-#include "kernels/kernel.hpp"
 #include "spec/benchmarks.hpp"
 
 namespace fablint {
 
 namespace {
 
-const std::vector<Rule<Options>>& run_rules() {
-    using O = Options;
-    using S = const std::string&;
-    static const std::vector<Rule<Options>> rules = {
-        {"output", 'o', true, [](O& o, S a) { o.output = a; }},
-        {"plan", 0, true, [](O& o, S a) { o.plan = a; }},
-        {"resume", 0, false, [](O& o, S) { o.resume = true; }},
-        {"epoch", 0, true, [](O& o, S a) { o.epoch = parse_positive("epoch", a, true); }},
-        {"watchdog", 0, true, [](O& o, S a) { o.watchdog_s = parse_positive("watchdog", a, true); }},
-        {"private-files", 0, false, [](O& o, S) { o.private_files = true; }},
-        {"counters", 0, false, [](O& o, S) { o.counters = true; }},
-        {"sysfs", 0, true, [](O& o, S a) { o.sysfs = a; }},
-        {"ranks-per-nic", 0, true, [](O& o, S a) { o.ranks_per_nic = parse_count("ranks-per-nic", a, 1); }},
-        {"expect-ranks", 0, true, [](O& o, S a) { o.expect_ranks = parse_count("expect-ranks", a, 1); }},
-        {"threads", 0, false, [](O& o, S) { o.threads = true; }},
-        {"quiet", 'q', false, [](O& o, S) { o.quiet = true; }},
-        {"list", 0, false, [](O& o, S) { o.action = O::Action::list; }},
-        {"version", 0, false, [](O& o, S) { o.action = O::Action::version; }},
-        {"help", 'h', false, [](O& o, S) { o.action = O::Action::help; }},
-    };
-    return rules;
-}
+using Texts = const std::string&;
 
-// getopt_long over both tables at once. `run` may be null (plan files hold row options only).
-struct Parsed {
-    RowOptions row;
-    std::vector<std::string> positional;
-    std::set<std::string> given;
+// How a value of a run option is stored, by its kind in registry/options.inc.
+namespace run_kind {
+
+struct text {
+    static constexpr bool argument = true;
+    static void read(std::string& field, const char*, Texts value) { field = value; }
 };
 
-Parsed parse_words(const std::vector<std::string>& words, Options* run) {
+struct flag {
+    static constexpr bool argument = false;
+    static void read(bool& field, const char*, Texts) { field = true; }
+};
+
+struct count {
+    static constexpr bool argument = true;
+    static void read(int& field, const char* option, Texts value) { field = parse_count(option, value, 1); }
+};
+
+struct seconds {
+    static constexpr bool argument = true;
+    template <typename Field>
+    static void read(Field& field, const char* option, Texts value) {
+        field = parse_positive(option, value, true);
+    }
+};
+
+// Selects what the engine does instead of measuring.
+struct action {
+    static constexpr bool argument = false;
+    static void read(bool& field, const char*, Texts) { field = true; }
+};
+
+}  // namespace run_kind
+
+struct RunOption {
+    const char* name;
+    int letter;  // 0: long form only
+    bool argument;
+    const char* value_name;
+    const char* description;
+    void (*read)(Options& options, Texts text);
+};
+
+const std::vector<RunOption>& run_options() {
+    static const std::vector<RunOption> table = {
+#define RUN_OPTION(name, letter, kind, field, value_name, description) \
+    {name,       letter,      run_kind::kind::argument,                \
+     value_name, description, [](Options& options, Texts text) { run_kind::kind::read(options.field, name, text); }},
+#include "registry/options.inc"
+    };
+    return table;
+}
+
+// A command line or a plan line, its row options not read yet.
+struct Line {
+    std::vector<std::string> positional;
+    OptionTexts row;
+};
+
+// getopt_long over both tables at once. `run` may be null: plan files hold row options only.
+Line parse_words(const std::vector<std::string>& words, Options* run) {
     std::vector<option> table;
     std::string letters = ":";
-    const auto enter = [&](const auto& rule, int code) {
-        table.push_back({rule.name, rule.argument ? required_argument : no_argument, nullptr, code});
-        if (rule.letter != 0) letters += std::string(1, static_cast<char>(rule.letter)) + (rule.argument ? ":" : "");
-    };
     constexpr int first_row_code = 1000;
     constexpr int first_run_code = 2000;
-    for (std::size_t i = 0; i < row_rules().size(); ++i) enter(row_rules()[i], first_row_code + static_cast<int>(i));
-    if (run != nullptr)
-        for (std::size_t i = 0; i < run_rules().size(); ++i)
-            enter(run_rules()[i], first_run_code + static_cast<int>(i));
+    for (std::size_t i = 0; i < row_options().size(); ++i)
+        table.push_back({row_options()[i].name, row_options()[i].argument ? required_argument : no_argument, nullptr,
+                         first_row_code + static_cast<int>(i)});
+    for (std::size_t i = 0; run != nullptr && i < run_options().size(); ++i) {
+        const RunOption& rule = run_options()[i];
+        table.push_back({rule.name, rule.argument ? required_argument : no_argument, nullptr,
+                         first_run_code + static_cast<int>(i)});
+        if (rule.letter != 0) letters += std::string(1, static_cast<char>(rule.letter)) + (rule.argument ? ":" : "");
+    }
     table.push_back({nullptr, 0, nullptr, 0});
 
     std::vector<std::string> storage = words;
@@ -69,9 +100,8 @@ Parsed parse_words(const std::vector<std::string>& words, Options* run) {
     arguments.push_back(nullptr);
     const int count = static_cast<int>(storage.size());
 
-    Parsed parsed;
-    parsed.row.stop.precision = std::nullopt;
-    optind = 0;  // glibc: start anew
+    Line line;
+    optind = 0;  // glibc: reset the parser
     opterr = 0;
     for (int code = 0; (code = getopt_long(count, arguments.data(), letters.c_str(), table.data(), nullptr)) != -1;) {
         const std::string word = arguments[static_cast<std::size_t>(std::max(1, optind - 1))];
@@ -79,58 +109,41 @@ Parsed parse_words(const std::vector<std::string>& words, Options* run) {
         if (code == '?') throw usage_error("unknown option " + word + ": see fablint-engine --help");
         const std::string argument = optarg != nullptr ? optarg : "";
         if (code >= first_row_code && code < first_run_code) {
-            const auto& rule = row_rules()[static_cast<std::size_t>(code - first_row_code)];
-            rule.apply(parsed.row, argument);
-            parsed.given.insert(rule.name);
+            line.row[row_options()[static_cast<std::size_t>(code - first_row_code)].name] = argument;
             continue;
         }
-        for (std::size_t i = 0; i < run_rules().size(); ++i)
-            if (code == run_rules()[i].letter || code == first_run_code + static_cast<int>(i))
-                run_rules()[i].apply(*run, argument);
+        for (std::size_t i = 0; i < run_options().size(); ++i)
+            if (code == run_options()[i].letter || code == first_run_code + static_cast<int>(i))
+                run_options()[i].read(*run, argument);
     }
-    for (int i = optind; i < count; ++i) parsed.positional.emplace_back(arguments[static_cast<std::size_t>(i)]);
-    return parsed;
+    for (int i = optind; i < count; ++i) line.positional.emplace_back(arguments[static_cast<std::size_t>(i)]);
+    return line;
 }
 
-RowOptions finished(Parsed parsed) {
-    if (parsed.positional.empty()) throw usage_error("no kernel: see fablint-engine --list");
-    if (parsed.positional.size() > 1)
-        throw usage_error("one kernel per row, not '" + parsed.positional[0] + "' and '" + parsed.positional[1] + "'");
-    return finished_row(std::move(parsed.row), parsed.positional.front(), parsed.given);
-}
-
-// A benchmark's name stands for its row; the user's own options come after it and override. Another rule of when to
-// stop takes the place of the benchmark's count, a precision also of its barriers, since ranks then stop at different
-// counts, and a check of every message that of its single buffer.
-Parsed parse_with_benchmark(const std::vector<std::string>& words, Options* run) {
-    Parsed parsed = parse_words(words, run);
-    const Benchmark* benchmark = parsed.positional.size() == 1 ? find_benchmark(parsed.positional.front()) : nullptr;
-    if (benchmark == nullptr) return parsed;
-    std::vector<std::string> both = benchmark->words();
-    both.insert(both.end(), words.begin(), words.end());
-    const auto gave = [own = std::move(parsed.given)](const char* option) { return own.count(option) > 0; };
-    parsed = parse_words(both, run);
-    parsed.positional.pop_back();  // the benchmark's name, behind its kernel
-    if (!gave("iterations") && (gave("samples") || gave("precision"))) parsed.row.iterations.reset();
-    if (gave("precision") && !gave("barrier")) parsed.row.barrier_each = false;
-    if (gave("validate") && !gave("buffers")) parsed.row.single_buffer = false;
-    return parsed;
+// A benchmark's name stands for its row, whose options the user's options override.
+RowOptions row_of(const Line& line) {
+    const std::vector<std::string>& names = line.positional;
+    if (names.empty()) throw usage_error("no kernel: see fablint-engine --list");
+    if (names.size() > 1) throw usage_error("one kernel per row, not '" + names[0] + "' and '" + names[1] + "'");
+    const Benchmark* benchmark = find_benchmark(names.front());
+    if (benchmark == nullptr) return make_row(names.front(), line.row);
+    const Line own = parse_words(benchmark->words(), nullptr);
+    return make_row(own.positional.front(), overridden(own.row, line.row));
 }
 
 }  // namespace
 
 Options parse_command_line(const std::vector<std::string>& words) {
     Options options;
-    Parsed parsed = parse_with_benchmark(words, &options);
-    if (options.action != Options::Action::run) return options;
-    const bool row_given = !parsed.positional.empty() || !parsed.given.empty();
+    const Line line = parse_words(words, &options);
+    if (options.help || options.version || options.list) return options;
     if (options.plan.empty()) {
-        options.rows.push_back(finished(std::move(parsed)));
-    } else if (row_given) {
+        options.rows.push_back(row_of(line));
+    } else if (!line.positional.empty() || !line.row.empty()) {
         throw usage_error("row options and --plan exclude each other: put the row into the plan file");
     }
-    if (options.resume && options.output.empty()) throw usage_error("--resume needs -o DIR, the run to go on with");
-    if (options.epoch && !options.resume) throw usage_error("--epoch is for --resume");
+    if (options.resume && options.output.empty()) throw usage_error("--resume needs -o DIR, the run to continue");
+    if (options.epoch && !options.resume) throw usage_error("--epoch needs --resume");
     return options;
 }
 
@@ -145,7 +158,7 @@ std::vector<RowOptions> parse_plan(const std::string& text, const std::string& n
         for (std::string word; stream >> word;) words.push_back(word);
         if (words.empty()) continue;
         try {
-            rows.push_back(finished(parse_with_benchmark(words, nullptr)));
+            rows.push_back(row_of(parse_words(words, nullptr)));
         } catch (const Error& error) {
             throw usage_error(name + ":" + std::to_string(number) + ": " + error.what());
         }
@@ -168,42 +181,38 @@ void name_rows(std::vector<RowOptions>& rows) {
     }
 }
 
+namespace {
+
+std::string help_line(int letter, const std::string& name, const char* value_name, const char* description) {
+    constexpr std::size_t width = 27;
+    std::string option = letter == 0 ? "      --" : std::string("  -") + static_cast<char>(letter) + ", --";
+    option += name + (*value_name == '\0' ? "" : " ") + value_name;
+    if (option.size() < width) option.resize(width, ' ');
+    return option + "  " + description + "\n";
+}
+
+}  // namespace
+
 std::string help_text() {
-    return "usage: mpiexec -n N fablint-engine KERNEL [options]\n"
-           "       mpiexec -n N fablint-engine --plan FILE [-o DIR]\n"
+    std::string text =
+        "usage: mpiexec -n N fablint-engine KERNEL [options]\n"
+        "       mpiexec -n N fablint-engine --plan FILE [-o DIR]\n"
+        "\n"
+        "KERNEL is a kernel or a benchmark of --list, such as latency or osu_mbw_mr.\n"
+        "\n"
+        "run options:\n";
+    for (const RunOption& option : run_options())
+        text += help_line(option.letter, option.name, option.value_name, option.description);
+    text += "\nrow options, on the command line or in each line of a plan; default in brackets:\n";
+    for (const OptionInfo& option : row_options()) {
+        const std::string own = option.default_text;
+        const std::string description = option.description + (own.empty() ? "" : " [" + own + "]");
+        text += help_line(0, option.name, option.value_name, description.c_str());
+    }
+    return text +
            "\n"
-           "run:  -o, --output DIR   write the run directory DIR    --plan FILE        rows, one per line; - is stdin\n"
-           "      --resume           go on with DIR                 --epoch SECONDS    resume: origin of `started`\n"
-           "      --watchdog SECONDS name a silent rank (60; 0 off) --private-files    hosts share no file system\n"
-           "      --counters         NIC counters around each row   --ranks-per-nic K  bind ranks to NICs\n"
-           "      --threads          MPI_THREAD_MULTIPLE            --sysfs DIR        facts from there (/sys)\n"
-           "      --expect-ranks N   refuse another number          -q, --quiet        no progress\n"
-           "      --list             what can be measured           --version          -h, --help\n"
-           "row:  --pattern P        pair pairs all-pairs bisection random rounds fan-in fan-out clients-servers\n"
-           "                         world victim-aggressor (pair; collectives: world)\n"
-           "      --matchings K      for random (8)                 --rounds LIST      for rounds: 0-1,2-3;0-2\n"
-           "      --rounds-file FILE for rounds, lines as 0-1 2-3   --servers N        for clients-servers (1)\n"
-           "      --victims K        pairs (n/10)                   --aggressor A      incast or all-to-all (incast)\n"
-           "      --order O          parallel or serial (parallel)  --repeats K        (1)\n"
-           "      --directions D     both or forward (both)         --seed N           of the schedule (1)\n"
-           "      --sizes LIST       8,1K or 1K:4M (the kernel's)   --window N         in flight (64, <= 16 MiB)\n"
-           "      --buffers B        distinct or single (distinct)  --warmup N[,M]     untimed messages (10)\n"
-           "      --barrier B        start or sample (start)        --mean M           of samples or loop (samples)\n"
-           "      --iterations N[,M] exactly; M above 8 KiB         --samples N        stop after N samples\n"
-           "      --budget SECONDS   per round (1)                  --precision R      of the median (0.02)\n"
-           "      --batch N          messages per sample            --workers S:R      for latency_mt, latency_mp "
-           "(1:2)\n"
-           "      --win W            create allocate dynamic        --sync S           lock flush flush_local "
-           "lock_all\n"
-           "      --server-flight N  rpc requests at once (128)                        pscw fence\n"
-           "      --transport T      mpi null corrupt (mpi)         --memory M         host (host)\n"
-           "      --validate         check every byte               --histogram        store it for every pair\n"
-           "      --retest K         slowest pairs once more        --name NAME        of the row\n"
-           "      --only-rounds LIST 0-3,17 or none (resume)\n"
-           "\n"
-           "KERNEL may be the name of a benchmark of --list, such as osu_mbw_mr.\n"
            "example: mpiexec -n 8 fablint-engine latency --pattern all-pairs --sizes 8,1M -o night.run\n"
-           "Everything: docs/reference/engine.md\n";
+           "reference: docs/reference/engine.md\n";
 }
 
 }  // namespace fablint

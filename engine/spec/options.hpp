@@ -11,12 +11,13 @@
 namespace fablint {
 
 struct Options {
-    enum class Action { run, help, version, list };
-    Action action = Action::run;
+    bool help = false;
+    bool version = false;
+    bool list = false;
     std::string output;
     std::string plan;
     bool resume = false;
-    std::optional<double> epoch;  // resume: the instant from which `started` counts
+    std::optional<double> epoch;  // resume: instant from which `started` counts
     double watchdog_s = 60.0;
     bool private_files = false;
     bool counters = false;

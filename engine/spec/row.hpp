@@ -1,63 +1,63 @@
-// What one row of a plan asks for: one set of row options.
+// One row of a plan: what it requests.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "kernels/kernel.hpp"
 #include "measure/stop.hpp"
 #include "patterns/pattern.hpp"
 #include "spec/values.hpp"
 
 namespace fablint {
 
-// A count that OSU makes smaller for sizes above 8 KiB.
-template <typename Count>
-struct BySize {
-    Count small;
-    Count large;
-    Count at(std::size_t bytes) const { return bytes > 8192 ? large : small; }
-};
+// Options as they are written: name without the dashes, and value ("" for a flag).
+using OptionTexts = std::map<std::string, std::string>;
 
 struct RowOptions {
+    RowOptions();  // the defaults of registry/options.inc
+
     std::string kernel;
     std::string name;
-    std::string pattern = "pair";
-    std::int64_t matchings = 8;
+    std::string pattern;
+    std::int64_t matchings = 0;
     std::string rounds_file;
-    std::string rounds;  // the same in the option itself
+    std::string rounds;  // the rounds in the option itself
     bool serial = false;
-    std::int64_t repeats = 1;
-    std::uint64_t seed = 1;
+    std::int64_t repeats = 0;
+    std::uint64_t seed = 0;
     std::vector<std::size_t> sizes;
-    bool sizes_given = false;  // else they are the kernel's, as far as memory reaches
+    bool sizes_given = false;  // otherwise the kernel's default sizes, as far as memory reaches
     std::optional<int> window;
-    BySize<int> warmup{10, 10};
+    BySize<int> warmup;
     std::optional<BySize<std::int64_t>> iterations;
     StopRule stop;
     std::optional<std::int64_t> batch;
     bool forward = false;        // pairs: from the lower rank to the higher one only
-    bool single_buffer = false;  // all messages of a window in one place
-    bool barrier_each = false;   // all ranks meet in a barrier before every sample, as in osu_mbw_mr and osu_multi_lat
-    bool loop_mean = false;      // the mean is that of the whole loop, clock readings included, as in osu_put_latency
-    int senders = 1;             // workers at each end of latency_mt and latency_mp
-    int receivers = 2;
-    std::string win = "allocate";
-    std::string sync = "flush";
-    int servers = 1;
-    int server_flight = 128;
-    int victims = 0;  // pairs; 0: a tenth of the ranks
-    bool incast = true;
-    int retest = 0;         // slowest pairs to measure again
-    std::string retest_of;  // on the row that does so: name of the row that they were slow in
-    std::string transport = "mpi";
-    std::string memory = "host";
+    bool single_buffer = false;  // one buffer for all messages of a window
+    bool barrier_each = false;   // a barrier of all ranks before every sample, as in osu_mbw_mr and osu_multi_lat
+    bool loop_mean = false;      // mean of the whole loop, clock readings included, as in osu_put_latency
+    Workers workers;             // of latency_mt and latency_mp
+    std::string win;
+    std::string sync;
+    int servers = 0;
+    int server_flight = 0;
+    std::optional<int> victims;  // pairs; a tenth of the ranks if absent
+    bool all_to_all = false;     // traffic beside the victims; false: incast
+    int retest = 0;              // slowest pairs to measure again
+    std::string retest_of;       // in the row that does so: name of the row in which they were slow
+    std::string transport;
+    std::string memory;
     bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;
+
+    const KernelInfo& kernel_info() const { return kernel_named(kernel); }
+    const PatternInfo& pattern_info() const { return pattern_named(pattern); }
+    bool applies(const std::string& option) const;  // to the kernel and the pattern, whatever its value
 
     // Messages in flight to each of `fan` peers at a size: 64 unless given, but at most 16 MiB to one peer and 256 MiB
     // to all, so that buffers stay small.
@@ -70,19 +70,32 @@ struct RowOptions {
     std::string text() const;
 };
 
-// One rule of the grammar: an option, and what its argument does.
-template <typename Target>
-struct Rule {
+// Whether an option applies to a kernel or a pattern; registry/options.inc explains the values.
+enum class Applies { any, listed, unless_default };
+
+// A row of registry/options.inc, which documents the fields.
+struct OptionInfo {
     const char* name;
-    int letter;  // 0: long form only
-    bool argument;
-    std::function<void(Target&, const std::string&)> apply;
+    bool argument;  // false: a flag
+    const char* default_text;
+    Applies kernels;
+    Applies patterns;
+    const char* kernel_reason;
+    const char* pattern_reason;
+    const char* value_name;
+    const char* description;
+    void (*read)(RowOptions& row, const std::string& text);
+    std::optional<std::string> (*write)(const RowOptions& row);  // none where the option is absent
 };
 
-const std::vector<Rule<RowOptions>>& row_rules();
+const std::vector<OptionInfo>& row_options();
 
-// Fills in the defaults that depend on the kernel, and refuses options that contradict each other. `given`: the names
-// of the options that were.
-RowOptions finished_row(RowOptions row, const std::string& kernel, const std::set<std::string>& given);
+// The user's options with those of a benchmark's row where the user gives none, and where none of the user's options
+// replaces them.
+OptionTexts overridden(const OptionTexts& benchmark, const OptionTexts& given);
+
+// Reads the options of a row, fills in the defaults that depend on the kernel, and throws a usage error where an option
+// does not apply or contradicts another one.
+RowOptions make_row(const std::string& kernel, const OptionTexts& given);
 
 }  // namespace fablint

@@ -72,6 +72,37 @@ double parse_positive(const std::string& option, const std::string& text, bool z
     return value;
 }
 
+double parse_fraction(const std::string& option, const std::string& text) {
+    const double value = parse_positive(option, text);
+    if (value >= 1.0) throw usage_error("--" + option + " " + text + ": give a number between 0 and 1");
+    return value;
+}
+
+BySize<std::int64_t> parse_by_size(const std::string& option, const std::string& text, int least) {
+    const std::vector<std::string> counts = split(text, ',');
+    if (counts.size() > 2) throw usage_error("--" + option + " " + text + ": one number, or two as 1000,100");
+    return {parse_count(option, counts.front(), least), parse_count(option, counts.back(), least)};
+}
+
+Workers parse_workers(const std::string& option, const std::string& text) {
+    const std::vector<std::string> ends = split(text, ':');
+    if (ends.size() != 2) throw usage_error("--" + option + " " + text + ": write senders:receivers as 1:2");
+    const Workers workers{parse_count(option, ends.front(), 1), parse_count(option, ends.back(), 1)};
+    constexpr int most = 128;
+    if (std::max(workers.senders, workers.receivers) > most)
+        throw usage_error("--" + option + " " + text + ": at most " + std::to_string(most) + " at each end");
+    return workers;
+}
+
+std::string parse_label(const std::string& option, const std::string& text) {
+    constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (text.empty() || text.find_first_not_of(allowed) != std::string::npos)
+        throw usage_error("--" + option + " " + text + ": letters, digits, - and _ only, since it names a folder");
+    if (text == "report" || text == "rounds" || text == "launches" || text.rfind("launch-", 0) == 0)
+        throw usage_error("--" + option + " " + text + ": the name is reserved in a run directory, choose another");
+    return text;
+}
+
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts;
     std::istringstream stream(text);
@@ -93,10 +124,14 @@ std::vector<std::pair<std::int64_t, std::int64_t>> parse_ranges(const std::strin
     return ranges;
 }
 
-std::string number_text(double value) {
+std::string to_text(double value) {
     std::ostringstream stream;
     stream << value;
     return stream.str();
+}
+
+std::string to_text(const Workers& workers) {
+    return std::to_string(workers.senders) + ":" + std::to_string(workers.receivers);
 }
 
 std::string sizes_text(const std::vector<std::size_t>& sizes) {

@@ -197,7 +197,7 @@ TEST_CASE("both ends of a pair put into each other's window at once") {
     if (me.ranks == 1) return;
     const auto transport = make_mpi_transport();
     for (const SyncInfo& sync : syncs()) {
-        if (!sync.both_sides || (sync.name == std::string("fence") && me.ranks != 2)) continue;
+        if (!sync.both_ends || (sync.name == std::string("fence") && me.ranks != 2)) continue;
         CAPTURE(std::string(sync.name));
         const Window window(*transport, me, {lines * line, "allocate", sync.name});
         const auto mine = static_cast<std::uint64_t>(1000 + me.rank);

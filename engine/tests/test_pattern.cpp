@@ -263,7 +263,6 @@ TEST_CASE("every pattern keeps its word about itself, at every number of ranks")
     for (const PatternInfo& info : patterns()) {
         for (int ranks = 4; ranks <= 21; ++ranks) {
             const auto pattern = make_pattern(request(info.name, ranks));
-            CHECK(pattern->shape() == info.shape);
             int fan = 0;
             for (std::int64_t round = 0; round < pattern->rounds(); ++round) {
                 groups_of_round(*pattern, round, ranks);
@@ -281,7 +280,7 @@ TEST_CASE("fan-in and fan-out: each rank of the first host has the ranks of its 
     for (const char* kind : {"fan-in", "fan-out"}) {
         const PatternRequest wanted = on_hosts(kind, {3, 3, 3, 3});
         const auto pattern = make_pattern(wanted);
-        CHECK(pattern->hub_leads() == (std::string(kind) == "fan-out"));
+        CHECK((pattern_named(kind).sender == StarSender::hub) == (std::string(kind) == "fan-out"));
         CHECK(pattern->fan() == 3);
         const Groups groups = groups_of_round(*pattern, 0, wanted.ranks);
         CHECK(groups == Groups{{0, {0, 3, 6, 9}}, {1, {1, 4, 7, 10}}, {2, {2, 5, 8, 11}}});

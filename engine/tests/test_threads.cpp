@@ -114,8 +114,8 @@ std::vector<Damage> orders(FakeWires& wires, const RowOptions& row, int rank) {
 
 std::vector<Damage> meet(int senders, int receivers, bool validate, int spoiled = -1) {
     RowOptions row;
-    row.senders = senders;
-    row.receivers = receivers;
+    row.workers.senders = senders;
+    row.workers.receivers = receivers;
     row.validate = validate;
     FakeWires wires(spoiled);
     std::vector<Damage> there;

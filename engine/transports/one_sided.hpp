@@ -58,17 +58,17 @@ class OneSided {
 struct SyncInfo {
     const char* name;
     const char* osu_name;  // OSU's header line: MPI_Win_flush
-    const char* what;
-    bool both_sides;  // the target takes part
+    const char* description;
+    bool both_ends;  // the target takes part
 };
 
 struct WinInfo {
     const char* name;
     const char* osu_name;
-    const char* what;
+    const char* description;
 };
 
-// The tables of synchronisations and of window creations, in the order in which --list prints them.
+// The tables of registry/windows.inc.
 const std::vector<SyncInfo>& syncs();
 const SyncInfo& sync_named(const std::string& name);  // throws a usage error
 const std::vector<WinInfo>& wins();

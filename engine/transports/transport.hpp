@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memories/memory.hpp"
+#include "transports/capabilities.hpp"
 #include "transports/one_sided.hpp"
 
 namespace fablint {
@@ -57,19 +58,19 @@ class Transport {
 
 struct TransportInfo {
     const char* name;
-    const char* what;
+    const char* description;
+    Capabilities offers;
     bool moves_bytes;  // false: nothing arrives, so nothing can be validated
     std::unique_ptr<Transport> (*make)();
 };
 
-// The table of transports, in the order in which --list prints them.
+// The table registry/transports.inc.
 const std::vector<TransportInfo>& transports();
 const TransportInfo& transport_named(const std::string& name);  // throws a usage error
 
-// The rows of the table, one file each in transports/.
-std::unique_ptr<Transport> make_mpi_transport();
-std::unique_ptr<Transport> make_null_transport();
-std::unique_ptr<Transport> make_corrupt_transport();
+// One file each in transports/.
+#define TRANSPORT(name, offers, bytes, description) std::unique_ptr<Transport> make_##name##_transport();
+#include "registry/transports.inc"
 
 // A window of MPI_COMM_WORLD, transports/mpi_window.cpp.
 std::unique_ptr<OneSided> make_mpi_window(Memory& memory, const WindowRequest& request);

@@ -23,7 +23,7 @@ LONG = ("latency", "--pattern", "all-pairs", "--repeats", "200", "--sizes", "8",
     [
         (2, ["latncy"], "unknown kernel 'latncy': see fablint-engine --list"),
         (2, ["latency", "--sizes", "-8"], "size '-8': give bytes such as 8, 64K or 1M (powers of 1024)"),
-        (2, ["bandwidth", "--sizes", "0"], "size 0 has no meaning for bandwidth: start at 1"),
+        (2, ["bandwidth", "--sizes", "0"], "--sizes 0 does not apply to bandwidth: start at 1"),
         (1, ["latency"], "pattern pair needs at least 2 ranks, this run has 1: start it with mpiexec -n 2"),
         (2, ["--plan", "/nowhere/plan.txt"], "cannot read /nowhere/plan.txt: no such file, or no permission"),
         (3, ["latency", "--frob"], "unknown option --frob: see fablint-engine --help"),

@@ -1,4 +1,5 @@
-// Time. One interface, because simulated MPI has its own time: under SimGrid's SMPI std::chrono is the real machine's.
+// Clocks. An interface, because simulated MPI has its own time: under SimGrid's SMPI, std::chrono is the time of the
+// real machine.
 #pragma once
 
 namespace fablint {
@@ -13,9 +14,9 @@ class Clock {
 // The clock of this build: steady_clock, or MPI_Wtime under SMPI.
 const Clock& wall_clock();
 
-// What a clock can and what it costs, measured.
+// Measured properties of a clock.
 struct ClockFacts {
-    double resolution_s;  // smallest non-zero step seen
+    double resolution_s;  // smallest observed step
     double overhead_s;    // one reading, median of several runs
 };
 ClockFacts examine(const Clock& clock);

@@ -1,4 +1,4 @@
-// How the engine stops. Exit statuses are part of the contract: docs/reference/engine.md.
+// Errors and exit statuses, which docs/reference/engine.md specifies.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace fablint {
 
 enum class Exit { done = 0, fault = 1, usage = 2, incomplete = 3, internal = 5 };
 
-// An error with its exit status. The message is the one line that the user reads: what, where, what to do.
+// An error with its exit status. The message is one line: what, where, what to do.
 class Error : public std::runtime_error {
   public:
     Error(Exit status, const std::string& message) : std::runtime_error(message), status_(status) {}
@@ -22,7 +22,7 @@ class Error : public std::runtime_error {
 inline Error usage_error(const std::string& message) { return Error(Exit::usage, message); }
 inline Error incomplete_error(const std::string& message) { return Error(Exit::incomplete, message); }
 
-// Does the work and returns the error that it threw, if any: what Team::agree() takes.
+// Does the work and returns the error that it threw, if any, for RankGroup::throw_if_any_failed().
 template <typename Work>
 std::optional<Error> attempt(Work work) {
     try {

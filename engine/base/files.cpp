@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Error failure(const fs::path& file, int reason) {
-    const std::string hint = reason == ENOSPC || reason == EDQUOT ? ": free space, then go on" : "";
+    const std::string hint = reason == ENOSPC || reason == EDQUOT ? ": free space, then continue" : "";
     return incomplete_error("cannot write " + file.string() + ": " + std::strerror(reason) + hint);
 }
 
@@ -33,14 +33,14 @@ void write_fully(int descriptor, const fs::path& file, const char* data, std::si
     }
 }
 
-// `named`: the file that a message speaks of.
+// `named`: the file name in the message.
 int open_file(const fs::path& file, int flags, const fs::path& named) {
     const int descriptor = open(file.c_str(), flags | O_CLOEXEC, 0666);
     if (descriptor < 0) throw failure(named, errno);
     return descriptor;
 }
 
-// Calls `produce(descriptor)` on a new file beside `file` and renames it. Names are unique per process.
+// Calls `produce(descriptor)` on a new file next to `file` and renames it. Temporary names are unique per process.
 template <typename Produce>
 void write_beside(const fs::path& file, Produce produce) {
     const fs::path beside = file.parent_path() / ("." + file.filename().string() + "." + std::to_string(getpid()));

@@ -1,4 +1,4 @@
-// Writing files so that a reader never sees a half-written one.
+// Atomic writing of files: a reader never sees a partial file.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace fablint {
 
-// All throw an `incomplete` error that names the file and the system's reason.
+// The functions throw an `incomplete` error with the file and the system's message.
 
-// Writes under another name and renames. `bytes` may be binary.
+// Writes to a temporary name and renames. `bytes` may be binary.
 void replace_file(const std::filesystem::path& file, const std::string& bytes);
 
-// Creates a file of `count` copies of `element` the same way, unless there is one of that length. (A truncated one was
-// damaged from outside; a reader takes none of its cells, and neither do we.)
+// Creates a file of `count` copies of `element`, atomically, unless a file of that length exists. A shorter file was
+// truncated from outside and is replaced: readers reject its cells as well.
 void create_filled(const std::filesystem::path& file, const std::string& element, std::size_t count);
 
-// Of a run directory: holds the rounds files that its rows name as rounds/NAME.txt.
+// Folder of a run directory with the rounds files of its rows, rounds/NAME.txt.
 inline constexpr const char* rounds_folder = "rounds";
-// Of a run directory: holds runs that other ranks measured for it.
+// Folder of a run directory with runs of other ranks that belong to it.
 inline constexpr const char* launches_folder = "launches";
 
 // The content of a file; throws a usage error where it cannot be read.

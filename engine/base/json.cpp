@@ -7,7 +7,7 @@ namespace fablint {
 
 namespace {
 
-// Length of the UTF-8 sequence at `at`, 0 when the bytes are none (RFC 3629: no overlong forms, no surrogates).
+// Length of the UTF-8 sequence at `at`; 0 if it is invalid (RFC 3629: no overlong forms, no surrogates).
 std::size_t utf8_length(const std::string& text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
     const unsigned lead = byte(at);

@@ -1,4 +1,4 @@
-// Writing JSON. The engine never reads it.
+// JSON values, for writing only: the engine does not read JSON.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fablint {
 
-// A finished JSON value. Built from C++ values only, so that it is well-formed by construction.
+// A JSON value. It is built from C++ values only and therefore well-formed.
 class Json {
   public:
     Json(bool value) : text_(value ? "true" : "false") {}
@@ -18,7 +18,7 @@ class Json {
     Json(const std::string& value);  // bytes that are not UTF-8 become U+FFFD
     Json(const char* value) : Json(std::string(value)) {}
     static Json null() { return parsed("null"); }
-    static Json parsed(std::string text);  // text that is JSON already
+    static Json parsed(std::string text);  // `text` is JSON
 
     template <typename T>
     static Json list(const std::vector<T>& values) {

@@ -1,4 +1,4 @@
-// MPI's C interface alone. The C++ bindings that some libraries still ship do not compile without warnings.
+// MPI's C interface without the C++ bindings of some libraries, which do not compile without warnings.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX

@@ -1,11 +1,11 @@
-// A seeded permutation of 0..n-1 that needs no memory: each rank computes its own image, however large n is.
+// A seeded permutation of 0..n-1 without memory: each rank computes its own image, for any n.
 #pragma once
 
 #include <cstdint>
 
 namespace fablint {
 
-// A 64-bit mix with good avalanche: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+// A 64-bit hash: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t mix(std::uint64_t x);
 std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 

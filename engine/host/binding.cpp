@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr double equally_fast = 1.0;
 
-// CPUs near a NIC; nothing where sysfs does not say.
+// CPUs near a NIC; empty if sysfs does not list them.
 std::string cpus_near(const fs::path& sysfs, const Nic& nic) {
     if (!nic.cpus.empty() || nic.numa < 0) return nic.cpus;
     return first_line(sysfs / "devices" / "system" / "node" / ("node" + std::to_string(nic.numa)) / "cpulist");
@@ -35,13 +35,13 @@ std::string names(const std::vector<Nic>& nics) {
     return text;
 }
 
-// Interfaces that look as if they should count and do not, with the reason: users wonder.
+// Interfaces that are not used although they are up, with the reason, for the message.
 std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used) {
     std::ostringstream text;
     for (const Nic& nic : nics) {
         const bool counts = std::any_of(used.begin(), used.end(), [&](const Nic& one) { return one.name == nic.name; });
-        const bool alike = used.empty() || (nic.kind == used.front().kind && nic.physical == used.front().physical);
-        if (counts || !alike) continue;
+        const bool same_kind = used.empty() || (nic.kind == used.front().kind && nic.physical == used.front().physical);
+        if (counts || !same_kind) continue;
         text << (text.str().empty() ? "; not counted: " : ", ") << nic.name << " (";
         if (!nic.up()) {
             text << nic.state << ')';
@@ -56,18 +56,18 @@ std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used)
     return text.str();
 }
 
-// Tells every rank how many have the same `key` as itself, and how many of these are lower ranks.
-std::pair<std::size_t, std::size_t> place_among_equals(Team& team, const std::string& key) {
-    const std::vector<std::string> keys = team.gather(key);
+// The number of ranks with the same `key` as this rank, and the number of lower ranks among them.
+std::pair<std::size_t, std::size_t> place_among_equals(RankGroup& rank_group, const std::string& key) {
+    const std::vector<std::string> keys = rank_group.gather(key);
     std::map<std::string, std::size_t> seen;
     std::vector<std::size_t> before;
     for (const std::string& one : keys) before.push_back(seen[one]++);
     std::ostringstream table;
     for (std::size_t rank = 0; rank < keys.size(); ++rank) table << before[rank] << ' ' << seen[keys[rank]] << ' ';
-    std::istringstream told(team.broadcast(table.str()));
+    std::istringstream shares(rank_group.broadcast(table.str()));
     std::size_t index = 0;
     std::size_t of = 0;
-    for (int rank = 0; rank <= team.rank(); ++rank) told >> index >> of;
+    for (int rank = 0; rank <= rank_group.rank(); ++rank) shares >> index >> of;
     return {index, of};
 }
 
@@ -132,24 +132,24 @@ std::vector<int> share_of(const std::vector<Core>& cores, std::size_t index, std
     return cpus;
 }
 
-Binding bind_to_nics(Team& team, const std::string& sysfs, int ranks_per_nic) {
+Binding bind_to_nics(RankGroup& rank_group, const std::string& sysfs, int ranks_per_nic) {
     std::vector<Nic> nics;
-#ifndef SMPI_H  // a simulated host has none of this machine's interfaces
+#ifndef SMPI_H  // a simulated host does not have the interfaces of this machine
     nics = find_nics(sysfs);
 #endif
-    const std::vector<int>& host = team.rank_host();
-    const int mine = host[static_cast<std::size_t>(team.rank())];
+    const std::vector<int>& host = rank_group.rank_host();
+    const int mine = host[static_cast<std::size_t>(rank_group.rank())];
     const auto ranks = static_cast<int>(std::count(host.begin(), host.end(), mine));
-    const auto local = static_cast<int>(std::count(host.begin(), host.begin() + team.rank(), mine));
-    const std::string wrong = misfit(team.host_of(team.rank()), ranks, ranks_per_nic, nics);
-    team.agree(wrong.empty() ? std::nullopt : std::make_optional(usage_error(wrong)));
+    const auto local = static_cast<int>(std::count(host.begin(), host.begin() + rank_group.rank(), mine));
+    const std::string wrong = misfit(rank_group.host_of(rank_group.rank()), ranks, ranks_per_nic, nics);
+    rank_group.throw_if_any_failed(wrong.empty() ? std::nullopt : std::make_optional(usage_error(wrong)));
 
     const Nic nic = fabric_nics(nics, equally_fast)[static_cast<std::size_t>(local / ranks_per_nic)];
     const std::vector<int> allowed = allowed_cpus();
     const std::vector<Core> cores = cores_near(sysfs, nic, allowed);
-    // Ranks share cores when they have the same to choose from; who was bound by the launcher keeps to himself.
+    // Ranks with the same set of cores share it; a rank that the launcher has bound has a set of its own.
     const auto [index, of] =
-        place_among_equals(team, std::to_string(mine) + ":" + (cores.empty() ? "" : fold(share_of(cores, 0, 1))));
+        place_among_equals(rank_group, std::to_string(mine) + ":" + (cores.empty() ? "" : fold(share_of(cores, 0, 1))));
     Binding binding{ranks_per_nic, nic.name, ""};
     if (cores.empty()) {
         binding.note = "none of the CPUs near " + nic.name + " (" + cpus_near(sysfs, nic) +

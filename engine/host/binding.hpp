@@ -1,4 +1,4 @@
-// Spreading the ranks of a host over its NICs, and binding each to cores near its own.
+// Distribution of the ranks of a host over its NICs, and binding to cores near the NIC.
 #pragma once
 
 #include <filesystem>
@@ -6,38 +6,39 @@
 #include <vector>
 
 #include "host/nics.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace fablint {
 
-// Where a rank was put.
+// NIC and CPUs of a rank.
 struct Binding {
     int ranks_per_nic = 0;
     std::string nic;
-    std::string note;  // why its CPUs are those that the launcher gave it; empty when it was bound
+    std::string note;  // reason why the rank keeps the CPUs of the launcher; empty if it is bound
 };
 
-// Collective; before buffers are allocated, so that their memory is near as well. Rank i of a host gets NIC
-// i / `ranks_per_nic` of those that are up, physical (virtual ones where there are no others) and equally fast, and its
-// share of the cores near it: those of the device's `local_cpulist`, else of its NUMA node, else all. No rank gets a
-// CPU that the launcher withheld from it. Ranks that cannot be bound stay as they were, and the note says why: a rank
-// on the far node still measures its NIC. Throws a usage error when some host's ranks are not `ranks_per_nic` per NIC.
-Binding bind_to_nics(Team& team, const std::string& sysfs, int ranks_per_nic);
+// Collective. To be called before buffers are allocated, so that their memory is near as well. Rank i of a host gets
+// NIC i / `ranks_per_nic` among those that are up, physical (virtual ones if there are no others) and equally fast, and
+// its share of the cores near the NIC: those of the device's `local_cpulist`, otherwise of its NUMA node, otherwise
+// all. CPUs that the launcher does not allow are not used. Ranks that cannot be bound keep their CPUs, with the reason
+// in the note: a rank on the far node still measures its NIC. Throws a usage error if a host does not have
+// `ranks_per_nic` ranks per NIC.
+Binding bind_to_nics(RankGroup& rank_group, const std::string& sysfs, int ranks_per_nic);
 
-// The parts of it that need no team.
+// The following functions need no MPI.
 
 using Core = std::vector<int>;  // CPUs: one, or several hardware threads
 
 // CPUs that this process may use.
 std::vector<int> allowed_cpus();
 
-// Why so many ranks do not fit the NICs of a host, and what to do; empty when they do.
+// The reason why the ranks do not fit the NICs of a host, and what to do; empty if they fit.
 std::string misfit(const std::string& host, int ranks, int ranks_per_nic, const std::vector<Nic>& nics);
 
-// Cores near a NIC as far as their CPUs are allowed, hardware threads of a core together.
+// Cores near a NIC, restricted to allowed CPUs; the hardware threads of a core are together.
 std::vector<Core> cores_near(const std::filesystem::path& sysfs, const Nic& nic, const std::vector<int>& allowed);
 
-// CPUs of the share `index` of `of` equal ones (0-based, of <= cores).
+// CPUs of share `index` (from 0) of `of` equal shares; requires `of` <= number of cores.
 std::vector<int> share_of(const std::vector<Core>& cores, std::size_t index, std::size_t of);
 
 }  // namespace fablint

@@ -12,8 +12,8 @@ namespace {
 namespace fs = std::filesystem;
 using Counters = std::map<std::string, long long>;
 
-// A file of one number, or of `VALUE@SECONDS` as in Slingshot's telemetry. All ones mean that the hardware has no such
-// counter.
+// Reads a file with one number, or with `VALUE@SECONDS` as in Slingshot's telemetry. A value of all ones means that the
+// hardware lacks the counter.
 void read_one(const fs::path& file, Counters& counters) {
     const std::string line = first_line(file);
     char* end = nullptr;
@@ -24,7 +24,7 @@ void read_one(const fs::path& file, Counters& counters) {
 
 void read_folder(const fs::path& folder, Counters& counters) {
     for (const fs::path& file : entries(folder))
-        if (file.filename() != "lifespan") read_one(file, counters);  // of hw_counters: how often they are refreshed
+        if (file.filename() != "lifespan") read_one(file, counters);  // of hw_counters: the refresh interval
 }
 
 std::vector<std::string> telemetry_names() {

@@ -11,9 +11,9 @@
 
 namespace fablint {
 
-// Counters of one interface, by their names in sysfs: Slingshot's telemetry (traffic, errors, congestion: of about 1400
-// names those that say something about the port), InfiniBand's `counters` and `hw_counters`, and of its first network
-// interface the `statistics` and `carrier_changes`. What cannot be read is left out.
+// Counters of one interface, by their names in sysfs: Slingshot's telemetry (traffic, errors and congestion of the
+// port, a selection of about 1400 names), InfiniBand's `counters` and `hw_counters`, and `statistics` and
+// `carrier_changes` of its first network interface. Counters that cannot be read are omitted.
 std::map<std::string, long long> read_counters(const std::filesystem::path& sysfs, const Nic& nic);
 
 // {nic: {counter: int}}

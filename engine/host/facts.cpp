@@ -17,7 +17,7 @@ namespace fablint {
 
 namespace {
 
-// The node that holds all these CPUs, -1 when they span several or sysfs does not say.
+// The NUMA node that contains all these CPUs; -1 if they span several nodes or sysfs does not list them.
 int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
     std::set<int> nodes;
     for (const int cpu : cpus) {
@@ -32,7 +32,7 @@ int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
     return nodes.empty() ? -1 : *nodes.begin();
 }
 
-// What tells one running kernel from another: containers and namespaces have hosts of their own, but not CPUs.
+// An identifier of the running kernel: containers and namespaces have host names of their own, but share CPUs.
 std::string machine_of(const std::string& host) {
     std::string boot;
     std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -69,37 +69,40 @@ Json relevant_environment() {
     return object.json();
 }
 
-Facts::Facts(Team& team, const std::string& sysfs, const std::optional<Binding>& binding) : team_(team), sysfs_(sysfs) {
+Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optional<Binding>& binding)
+    : rank_group_(rank_group), sysfs_(sysfs) {
     const std::vector<int> cpus = allowed_cpus();
     const int numa = numa_node_of(cpus, sysfs_);
     std::vector<Nic> nics;
-#ifndef SMPI_H  // a simulated host has none of this machine's interfaces
+#ifndef SMPI_H  // a simulated host does not have the interfaces of this machine
     nics = find_nics(sysfs_);
 #endif
-    cores_ = team_.gather(fold(cpus));
-    nearest_ = team_.gather(binding ? binding->nic : nearest_nic(nics, numa));
+    cores_ = rank_group_.gather(fold(cpus));
+    nearest_ = rank_group_.gather(binding ? binding->nic : nearest_nic(nics, numa));
     if (binding) describe_binding(*binding);
-    for (const std::string& text : team_.gather(std::to_string(numa))) numa_.push_back(std::atoi(text.c_str()));
-    for (const std::string& text : team_.gather(std::to_string(getpid()))) pids_.push_back(std::atoi(text.c_str()));
-    const bool speaks_for_host = team_.first_rank_on_my_host() == team_.rank();
+    for (const std::string& text : rank_group_.gather(std::to_string(numa))) numa_.push_back(std::atoi(text.c_str()));
+    for (const std::string& text : rank_group_.gather(std::to_string(getpid())))
+        pids_.push_back(std::atoi(text.c_str()));
+    const bool speaks_for_host = rank_group_.first_rank_on_my_host() == rank_group_.rank();
     if (speaks_for_host) nics_ = nics;
     JsonObject by_host;
-    const std::vector<std::string> all_nics = team_.gather(speaks_for_host ? nics_json(nics_).text() : "");
+    const std::vector<std::string> all_nics = rank_group_.gather(speaks_for_host ? nics_json(nics_).text() : "");
     for (std::size_t rank = 0; rank < all_nics.size(); ++rank)
-        if (!all_nics[rank].empty()) by_host.add(team_.host_of(static_cast<int>(rank)), Json::parsed(all_nics[rank]));
+        if (!all_nics[rank].empty())
+            by_host.add(rank_group_.host_of(static_cast<int>(rank)), Json::parsed(all_nics[rank]));
     nics_json_ = by_host.json();
     counters_before_ = counters_of_all_hosts();
 #ifndef SMPI_H  // simulated hosts have CPUs of their own
-    const std::vector<std::string> machines = team_.gather(machine_of(team_.host_of(team_.rank())));
+    const std::vector<std::string> machines = rank_group_.gather(machine_of(rank_group_.host_of(rank_group_.rank())));
     machines_ = static_cast<int>(std::set<std::string>(machines.begin(), machines.end()).size());
-    const bool crowded = team_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
-    oversubscribed_ = team_.maximum(crowded ? 1.0 : 0.0) > 0.0;
+    const bool crowded = rank_group_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
+    oversubscribed_ = rank_group_.maximum(crowded ? 1.0 : 0.0) > 0.0;
 #endif
 }
 
 void Facts::describe_binding(const Binding& binding) {
     std::map<std::string, std::vector<int>> ranks;
-    const std::vector<std::string> notes = team_.gather(binding.note);
+    const std::vector<std::string> notes = rank_group_.gather(binding.note);
     for (std::size_t rank = 0; rank < notes.size(); ++rank)
         if (!notes[rank].empty()) ranks[notes[rank]].push_back(static_cast<int>(rank));
     std::vector<std::string> texts;
@@ -109,11 +112,11 @@ void Facts::describe_binding(const Binding& binding) {
 }
 
 Json Facts::counters_of_all_hosts() {
-    const bool speaks_for_host = team_.first_rank_on_my_host() == team_.rank();
-    const std::vector<std::string> all = team_.gather(speaks_for_host ? counters_json(sysfs_, nics_).text() : "");
+    const bool speaks_for_host = rank_group_.first_rank_on_my_host() == rank_group_.rank();
+    const std::vector<std::string> all = rank_group_.gather(speaks_for_host ? counters_json(sysfs_, nics_).text() : "");
     JsonObject by_host;
     for (std::size_t rank = 0; rank < all.size(); ++rank)
-        if (!all[rank].empty()) by_host.add(team_.host_of(static_cast<int>(rank)), Json::parsed(all[rank]));
+        if (!all[rank].empty()) by_host.add(rank_group_.host_of(static_cast<int>(rank)), Json::parsed(all[rank]));
     return by_host.json();
 }
 
@@ -123,9 +126,9 @@ void Facts::describe(JsonObject& root) const {
     JsonObject counters;
     counters.add("before", counters_before_);
     if (counters_after_.text() != "null") counters.add("after", counters_after_);
-    root.add("ranks", team_.size())
-        .add("hosts", Json::list(team_.hosts()))
-        .add("rank_host", Json::list(team_.rank_host()))
+    root.add("ranks", rank_group_.size())
+        .add("hosts", Json::list(rank_group_.hosts()))
+        .add("rank_host", Json::list(rank_group_.rank_host()))
         .add("rank_cores", Json::list(cores_))
         .add("rank_numa", Json::list(numa_))
         .add("rank_nic", Json::list(nearest_))

@@ -1,4 +1,4 @@
-// Where every rank runs, and what surrounds it: the root attributes of a run that no measurement yields.
+// Facts of the run that are not measured: hosts, CPUs and NICs of the ranks, environment. They are root attributes.
 #pragma once
 
 #include <optional>
@@ -8,32 +8,33 @@
 #include "base/json.hpp"
 #include "host/binding.hpp"
 #include "host/nics.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace fablint {
 
 class Facts {
   public:
-    // Collective. `sysfs` is /sys. `binding`: what bind_to_nics() did; without it each rank's NIC is the nearest.
-    Facts(Team& team, const std::string& sysfs, const std::optional<Binding>& binding = std::nullopt);
+    // Collective. `sysfs` is /sys. `binding`: result of bind_to_nics(); without it the NIC of a rank is the nearest
+    // one.
+    Facts(RankGroup& rank_group, const std::string& sysfs, const std::optional<Binding>& binding = std::nullopt);
 
-    // Some machine has more ranks than CPUs they may use, be they of one host or of several that share its kernel.
-    // Known on all ranks.
+    // Does a machine have more ranks than CPUs that they may use? Hosts that share a kernel are one machine. The same
+    // on all ranks.
     bool oversubscribed() const { return oversubscribed_; }
 
-    // Collective: {host: {nic: {counter: int}}} as it is now; on rank 0, an empty object elsewhere.
+    // Collective: the present counters, {host: {nic: {counter: int}}}, on rank 0; an empty object elsewhere.
     Json counters_of_all_hosts();
 
-    // Collective: reads the counters once more, for the run as a whole.
+    // Collective: reads the counters at the end of the run.
     void read_counters_after();
 
-    // Adds the attributes to the root's; on rank 0.
+    // Adds the facts to the root attributes; on rank 0.
     void describe(JsonObject& root) const;
 
   private:
     void describe_binding(const Binding& binding);
 
-    Team& team_;
+    RankGroup& rank_group_;
     std::string sysfs_;
     std::vector<Nic> nics_;  // of this host; on its first rank
     bool oversubscribed_ = false;
@@ -46,7 +47,7 @@ class Facts {
     Json counters_after_ = Json::null();
 };
 
-// Variables that change how MPI and the fabric behave, from this process's environment.
+// Variables of this process's environment that change the behaviour of MPI and the fabric.
 Json relevant_environment();
 
 }  // namespace fablint

@@ -13,10 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A network interface before it is known whether it is a NIC of its own.
+// A network interface, which may belong to a NIC or be one.
 struct Netdev {
     Nic nic;
-    long port = 0;  // of a card with several, from 0
+    long port = 0;  // number of the port of the card, from 0
     unsigned long address = 0;
     std::vector<std::string> bond_ports;
     bool taken = false;
@@ -30,8 +30,7 @@ fs::path real(const fs::path& path) {
 
 bool is_virtual(const fs::path& entry) { return real(entry).string().find("/devices/virtual/") != std::string::npos; }
 
-// The card behind an entry of class/*: what its `device` points at, which is also where the entry itself is kept
-// (CARD/net/eth0).
+// The card of an entry of class/*: the target of its `device` link, which also contains the entry (CARD/net/eth0).
 fs::path card_of(const fs::path& entry) {
     const fs::path direct = real(entry / "device");
     if (!direct.empty() || is_virtual(entry)) return direct;
@@ -39,12 +38,12 @@ fs::path card_of(const fs::path& entry) {
     return fs::exists(card / "numa_node") ? card : fs::path();
 }
 
-// The host's view of a virtual function has a `physfn`; inside the guest that owns it there is none.
+// A virtual function has a `physfn` on the host; inside the guest that owns it there is none.
 bool is_physical(const fs::path& entry, const fs::path& card) {
     return !is_virtual(entry) && (card.empty() || !fs::exists(card / "physfn"));
 }
 
-// Where a card is. What virtio and other buses put on a PCI device is where that one is.
+// PCI location of a card. Devices of virtio and other buses have the location of the PCI device below them.
 void locate(Nic& nic) {
     for (const fs::path& card : {nic.device, nic.device.parent_path()}) {
         if (nic.numa >= 0 || !nic.cpus.empty() || card.empty()) return;
@@ -63,7 +62,7 @@ std::vector<std::string> words(const std::string& text) {
     return found;
 }
 
-// `02:00:00:00:08:b3` as a number, 0 where there is none.
+// `02:00:00:00:08:b3` as a number; 0 if the text is not an address.
 unsigned long hardware_address(const fs::path& entry) {
     std::string digits = first_line(entry / "address");
     digits.erase(std::remove(digits.begin(), digits.end(), ':'), digits.end());
@@ -90,7 +89,7 @@ Netdev netdev(const fs::path& entry) {
     return found;
 }
 
-// A bond is as physical as its ports, and where they are.
+// A bond is physical if its ports are, and has their location.
 void describe_bonds(std::vector<Netdev>& netdevs) {
     for (Netdev& bond : netdevs) {
         std::vector<const Nic*> ports;
@@ -114,7 +113,7 @@ std::vector<Netdev> find_netdevs(const fs::path& sysfs) {
     return found;
 }
 
-// Gives the NIC the network interfaces that `belongs` says are its own.
+// Moves the network interfaces for which `belongs` is true to the NIC.
 template <typename Belongs>
 void take_netdevs(Nic& nic, std::vector<Netdev>& netdevs, Belongs belongs) {
     for (Netdev& candidate : netdevs) {
@@ -156,7 +155,7 @@ Nic cassini(const fs::path& entry, std::vector<Netdev>& netdevs) {
         if (nic.speed_mbps == 0.0 && digits != std::string::npos)
             nic.speed_mbps = std::strtod(text.c_str() + digits + 1, nullptr) * 1000.0;
     }
-    // Where sysfs does not link them, the fabric address is the end of the interface's own (algorithmic MAC addresses).
+    // If sysfs does not link the two, the interface's address ends with the fabric address (algorithmic MAC addresses).
     constexpr unsigned long address_bits = 0xfffff;
     const unsigned long nid = std::strtoul(first_line(properties / "nid").c_str(), nullptr, 0);
     take_netdevs(nic, netdevs, [&](const Netdev& candidate) {
@@ -183,7 +182,7 @@ Nic rdma(const fs::path& entry, const fs::path& port, std::size_t ports, std::ve
     return nic;
 }
 
-// mlx5_10 comes after mlx5_9: runs of digits compare as numbers.
+// Runs of digits compare as numbers: mlx5_10 comes after mlx5_9.
 bool before(const std::string& a, const std::string& b) {
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
     std::size_t i = 0;
@@ -206,7 +205,7 @@ bool before(const std::string& a, const std::string& b) {
     return a.size() - i < b.size() - j;
 }
 
-// RDMA over Ethernet goes through the network interface; where that is in another namespace, so is the NIC.
+// RDMA over Ethernet uses the network interface: the NIC is in the namespace of the interface.
 bool usable(const Nic& nic) { return nic.up() && nic.port_of.empty() && !(nic.kind == "roce" && nic.netdevs.empty()); }
 
 int made_for_messages(const Nic& nic) {

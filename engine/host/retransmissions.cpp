@@ -29,7 +29,7 @@ std::string lines(const std::vector<LocalAddress>& addresses) {
     return text;
 }
 
-// Host and interface of an address; of an address that several hosts have (that of a bridge for containers) nobody's.
+// Host and interface of an address; none for an address of several hosts, such as that of a container bridge.
 using Ends = std::map<std::string, std::string>;
 
 Ends ends_of(const std::vector<std::string>& hosts, const std::vector<std::string>& addresses) {
@@ -82,11 +82,11 @@ void TcpTraffic::add(const TcpTraffic& other) {
     knows_spurious = knows_spurious && other.knows_spurious;
 }
 
-std::map<TcpWay, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& before,
-                                         const std::vector<TcpConnection>& after) {
+std::map<TcpPath, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& before,
+                                          const std::vector<TcpConnection>& after) {
     std::map<std::uint64_t, const TcpConnection*> known;
     for (const TcpConnection& one : before) known[one.socket] = &one;
-    std::map<TcpWay, TcpTraffic> traffic;
+    std::map<TcpPath, TcpTraffic> traffic;
     for (const TcpConnection& one : after) {
         const auto found = known.find(one.socket);
         const bool same = found != known.end() && found->second->local == one.local && found->second->peer == one.peer;
@@ -95,16 +95,16 @@ std::map<TcpWay, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& befor
     return traffic;
 }
 
-std::string tcp_report(const std::map<TcpWay, TcpTraffic>& traffic, const std::vector<LocalAddress>& own) {
+std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::vector<LocalAddress>& own) {
     std::set<std::string> here;
     for (const LocalAddress& one : own) here.insert(one.address);
     std::map<std::string, TcpTraffic> totals;
-    std::vector<std::pair<TcpWay, TcpTraffic>> lossy;
-    for (const auto& [way, one] : traffic) {
-        const bool between_hosts = here.count(way.first) > 0 && here.count(way.second) == 0;
+    std::vector<std::pair<TcpPath, TcpTraffic>> lossy;
+    for (const auto& [path, one] : traffic) {
+        const bool between_hosts = here.count(path.first) > 0 && here.count(path.second) == 0;
         if (!between_hosts || one.sent + one.received == 0) continue;
-        totals[way.first].add(one);
-        if (one.lost() > 0) lossy.emplace_back(way, one);
+        totals[path.first].add(one);
+        if (one.lost() > 0) lossy.emplace_back(path, one);
     }
     std::stable_sort(lossy.begin(), lossy.end(),
                      [](const auto& a, const auto& b) { return a.second.lost() > b.second.lost(); });
@@ -115,8 +115,8 @@ std::string tcp_report(const std::map<TcpWay, TcpTraffic>& traffic, const std::v
     for (const auto& [local, one] : totals)
         text << "end " << local << ' ' << one.sent << ' ' << one.received << ' ' << left_out[local] << ' '
              << one.knows_spurious << '\n';
-    for (const auto& [way, one] : lossy)
-        text << "way " << way.first << ' ' << way.second << ' ' << one.sent << ' ' << one.again << ' ' << one.spurious
+    for (const auto& [path, one] : lossy)
+        text << "way " << path.first << ' ' << path.second << ' ' << one.sent << ' ' << one.again << ' ' << one.spurious
              << '\n';
     return text.str();
 }
@@ -154,12 +154,12 @@ Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::stri
         .json();
 }
 
-Retransmissions::Retransmissions(Team& team) : team_(team) {
+Retransmissions::Retransmissions(RankGroup& rank_group) : rank_group_(rank_group) {
 #ifndef SMPI_H  // simulated hosts have no sockets, and all ranks are one process
     own_ = local_addresses();
 #endif
-    const bool speaks_for_host = team_.first_rank_on_my_host() == team_.rank();
-    addresses_ = team_.gather(speaks_for_host ? lines(own_) : "");
+    const bool speaks_for_host = rank_group_.first_rank_on_my_host() == rank_group_.rank();
+    addresses_ = rank_group_.gather(speaks_for_host ? lines(own_) : "");
 }
 
 void Retransmissions::begin() {
@@ -169,10 +169,10 @@ void Retransmissions::begin() {
 Json Retransmissions::collect() {
     std::string mine;
     if (!own_.empty()) mine = tcp_report(tcp_traffic(before_, tcp_connections()), own_);
-    const std::vector<std::string> reports = team_.gather(mine);
-    if (team_.rank() != 0) return Json::null();
+    const std::vector<std::string> reports = rank_group_.gather(mine);
+    if (rank_group_.rank() != 0) return Json::null();
     std::vector<std::string> hosts;
-    for (int rank = 0; rank < team_.size(); ++rank) hosts.push_back(team_.host_of(rank));
+    for (int rank = 0; rank < rank_group_.size(); ++rank) hosts.push_back(rank_group_.host_of(rank));
     return tcp_json(hosts, addresses_, reports);
 }
 

@@ -1,5 +1,5 @@
-// What TCP sent again while a row was measured, between which hosts: where MPI sends its messages over TCP sockets of
-// the ranks. Costs nothing while messages are timed: the kernel's counters are read before and after.
+// TCP retransmissions between hosts while a row is measured, where MPI uses TCP sockets of the ranks. The kernel's
+// counters are read before and after the row, not while messages are timed.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "host/tcp.hpp"
-#include "ranks/team.hpp"
+#include "host/tcp_connections.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace fablint {
 
-// Segments of all connections between two addresses in some time.
+// Segments of all connections between two addresses in a period.
 struct TcpTraffic {
     std::int64_t sent = 0, again = 0, spurious = 0, received = 0;
     bool knows_spurious = true;
@@ -23,15 +23,15 @@ struct TcpTraffic {
     void add(const TcpTraffic& other);
 };
 
-using TcpWay = std::pair<std::string, std::string>;  // local address, address of the peer
+using TcpPath = std::pair<std::string, std::string>;  // local address, address of the peer
 
-// What connections did between two readings, by way. Those that were made in between count from their beginning, those
-// that were closed in between not at all.
-std::map<TcpWay, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& before,
-                                         const std::vector<TcpConnection>& after);
+// Traffic between two readings, by pair of addresses. Connections opened in between count from their start; connections
+// closed in between do not count.
+std::map<TcpPath, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& before,
+                                          const std::vector<TcpConnection>& after);
 
-// What one rank did, as text: what Retransmissions gathers. `own` are the addresses of its host.
-std::string tcp_report(const std::map<TcpWay, TcpTraffic>& traffic, const std::vector<LocalAddress>& own);
+// The traffic of one rank as text, which Retransmissions gathers. `own`: the addresses of the rank's host.
+std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::vector<LocalAddress>& own);
 
 // The reports of all ranks as the row attribute `tcp` (docs/reference/run-format.md); null where there was no traffic.
 // `addresses`: per rank, those of its host as `INTERFACE ADDRESS` lines, empty for all but one rank of each host.
@@ -40,13 +40,13 @@ Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::stri
 
 class Retransmissions {
   public:
-    explicit Retransmissions(Team& team);  // collective
+    explicit Retransmissions(RankGroup& rank_group);  // collective
 
     void begin();    // reads the counters of this rank
     Json collect();  // collective: the row attribute `tcp` of the time since begin(), on rank 0
 
   private:
-    Team& team_;
+    RankGroup& rank_group_;
     std::vector<LocalAddress> own_;
     std::vector<std::string> addresses_;  // per rank, on rank 0
     std::vector<TcpConnection> before_;

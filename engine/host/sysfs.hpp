@@ -1,4 +1,4 @@
-// Reading sysfs: attributes of one line, folders, lists of CPUs.
+// Access to sysfs: attributes of one line, folders, lists of CPUs.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace fablint {
 
-// First line of a file; empty when it cannot be read (many attributes fail on interfaces that are down).
+// First line of a file; empty if it cannot be read (many attributes fail on interfaces that are down).
 std::string first_line(const std::filesystem::path& file);
 
 // The number that the first line begins with.
 long integer(const std::filesystem::path& file, long otherwise);
 
-// What a folder holds, sorted by name; nothing where there is no such folder.
+// Entries of a folder, sorted by name; none if the folder does not exist.
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder);
 
 // Lists of numbers as the kernel writes them: {0,1,2,8} <-> "0-2,8".

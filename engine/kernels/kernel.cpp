@@ -73,7 +73,20 @@ const char* KernelInfo::sizes_hint() const {
     return "start at 1";
 }
 
-void Kernel::fill(const End& end, bool leads, std::int64_t first) {
+KernelTraits round_trip_traits() {
+    KernelTraits traits;
+    traits.messages = 2;
+    traits.at_leader = Content::message;
+    return traits;
+}
+
+KernelTraits both_receive_traits() {
+    KernelTraits traits;
+    traits.at_leader = Content::message;
+    return traits;
+}
+
+void Kernel::fill(const Endpoint& end, bool leads, std::int64_t first) {
     for (std::size_t peer = 0; peer < end.peers.size(); ++peer) {
         for (int slot = 0; slot < end.window; ++slot) {
             end.payload.fill(end.slot_of(peer, slot), end.rank, end.peers[peer], first + slot);
@@ -82,8 +95,8 @@ void Kernel::fill(const End& end, bool leads, std::int64_t first) {
     }
 }
 
-void Kernel::check(const End& end, bool leads, std::int64_t first, std::vector<Damage>& damages) {
-    const std::optional<Content> content = leads ? at_leader() : at_follower();
+void Kernel::check(const Endpoint& end, bool leads, std::int64_t first, std::vector<Damage>& damages) {
+    const std::optional<Content> content = leads ? traits_.at_leader : traits_.at_follower;
     if (!content) return;
     for (std::size_t peer = 0; peer < end.peers.size(); ++peer) {
         for (int slot = 0; slot < end.window; ++slot) {

@@ -1,4 +1,4 @@
-// What the members of a group do: the timed loop. A kernel is one file in kernels/ and one row of the table.
+// Kernels: the timed loops of the members of a group. A kernel is one file in kernels/ and one row of the table.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 #include "measure/payload.hpp"
 #include "patterns/pattern.hpp"
 #include "transports/capabilities.hpp"
-#include "transports/one_sided.hpp"
 #include "transports/transport.hpp"
+#include "transports/window.hpp"
 
 namespace fablint {
 
 struct RowOptions;
 
 // One member of a group at one message size.
-struct End {
+struct Endpoint {
     Transport& transport;
-    OneSided* remote;  // null for kernels that need no window
+    Window* remote;  // null for kernels that need no window
     Payload& payload;
-    const std::vector<int>& peers;  // one but for hubs; empty in the world
+    const std::vector<int>& peers;  // one; several for a hub; none in the world
     int rank;
     int ranks;  // of the run
     std::size_t bytes;
@@ -43,7 +43,7 @@ struct End {
     }
 };
 
-// A payload that did not arrive as it was sent.
+// A message whose content is wrong at the receiver.
 struct Damage {
     int src = 0;
     int dst = 0;
@@ -52,40 +52,57 @@ struct Damage {
     std::size_t offset = 0;    // of the first wrong byte
 };
 
-// One object per rank and row. `leads` tells the two ends of a pair or star apart; in the world all lead.
+// Properties of a kernel that do not depend on the message size.
+struct KernelTraits {
+    // Messages that one repetition puts on the wire one after another in one direction, for each message of the window:
+    // its time is divided by them.
+    int messages = 1;
+    // What the receive slots must hold after a sample, with --validate; none where nothing arrives.
+    std::optional<Content> at_leader = std::nullopt;
+    std::optional<Content> at_follower = Content::message;
+    // Is the half of the payload that is sent in this rank's RMA window? Otherwise the half that is received.
+    bool exposes_sent = false;
+    int slots = 1;               // message slots for each message of the window to or from each peer
+    int fixed_slots = 0;         // if above 0: the number of message slots, whatever the window
+    bool slot_per_rank = false;  // one message slot for every rank of the run, in one block without gaps
+    bool one_by_one = false;     // every repetition is a sample of its own
+};
+
+// One object per rank and row. `leads` distinguishes the two ends of a pair or star; in the world all ranks lead.
 class Kernel {
   public:
+    explicit Kernel(const KernelTraits& traits) : traits_(traits) {}
     virtual ~Kernel() = default;
-    // Messages that one repetition puts one after another on the wire in one direction: its time is divided by this.
-    virtual int messages(int /*window*/) const { return 1; }
-
-    // What must be found in the receive slots after a sample, with --validate; nothing where nothing arrives.
-    virtual std::optional<Content> at_leader() const { return std::nullopt; }
-    virtual std::optional<Content> at_follower() const { return Content::message; }
-    // Which half of the payload do the others see in this rank's window?
-    virtual bool exposes_what_is_sent() const { return false; }
-
-    // Message slots a rank needs; are they one block without gaps?
-    virtual int slots(int window, int fan, int /*ranks*/) const { return window * fan; }
-    virtual bool dense() const { return false; }
-    // Is every repetition a sample of its own?
-    virtual bool one_by_one() const { return false; }
-
-    // Around an order of so many repetitions; nobody times it. Followers are armed before the leader begins.
-    virtual void arm(const End&, bool /*leads*/, std::int64_t /*repetitions*/) {}
-    virtual void disarm(const End&, bool /*leads*/) {}
-    // Before every sample, not timed: where all must begin together.
-    virtual void align(const End&) {}
+    const KernelTraits& traits() const { return traits_; }
+    int messages(int window) const { return traits_.messages * window; }
+    int slots(int window, int fan, int ranks) const {
+        if (traits_.slot_per_rank) return ranks;
+        return traits_.fixed_slots > 0 ? traits_.fixed_slots : traits_.slots * window * fan;
+    }
 
     // The timed loop: no allocation, no clock, no branch on options.
-    virtual void lead(const End& end, std::int64_t repetitions) = 0;
-    virtual void follow(const End& end, std::int64_t repetitions) = 0;
+    virtual void lead(const Endpoint& end, std::int64_t repetitions) = 0;
+    virtual void follow(const Endpoint& end, std::int64_t repetitions) = 0;
 
-    // With --validate, around every sample: write what will be sent as messages `first`, `first` + 1, ... and spoil
-    // what will be received; add what arrived wrong to `damages`.
-    virtual void fill(const End& end, bool leads, std::int64_t first);
-    virtual void check(const End& end, bool leads, std::int64_t first, std::vector<Damage>& damages);
+    // Before and after an order of that many repetitions, untimed. Followers are armed before the leader begins.
+    virtual void arm(const Endpoint&, bool /*leads*/, std::int64_t /*repetitions*/) {}
+    virtual void disarm(const Endpoint&, bool /*leads*/) {}
+    // Before every sample, untimed: where all ranks must begin together.
+    virtual void align(const Endpoint&) {}
+
+    // With --validate, around every sample: write the content of the messages `first`, `first` + 1, ... that will be
+    // sent and overwrite the receive slots; append wrong messages to `damages`.
+    virtual void fill(const Endpoint& end, bool leads, std::int64_t first);
+    virtual void check(const Endpoint& end, bool leads, std::int64_t first, std::vector<Damage>& damages);
+
+  private:
+    KernelTraits traits_;
 };
+
+// Of ping-pong kernels: a repetition is a message and its answer.
+KernelTraits round_trip_traits();
+// Of kernels in which both ends receive, in both directions at once.
+KernelTraits both_receive_traits();
 
 enum class Quantity { latency, bandwidth };
 // Sender of the payload of a cell (src, dst).

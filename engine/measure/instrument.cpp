@@ -20,19 +20,19 @@ double empty_kernel_time(const Clock& clock) {
     payload.set_size(bytes);
     const std::unique_ptr<Kernel> kernel = make_latency(RowOptions{});
     const std::vector<int> peers = {0};
-    const End end{*transport, nullptr, payload, peers, 0, 1, bytes, 1};
+    const Endpoint end{*transport, nullptr, payload, peers, 0, 1, bytes, 1};
     const double begin = clock.now();
     kernel->lead(end, repetitions);
     return (clock.now() - begin) / (repetitions * kernel->messages(1));
 }
 
-double rendezvous_skew(Team& team) {
+double barrier_skew(RankGroup& rank_group) {
     std::array<double, 11> spreads{};
     for (double& spread : spreads) {
-        team.rendezvous();
-        const double left = team.now();
-        const double latest = team.maximum(left);
-        spread = latest - team.minimum(left);
+        rank_group.barrier();
+        const double left = rank_group.now();
+        const double latest = rank_group.maximum(left);
+        spread = latest - rank_group.minimum(left);
     }
     std::nth_element(spreads.begin(), spreads.begin() + spreads.size() / 2, spreads.end());
     return spreads[spreads.size() / 2];
@@ -40,26 +40,26 @@ double rendezvous_skew(Team& team) {
 
 }  // namespace
 
-Json Instrument::json(const Team& team, bool oversubscribed) const {
+Json Instrument::json(const RankGroup& rank_group, bool oversubscribed) const {
     return JsonObject()
         .add("clock", wall_clock().name())
         .add("resolution_s", clock.resolution_s)
         .add("overhead_s", clock.overhead_s)
         .add("empty_kernel_s", empty_kernel_s)
         .add("barrier_skew_s", barrier_skew_s)
-        .add("clock_sync_s", team.clock_uncertainty())
+        .add("clock_sync_s", rank_group.clock_uncertainty())
         .add("oversubscribed", oversubscribed)
         .json();
 }
 
-Instrument examine_instrument(Team& team, const Clock& clock) {
+Instrument examine_instrument(RankGroup& rank_group, const Clock& clock) {
     Instrument instrument;
-    // One rank after another would be cleaner on a shared host, but the worst rank is what counts.
+    // All ranks at once, although ranks of a host disturb each other: the worst rank is reported.
     instrument.clock = examine(clock);
-    instrument.clock.resolution_s = team.maximum(instrument.clock.resolution_s);
-    instrument.clock.overhead_s = team.maximum(instrument.clock.overhead_s);
-    instrument.empty_kernel_s = team.maximum(empty_kernel_time(clock));
-    instrument.barrier_skew_s = rendezvous_skew(team);
+    instrument.clock.resolution_s = rank_group.maximum(instrument.clock.resolution_s);
+    instrument.clock.overhead_s = rank_group.maximum(instrument.clock.overhead_s);
+    instrument.empty_kernel_s = rank_group.maximum(empty_kernel_time(clock));
+    instrument.barrier_skew_s = barrier_skew(rank_group);
     return instrument;
 }
 

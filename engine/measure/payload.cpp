@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t page = 4096;
-constexpr unsigned char poison_byte = 0x6e;  // added to a small byte it stays below 256
+constexpr unsigned char poison_byte = 0x6e;  // small enough that the sum with a small byte is below 256
 constexpr unsigned char small_mask = 0x7f;
 constexpr unsigned char leader_poison_byte = 0x11;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// The content of a message: a number per 8 bytes that depends on all that tells messages apart.
+// The content of a message: one number per 8 bytes, a hash of source, destination, message number and offset.
 void write_message(std::vector<unsigned char>& bytes, int src, int dst, std::int64_t message) {
     const std::uint64_t key =
         mix(mix(static_cast<std::uint64_t>(src), static_cast<std::uint64_t>(dst)), static_cast<std::uint64_t>(message));

@@ -1,4 +1,4 @@
-// The message buffers of one rank: a ring of send slots and one of receive slots, and what is written into them.
+// The message buffers of one rank, send slots and receive slots, and their content.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 
 namespace fablint {
 
-// What a receive slot holds after a message: what was at the follower before, what was sent, or the sum of both, byte
-// by byte or as one 8-byte number.
+// Content of a receive slot after a message: the previous content of the follower's slot, the sent message, or their
+// sum, byte by byte or as one 8-byte number.
 enum class Content { untouched, message, sum, sum64 };
 
-// Every message of a window has a buffer of its own: receives into one buffer at the same time are not legal MPI, and a
-// single buffer shows the cache's speed rather than the fabric's.
+// Every message of a window has a buffer of its own: concurrent receives into one buffer are not legal MPI, and a
+// single buffer shows the speed of the cache.
 class Payload {
   public:
     enum class Layout { spaced, dense, single };
 
-    // `lent_receive`, `lent_send`: memory to use (an RMA window's) instead of allocating that half.
+    // `lent_receive`, `lent_send`: memory of an RMA window for that half, which is then not allocated.
     Payload(Memory& memory, std::size_t bytes_of_half, Layout layout, void* lent_receive = nullptr,
             void* lent_send = nullptr);
     ~Payload();
     Payload(const Payload&) = delete;
     Payload& operator=(const Payload&) = delete;
 
-    // Slots of a message size stand close together, a page apart at most, so that small ones do not collide in the
-    // cache; without any gap when dense; all in the same place when single.
+    // Layout of the slots: spaced: multiples of a cache line, or of a page for large messages, so that small ones do
+    // not collide in the cache; dense: without gaps; single: all slots at the same address.
     void set_size(std::size_t bytes);
     std::size_t offset_of(int slot) const { return static_cast<std::size_t>(slot) * stride_; }  // in its half
     void* send_slot(int slot) const { return send_ + offset_of(slot); }
@@ -42,20 +42,19 @@ class Payload {
         return {static_cast<char*>(receive_slot(slot)), stride_, count};
     }
 
-    // Fill a send slot with what message number `message` from `src` to `dst` must contain; make a receive slot hold
-    // anything else, and another thing at the leader than at the follower.
-    // `small`: no byte above 127, for messages that are summed: libraries differ in what they do beyond 255 (Open
-    // MPI 4.1 with AVX saturates).
+    // fill() writes the content of message number `message` from `src` to `dst` into a send slot; poison() writes other
+    // content into a receive slot, different at the leader and the follower. `small`: no byte above 127, for messages
+    // that are summed: libraries differ in sums above 255 (Open MPI 4.1 with AVX saturates).
     void fill(int slot, int src, int dst, std::int64_t message, bool small = false);
     void poison(int slot, bool at_leader);
     // The offset of the first wrong byte in a receive slot, if any.
     std::optional<std::size_t> damage(int slot, int src, int dst, std::int64_t message,
                                       Content content = Content::message);
 
-    // What poison() writes into a follower's slot of an 8-byte message.
+    // The content that poison() writes into a follower's slot of 8 bytes.
     static std::uint64_t poisoned_number();
 
-    // Bytes of one half that so many slots of that size take.
+    // Bytes of one half with that number of slots.
     static std::size_t half_footprint(std::size_t bytes, int slots, Layout layout);
 
     Memory& memory() const { return memory_; }

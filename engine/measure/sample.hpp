@@ -1,5 +1,5 @@
-// The samples of one pair at one size: exact count, mean, minimum, maximum, and a log-bucketed histogram for the
-// quantiles.
+// Samples of one pair at one size: exact count, mean, minimum, maximum, and a histogram with logarithmic buckets for
+// the quantiles.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace fablint {
 
-// 128 per octave, each octave cut linearly (as HdrHistogram does), so that a value is
-// known to 1/128 of itself, two significant digits. Covers 58 ps to 256 s; what lies outside counts in the end buckets.
+// 128 buckets per octave, of equal width within an octave as in HdrHistogram: relative error 1/128. Covers 58 ps to 256
+// s; values outside are counted in the first or last bucket.
 class Histogram {
   public:
     static constexpr int per_octave = 128;
@@ -38,7 +38,7 @@ class Samples {
     double min() const { return min_; }
     double max() const { return max_; }
     double mean() const { return count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_); }
-    // Quantile q in 0..1, linear inside its bucket and never outside min..max. NaN without samples.
+    // Quantile q in 0..1, interpolated linearly inside its bucket and clamped to min..max. NaN without samples.
     double quantile(double q) const;
     const Histogram& histogram() const { return histogram_; }
 

@@ -7,9 +7,10 @@
 namespace fablint {
 
 namespace {
-// A block is what both partners agree on at once; longer blocks mean fewer agreements, shorter ones a finer time limit.
+// The coordinator announces samples in blocks: longer blocks need fewer announcements, shorter ones follow the time
+// limit more closely.
 constexpr double longest_block_s = 0.05;
-constexpr double longest_block = 65536;  // samples: their times are kept until the block is over
+constexpr double longest_block = 65536;  // samples; their times are kept until the end of the block
 }  // namespace
 
 double median_half_width(const Samples& samples) {
@@ -34,7 +35,7 @@ std::int64_t StopRule::next_block(const Samples& taken, double sample_s, double 
     const double time_s = std::min(longest_block_s, std::max(left_s, 0.0));
     const double affordable = sample_s > 0.0 ? time_s / sample_s : longest_block;
     std::int64_t block = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(affordable, longest_block)));
-    // With a precision to reach, look after every 25 % more samples: few looks, little overshoot.
+    // With a precision, test after every 25 % more samples: few tests, little overshoot.
     if (precision) block = std::min(block, std::max<std::int64_t>(64, taken.count() / 4));
     if (samples) block = std::min(block, *samples - taken.count());
     return std::max<std::int64_t>(1, block);

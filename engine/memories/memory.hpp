@@ -1,4 +1,4 @@
-// Where message buffers live.
+// Memories: where the message buffers are.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace fablint {
 
-// `count` message buffers, `stride` bytes from the beginning of one to that of the next.
+// `count` message buffers; `stride` is the distance between the beginnings of neighbours, in bytes.
 template <typename Data>
 struct Buffers {
     Data* first;
@@ -16,7 +16,7 @@ struct Buffers {
     int count;
 };
 
-// Copies go through the host so that payloads can be filled and checked wherever they live.
+// Payloads are written and checked through copies in host memory.
 class Memory {
   public:
     virtual ~Memory() = default;

@@ -1,4 +1,4 @@
-// What one rank learned about one partner in one round: the unit in which results travel and are written.
+// The result of one rank with one partner in one round: the unit that is sent and written.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tables in the format of the OSU micro-benchmarks, which scripts all over the field read.
+// Tables in the format of the OSU micro-benchmarks.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace fablint {
 
-// `cells`: those of the leading rank of every pair. Latency: mean over the pairs; bandwidth: the bytes of all pairs in
-// one direction (both directions for a mutual kernel) over their mean time, 10^6 bytes/s. Means, as in OSU; at least
-// three significant digits.
+// `cells`: those of the leading rank of every pair. Latency: mean over the pairs. Bandwidth: bytes of all pairs in one
+// direction (both directions for a bidirectional kernel) divided by their mean time, in 10^6 bytes/s. At least three
+// significant digits.
 std::string osu_table(const RowOptions& row, const std::vector<Cell>& cells, int pairs);
 
 }  // namespace fablint

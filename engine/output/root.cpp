@@ -37,9 +37,9 @@ Json mpi_json() {
 
 }  // namespace
 
-Root::Root(Team& team, const Facts& facts, const Instrument& instrument, const std::vector<std::string>& command,
-           const std::vector<RowOptions>& rows, double epoch_s)
-    : team_(team), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {
+Root::Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrument,
+           const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s)
+    : rank_group_(rank_group), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {
     for (const RowOptions& row : rows) add_row(row);
 }
 
@@ -49,11 +49,11 @@ void Root::add_row(const RowOptions& row) {
 }
 
 void Root::write(Store& store, const char* state) {
-    team_.on_rank_0([&] { store.write_root(json(state, store.shared_files())); });
+    rank_group_.on_rank_0([&] { store.write_root(json(state, store.shared_files())); });
 }
 
 void Root::write_at_the_end(Store& store, const char* state) {
-    if (team_.rank() == 0) attempt([&] { store.write_root(json(state, store.shared_files())); });
+    if (rank_group_.rank() == 0) attempt([&] { store.write_root(json(state, store.shared_files())); });
 }
 
 Json Root::json(const char* state, bool shared_files) const {
@@ -65,9 +65,9 @@ Json Root::json(const char* state, bool shared_files) const {
         .add("started", utc(epoch_s_))
         .add("started_epoch_s", epoch_s_)
         .add("rows", Json::list(names_))
-        .add("plan", Json::list(plan_))  // resume needs the rows that were never started
+        .add("plan", Json::list(plan_))  // resume needs the rows that have not started
         .add("mpi", mpi_json())
-        .add("instrument", instrument_.json(team_, facts_.oversubscribed()))
+        .add("instrument", instrument_.json(rank_group_, facts_.oversubscribed()))
         .add("shared_files", shared_files);
     facts_.describe(root);
     return root.json();

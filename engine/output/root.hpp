@@ -14,19 +14,19 @@ namespace fablint {
 class Root {
   public:
     // `epoch_s`: seconds since 1970 from which `started` cells count.
-    Root(Team& team, const Facts& facts, const Instrument& instrument, const std::vector<std::string>& command,
-         const std::vector<RowOptions>& rows, double epoch_s);
+    Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrument,
+         const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s);
 
     // Collective. `state`: measuring, complete or interrupted.
-    void add_row(const RowOptions& row);  // one that was not planned
+    void add_row(const RowOptions& row);  // a row that is not in the plan, such as a retest
     void write(Store& store, const char* state);
-    // The same when the run is ending for another reason: a failure to write is not reported on top.
+    // As write(), when the run ends because of another error: a failure to write is not reported.
     void write_at_the_end(Store& store, const char* state);
 
   private:
     Json json(const char* state, bool shared_files) const;
 
-    Team& team_;
+    RankGroup& rank_group_;
     const Facts& facts_;
     const Instrument& instrument_;
     std::vector<std::string> command_;

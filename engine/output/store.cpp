@@ -23,8 +23,7 @@ std::string bytes_of(T value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// A folder with `rounds` or `launches` in it and nothing else: who planned the run put its rounds files there, and
-// launches that are not of its ranks.
+// Does the folder contain nothing but `rounds` and `launches`, which the front end creates before the launch?
 bool holds_only_plans(const fs::path& directory) {
     std::error_code reason;
     const fs::directory_iterator entries(directory, reason);
@@ -91,10 +90,10 @@ void RowArrays::write(const Cell& cell) {
     if (histogram_) write_histograms(cell, column);
     std::vector<std::uint32_t> counts;
     for (const SizeResult& size : cell.sizes) counts.push_back(size.count);
-    count_->write_cell(plane, cell.src, column, counts.data());  // last: it says that the cell is measured
+    count_->write_cell(plane, cell.src, column, counts.data());  // written last: it marks the cell as measured
 }
 
-// Only the occupied range is written, so that the file stays sparse.
+// Only the occupied range is written: the file stays sparse.
 void RowArrays::write_histograms(const Cell& cell, std::int64_t column) {
     const std::int64_t plane = grid_.layout == Layout::matrix ? cell.repeat : 0;
     constexpr std::size_t size = sizeof(std::uint32_t);
@@ -119,50 +118,52 @@ void RowArrays::close() {
 // ----------------------------------------------------------------------------------------------------------------
 // Store
 
-Store::Store(Team& team, const std::string& directory, bool resume, bool private_files) : team_(team) {
-    // Ranks may start in different folders: rank 0's counts.
-    directory_ = team_.broadcast(fs::absolute(directory).lexically_normal().string());
-    team_.on_rank_0([&] { create(resume); });
+Store::Store(RankGroup& rank_group, const std::string& directory, bool resume, bool private_files)
+    : rank_group_(rank_group) {
+    // Ranks may start in different folders: the folder of rank 0 is used.
+    directory_ = rank_group_.broadcast(fs::absolute(directory).lexically_normal().string());
+    rank_group_.on_rank_0([&] { create(resume); });
     shared_ = !private_files && seen_by_all();
 }
 
 void Store::create(bool resume) {
     const bool is_run = access((directory_ / "zarr.json").c_str(), F_OK) == 0;
     if (resume) {
-        if (!is_run) throw usage_error(directory_.string() + " is no run directory: there is nothing to resume");
+        if (!is_run) throw usage_error(directory_.string() + " is not a run directory: there is nothing to resume");
         refuse_other_places();
         archive_root_ = true;
         return;
     }
     if (holds_only_plans(directory_)) return;
     if (access(directory_.c_str(), F_OK) == 0)
-        throw usage_error(directory_.string() + " exists: choose another -o, or go on with it by fablint resume");
+        throw usage_error(directory_.string() + " exists: choose another -o, or continue it with fablint resume");
     if (mkdir(directory_.c_str(), 0777) != 0)
         throw usage_error("cannot create " + directory_.string() + ": " + std::strerror(errno) +
                           ": choose an -o in an existing folder that you may write to");
 }
 
-// What was measured belongs to the hosts on which the ranks were. JSON is not read here, but what the engine wrote is
-// there as it would write it again, but for white space.
+// A run belongs to the hosts of its ranks. The engine does not parse JSON: it searches the text for what it would
+// write, apart from white space.
 void Store::refuse_other_places() const {
     std::string known = read_file(directory_ / "zarr.json");
     known.erase(std::remove_if(known.begin(), known.end(), [](char c) { return c == ' ' || c == '\n'; }), known.end());
-    const JsonObject places =
-        JsonObject().add("hosts", Json::list(team_.hosts())).add("rank_host", Json::list(team_.rank_host()));
+    const JsonObject places = JsonObject()
+                                  .add("hosts", Json::list(rank_group_.hosts()))
+                                  .add("rank_host", Json::list(rank_group_.rank_host()));
     const std::string text = places.json().text();
     if (known.find(text.substr(1, text.size() - 2)) == std::string::npos)
         throw usage_error(directory_.string() +
-                          " was begun with other ranks, or on other hosts: resume it where it was begun, with the "
-                          "hosts in the same order");
+                          " was started with other ranks or on other hosts: resume it on the same hosts, in the "
+                          "same order");
 }
 
-// Rank 0 leaves a file, the others look for it.
+// Rank 0 creates a file, and the other ranks look for it.
 bool Store::seen_by_all() {
-    const fs::path token = directory_ / team_.broadcast(".shared-" + std::to_string(getpid()));
-    team_.on_rank_0([&] { replace_file(token, ""); });
+    const fs::path token = directory_ / rank_group_.broadcast(".shared-" + std::to_string(getpid()));
+    rank_group_.on_rank_0([&] { replace_file(token, ""); });
     const bool seen = access(token.c_str(), F_OK) == 0;
-    const bool by_all = team_.minimum(seen ? 1.0 : 0.0) > 0.0;
-    if (team_.rank() == 0) unlink(token.c_str());
+    const bool by_all = rank_group_.minimum(seen ? 1.0 : 0.0) > 0.0;
+    if (rank_group_.rank() == 0) unlink(token.c_str());
     return by_all;
 }
 
@@ -177,7 +178,7 @@ void Store::begin_row(const std::string& name, const Grid& grid, const std::vect
     row_folder_ = directory_ / name;
     const std::lock_guard<std::mutex> lock(mutex_);
     arrays_ = std::make_unique<RowArrays>(row_folder_, grid, sizes, histogram);
-    team_.on_rank_0([&] {
+    rank_group_.on_rank_0([&] {
         make_folder(row_folder_);
         arrays_->write_metadata();
         replace_file(row_folder_ / "zarr.json", group_metadata(attributes));
@@ -194,41 +195,41 @@ void Store::write_cells(const std::vector<char>& bytes) {
     arrays_->close();
 }
 
-void Store::flush() { team_.agree(exchange_cells()); }
+void Store::flush() { rank_group_.throw_if_any_failed(exchange_cells()); }
 
-// Owners write their own cells and then take those of the other ranks of their blocks, one rank after another, so that
-// no rank ever holds more than one other rank's cells.
+// An owner writes its own cells, then receives those of the other ranks of its block one rank after another: it never
+// holds the cells of more than one other rank.
 std::optional<Error> Store::exchange_cells() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const int me = team_.rank();
+    const int me = rank_group_.rank();
     std::optional<Error> failure;
     const auto write = [&](const std::vector<char>& bytes) {
         if (!failure) failure = attempt([&] { write_cells(bytes); });
     };
     if (owner_of(me) != me) {
-        team_.tell(owner_of(me), pending_.data(), static_cast<int>(pending_.size()));
+        rank_group_.send_control(owner_of(me), pending_.data(), static_cast<int>(pending_.size()));
         pending_.clear();
         return std::nullopt;
     }
     write(pending_);
-    // What could not be written is of no more use than what was: the run ends here.
+    // After a failure to write the run ends: the cells in memory are dropped.
     pending_.clear();
     const int last =
-        shared_ ? std::min<int>(team_.size(), me + static_cast<int>(grid_.rows_per_chunk())) : team_.size();
-    for (int member = me + 1; member < last; ++member) write(team_.hear_any_length(member));
+        shared_ ? std::min<int>(rank_group_.size(), me + static_cast<int>(grid_.rows_per_chunk())) : rank_group_.size();
+    for (int member = me + 1; member < last; ++member) write(rank_group_.receive_control_of_any_length(member));
     return failure;
 }
 
 void Store::rescue() {
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock() || !arrays_ || pending_.empty() || owner_of(team_.rank()) != team_.rank()) return;
-    // A failure is not reported: the run is about to end for another reason.
+    if (!lock.owns_lock() || !arrays_ || pending_.empty() || owner_of(rank_group_.rank()) != rank_group_.rank()) return;
+    // A failure is not reported: the run ends because of another error.
     if (!attempt([&] { write_cells(pending_); })) pending_.clear();
 }
 
 void Store::end_row(const Json& attributes) {
     flush();
-    team_.on_rank_0([&] { replace_file(row_folder_ / "zarr.json", group_metadata(attributes)); });
+    rank_group_.on_rank_0([&] { replace_file(row_folder_ / "zarr.json", group_metadata(attributes)); });
 }
 
 void Store::write_root(const Json& attributes) {

@@ -1,4 +1,4 @@
-// Writes the run directory: docs/reference/run-format.md.
+// The run directory, specified by docs/reference/run-format.md.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include "base/json.hpp"
 #include "output/cell.hpp"
 #include "output/zarr.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace fablint {
 
@@ -32,13 +32,14 @@ class RowArrays {
     std::unique_ptr<ZarrArray> count_, started_, round_, partner_, histogram_;
 };
 
-// One per rank. Every chunk has one owner, the only rank that writes it: the first rank of its block of rows, or rank 0
-// where the hosts share no file system. Cells are collected in memory and written, or sent to their owner, by flush().
+// One object per rank. Every chunk has one owner, the only rank that writes it: the first rank of its block of rows, or
+// rank 0 if the hosts share no file system. Cells are collected in memory; flush() writes them or sends them to their
+// owner.
 class Store {
   public:
-    // Collective. Creates the directory (with `resume`: opens it) and finds out whether all ranks see it. A directory
-    // that holds nothing but rounds files is taken.
-    Store(Team& team, const std::string& directory, bool resume, bool private_files);
+    // Collective. Creates the directory (with `resume`: opens it) and tests whether all ranks see it. A directory that
+    // contains only rounds files is accepted.
+    Store(RankGroup& rank_group, const std::string& directory, bool resume, bool private_files);
 
     bool shared_files() const { return shared_; }
 
@@ -46,14 +47,14 @@ class Store {
     void begin_row(const std::string& name, const Grid& grid, const std::vector<std::int64_t>& sizes, bool histogram,
                    const Json& attributes);
     void put(const Cell& cell);
-    // Collective: afterwards all that was put is on disk.
+    // Collective: writes all cells to disk.
     void flush();
-    // Writes what this rank can write by itself. For the watchdog's thread; never throws.
+    // Writes the cells that this rank owns. For the watchdog's thread; does not throw.
     void rescue();
     // Collective. The row's final attributes; on rank 0.
     void end_row(const Json& attributes);
 
-    // Rank 0: replaces the root's metadata. With resume, that of the launch before is kept as launch-N.
+    // Rank 0: replaces the root's metadata. With resume, the metadata of the previous launch is kept as launch-N.
     void write_root(const Json& attributes);
 
   private:
@@ -64,7 +65,7 @@ class Store {
     void write_cells(const std::vector<char>& bytes);
     std::optional<Error> exchange_cells();
 
-    Team& team_;
+    RankGroup& rank_group_;
     std::filesystem::path directory_;
     bool shared_ = true;
     bool archive_root_ = false;

@@ -1,4 +1,4 @@
-// The Zarr v3 side of a run directory: array and group metadata, and which cell lies where.
+// Zarr v3 arrays of a run directory: metadata, and the position of each cell.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace fablint {
 
-// A table of cells that is stored as a Zarr array: planes (repeats) of rows (src) x columns (dst or round), `width`
-// elements each. Cut into chunks of whole rows, so that one rank can own a chunk.
+// Shape of the cells of a row as a Zarr array: planes (repeats) of rows (src) x columns (dst or round), `width`
+// elements each. A chunk holds whole rows, so that one rank owns it.
 struct Grid {
     Layout layout = Layout::matrix;
     std::int64_t planes = 1;
     std::int64_t rows = 0;
     std::int64_t columns = 0;
 
-    // At most about a thousand chunk files per array.
+    // At most about 1000 chunk files per array.
     std::int64_t rows_per_chunk() const { return (rows * planes + 999) / 1000; }
 };
 
@@ -40,7 +40,7 @@ class ZarrArray {
     // Overwrites `bytes` bytes of the cell, `offset` bytes into it.
     void write_part(std::int64_t plane, std::int64_t row, std::int64_t column, std::size_t offset, const void* data,
                     std::size_t bytes);
-    // The chunk written last stays open until then: cells come in runs of one row.
+    // The last written chunk stays open until close(), since successive cells are often of one row.
     void close() { open_.reset(); }
 
   private:

@@ -10,7 +10,7 @@ namespace fablint {
 
 namespace {
 
-// Rounds that a file spells out: one round per line, pairs as 0-1, separated by blanks or commas.
+// Rounds of a text: one round per line, pairs as 0-1, separated by blanks or commas.
 class ExplicitRounds : public Pattern {
   public:
     ExplicitRounds(const std::string& text, const std::string& name, int ranks) : ranks_(ranks), name_(name) {
@@ -22,11 +22,11 @@ class ExplicitRounds : public Pattern {
     }
     std::int64_t rounds() const override { return static_cast<std::int64_t>(rounds_.size()); }
     int slots(std::int64_t round) const override { return static_cast<int>(at(round).size() / 2); }
-    Seat seat(std::int64_t round, int rank) const override {
+    Role role(std::int64_t round, int rank) const override {
         const auto found = std::lower_bound(at(round).begin(), at(round).end(), rank, before);
         return found == at(round).end() || found->rank != rank
-                   ? Seat{}
-                   : Seat{Seat::Role::pair, {found->partner}, found->slot, -1};
+                   ? Role{}
+                   : Role{Role::Kind::pair, {found->partner}, found->slot, -1};
     }
 
   private:
@@ -60,7 +60,7 @@ class ExplicitRounds : public Pattern {
         const long a = std::strtol(word.c_str(), &end, 10);
         const bool dash = end != word.c_str() && *end == '-' && std::isdigit(static_cast<unsigned char>(end[1])) != 0;
         const long b = dash ? std::strtol(end + 1, &end, 10) : -1;
-        if (!dash || *end != '\0' || a < 0) throw usage_error(where + "'" + word + "' is no pair: write it as 0-1");
+        if (!dash || *end != '\0' || a < 0) throw usage_error(where + "'" + word + "' is not a pair: write it as 0-1");
         for (const long rank : {a, b})
             if (rank >= ranks_)
                 throw usage_error(where + "rank " + std::to_string(rank) + " does not exist: this run has " +

@@ -1,4 +1,4 @@
-// Patterns whose rounds are matchings that a formula gives.
+// Patterns whose rounds are matchings given by a formula.
 #include <algorithm>
 
 #include "base/permutation.hpp"
@@ -10,13 +10,13 @@ namespace {
 
 int narrow(std::uint64_t x) { return static_cast<int>(x); }
 
-Seat paired(int partner, int slot) { return {Seat::Role::pair, {partner}, slot, -1}; }
+Role paired(int partner, int slot) { return {Role::Kind::pair, {partner}, slot, -1}; }
 
 // Ranks 0 and 1.
 class Pair : public Pattern {
   public:
     int slots(std::int64_t) const override { return 1; }
-    Seat seat(std::int64_t, int rank) const override { return rank < 2 ? paired(1 - rank, 0) : Seat{}; }
+    Role role(std::int64_t, int rank) const override { return rank < 2 ? paired(1 - rank, 0) : Role{}; }
 };
 
 // Rank i with i + n/2, as in OSU. With an odd number of ranks the last one is idle.
@@ -24,7 +24,7 @@ class Pairs : public Pattern {
   public:
     explicit Pairs(int ranks) : half_(ranks / 2) {}
     int slots(std::int64_t) const override { return half_; }
-    Seat seat(std::int64_t, int rank) const override {
+    Role role(std::int64_t, int rank) const override {
         if (rank < half_) return paired(rank + half_, rank);
         if (rank < 2 * half_) return paired(rank - half_, rank - half_);
         return {};
@@ -46,12 +46,12 @@ class AllPairs : public Pattern {
           order_(static_cast<std::uint64_t>(circle_), mix(seed, 2)) {}
     std::int64_t rounds() const override { return circle_; }
     int slots(std::int64_t) const override { return ranks_ / 2; }
-    Seat seat(std::int64_t round, int rank) const override {
+    Role role(std::int64_t round, int rank) const override {
         const std::int64_t turn = narrow(order_.image(static_cast<std::uint64_t>(round)));
         const std::int64_t label = narrow(labels_.image(static_cast<std::uint64_t>(rank)));
         const bool has_hub = ranks_ % 2 == 0;  // the label outside the circle
         if (has_hub && label == circle_) return paired(rank_of(turn), 0);
-        if (label == turn) return has_hub ? paired(rank_of(circle_), 0) : Seat{};
+        if (label == turn) return has_hub ? paired(rank_of(circle_), 0) : Role{};
         // On the circle, labels x and y meet in the round r with x + y = 2 r.
         const std::int64_t distance = ((label - turn) % circle_ + circle_) % circle_;
         const std::int64_t other = ((2 * turn - label) % circle_ + circle_) % circle_;
@@ -76,11 +76,11 @@ class Bisection : public Pattern {
         : low_(ranks / 2), high_(ranks - ranks / 2), order_(static_cast<std::uint64_t>(high_), mix(seed, 2)) {}
     std::int64_t rounds() const override { return high_; }
     int slots(std::int64_t) const override { return low_; }
-    Seat seat(std::int64_t round, int rank) const override {
+    Role role(std::int64_t round, int rank) const override {
         const int shift = narrow(order_.image(static_cast<std::uint64_t>(round)));
         if (rank < low_) return paired(low_ + (rank + shift) % high_, rank);
         const int partner = ((rank - low_ - shift) % high_ + high_) % high_;
-        return partner < low_ ? paired(partner, partner) : Seat{};
+        return partner < low_ ? paired(partner, partner) : Role{};
     }
 
   private:
@@ -95,7 +95,7 @@ class RandomMatchings : public Pattern {
         : ranks_(ranks), seed_(seed), matchings_(matchings) {}
     std::int64_t rounds() const override { return matchings_; }
     int slots(std::int64_t) const override { return ranks_ / 2; }
-    Seat seat(std::int64_t round, int rank) const override {
+    Role role(std::int64_t round, int rank) const override {
         const Permutation places(static_cast<std::uint64_t>(ranks_), mix(seed_, static_cast<std::uint64_t>(round) + 3));
         const std::uint64_t place = places.image(static_cast<std::uint64_t>(rank));
         const std::uint64_t neighbour = place ^ 1U;

@@ -1,5 +1,5 @@
-// Who talks to whom in which round. Pure: no MPI, no file, no clock; O(1) memory per rank and round, but for a hub,
-// which knows its leaves.
+// Patterns: which ranks communicate in which round. Pure: no MPI, no file, no clock. O(1) memory per rank and round,
+// except for a hub, which knows its leaves.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace fablint {
 
-// The place of one rank in one round. A round is a set of disjoint groups:
-// pairs, stars (a hub and its leaves), the world (all ranks), or aggressors (ranks that only make traffic).
-struct Seat {
-    enum class Role { idle, pair, hub, leaf, world, aggressor };
-    Role role = Role::idle;
-    std::vector<int> peers;  // whom it exchanges payload with; empty for idle and world
-    int slot = -1;           // index of the group within the round, the same for all of it, 0 .. slots-1
-    int head = -1;  // the rank that leads the group: the hub, 0 of the world, the aggressors' first; -1: a pair
+// The role of one rank in one round. A round is a set of disjoint groups: pairs, stars (a hub and its leaves), the
+// world (all ranks), or aggressors (ranks that generate background traffic).
+struct Role {
+    enum class Kind { idle, pair, hub, leaf, world, aggressor };
+    Kind kind = Kind::idle;
+    std::vector<int> peers;  // ranks with which it exchanges payload; empty for idle and world
+    int slot = -1;           // index of the group within the round, 0 .. slots-1
+    int head = -1;  // the rank that leads the group: the hub, rank 0 of the world, the first aggressor; -1: a pair
 
-    bool idle() const { return role == Role::idle; }
+    bool idle() const { return kind == Kind::idle; }
     int partner() const { return peers.empty() ? -1 : peers.front(); }
 };
 
@@ -38,22 +38,26 @@ inline constexpr Shapes world = 8;
 // Sender in a star.
 enum class StarSender { both, leaves, hub };
 
+// Traffic of other ranks beside the pairs that are measured: what some patterns have besides their groups.
+class BackgroundTraffic {
+  public:
+    virtual ~BackgroundTraffic() = default;
+    virtual bool runs_in(std::int64_t round) const = 0;
+    virtual std::vector<int> aggressors() const = 0;  // the ranks that generate it
+    virtual std::vector<int> victims() const = 0;     // the ranks of the pairs that are measured
+};
+
 class Pattern {
   public:
     virtual ~Pattern() = default;
     virtual std::int64_t rounds() const { return 1; }           // of one repeat
-    virtual int slots(std::int64_t round) const = 0;            // groups in the round that are measured
-    virtual Seat seat(std::int64_t round, int rank) const = 0;  // requires 0 <= round < rounds()
-    // Ordered pairs (of a world: ranks) of the round.
+    virtual int slots(std::int64_t round) const = 0;            // measured groups of the round
+    virtual Role role(std::int64_t round, int rank) const = 0;  // requires 0 <= round < rounds()
+    // Ordered pairs (in the world: ranks) that the round measures.
     virtual int cells(std::int64_t round) const { return 2 * slots(round); }
-    // Peers of the rank that has most.
+    // The largest number of peers of any rank.
     virtual int fan() const { return 1; }
-    // Do other ranks make traffic in this round?
-    virtual bool loaded(std::int64_t) const { return false; }
-    // The ranks that make it; in the order of their seats.
-    virtual std::vector<int> aggressors() const { return {}; }
-    // The ranks of the pairs that are measured beside them.
-    virtual std::vector<int> victims() const { return {}; }
+    virtual const BackgroundTraffic* background() const { return nullptr; }
 };
 
 struct PatternRequest {
@@ -66,7 +70,7 @@ struct PatternRequest {
     std::vector<int> rank_host;  // host of every rank, for fan-in and fan-out
     int servers = 1;             // for clients-servers
     int victims = 0;             // pairs, for victim-aggressor; 0: a tenth of the ranks, at least one
-    bool incast = true;          // what the aggressors do: all to one, or all to all
+    bool incast = true;          // traffic of the aggressors: all to one; otherwise all to all
 };
 
 // A row of registry/patterns.inc, which documents the fields.

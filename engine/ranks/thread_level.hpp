@@ -1,17 +1,17 @@
-// At which thread level MPI runs, as it is stored in a run: single, funneled, serialized or multiple.
+// The thread level of MPI, as stored in a run: single, funneled, serialized or multiple.
 #pragma once
 
 #include <string>
 
 namespace fablint {
 
-// Starts MPI. With `threads` at MPI_THREAD_MULTIPLE, else by MPI_Init, as the programs that the figures are compared
-// with: libraries switch their locks on above MPI_THREAD_SINGLE (Open MPI 4.1: a quarter of the latency), and settings
-// of a site that raise the level of MPI_Init hold here as well. docs/decisions/0005-thread-level.md says why the
-// watchdog has a thread all the same.
+// Starts MPI: with `threads` at MPI_THREAD_MULTIPLE, otherwise by MPI_Init, as do the programs that fablint is compared
+// with. Libraries use locks above MPI_THREAD_SINGLE (Open MPI 4.1: a quarter of the latency); site settings that raise
+// the level of MPI_Init apply here as well. docs/decisions/0005-thread-level.md gives the reason why the watchdog has a
+// thread nevertheless.
 void start_mpi(int& argc, char**& argv, bool threads);
 
-// What the library provides. MPI must run.
+// The level that the library provides. Requires that MPI is started.
 std::string thread_level();
 
 }  // namespace fablint

@@ -5,8 +5,8 @@
 #include "memories/memory.hpp"
 #include "patterns/pattern.hpp"
 #include "spec/benchmarks.hpp"
-#include "transports/one_sided.hpp"
 #include "transports/transport.hpp"
+#include "transports/window.hpp"
 
 namespace fablint {
 

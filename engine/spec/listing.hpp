@@ -1,4 +1,4 @@
-// What can be measured, for programs: --list.
+// The JSON text of --list.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The command line and the plan file: one grammar, one set of row options = one row.
+// The command line and the plan file, which share the grammar of a row.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,12 @@ struct Options {
     std::vector<RowOptions> rows;  // from the command line; empty when --plan is given
 };
 
-// All throw a usage error that says what is wrong and what to do.
+// The functions throw a usage error with what is wrong and what to do.
 Options parse_command_line(const std::vector<std::string>& words);
 std::vector<RowOptions> parse_plan(const std::string& text, const std::string& name);
 
-// Gives rows without a name that of their kernel, numbered where it is taken; refuses names given twice.
+// Names rows without a name after their kernel, with a number if the name is taken; throws a usage error for a name
+// that occurs twice.
 void name_rows(std::vector<RowOptions>& rows);
 
 std::string help_text();

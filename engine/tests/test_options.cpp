@@ -69,7 +69,7 @@ TEST_CASE("a row is its options, with defaults") {
     CHECK_FALSE(row.stop.samples);
 }
 
-TEST_CASE("a stopping rule that is given alone is the only one, under the cap of a minute") {
+TEST_CASE("a single stopping rule excludes the default ones, with a limit of one minute") {
     const RowOptions fixed = parse_command_line({"latency", "--samples", "5"}).rows.at(0);
     CHECK(fixed.stop.samples.value() == 5);
     CHECK_FALSE(fixed.stop.precision);

@@ -69,7 +69,7 @@ TEST_CASE("a matrix row: cells land where they belong, the rest reads as missing
     CHECK_FALSE(fs::exists(scratch.path / "dst"));
 }
 
-TEST_CASE("a list row: the column is the round, and dst says with whom") {
+TEST_CASE("a list row: the column is the round, and dst is the partner") {
     const Scratch scratch;
     Grid grid;
     grid.layout = Layout::list;

@@ -1,4 +1,4 @@
-// MPI counts in int.
+// Message lengths as MPI counts, which are int.
 #pragma once
 
 #include <climits>

@@ -1,4 +1,4 @@
-// How bytes get to the other rank.
+// Transports: what moves the bytes between two ranks.
 #pragma once
 
 #include <cstddef>
@@ -8,59 +8,50 @@
 
 #include "memories/memory.hpp"
 #include "transports/capabilities.hpp"
-#include "transports/one_sided.hpp"
 
 namespace fablint {
 
-// Messages prepared once and started many times. Frees them when it ends; none may be under way then.
-class Prepared {
-  public:
-    virtual ~Prepared() = default;
-    virtual void add_send(int peer, const void* data, std::size_t bytes) = 0;
-    virtual void add_receive(int peer, void* data, std::size_t bytes) = 0;
-    virtual void start() = 0;     // all of them
-    virtual void complete() = 0;  // of all of them
-};
-
-// Blocking calls for ping-pong, posted calls for windows. Messages between two ranks arrive in order.
-// Posted buffers must stay untouched until complete() returns. A window is posted in one call: one call for each
-// message would be a twentieth of the time of a small one within a host.
+// Point-to-point messages. Messages between two ranks arrive in order. The constructor of a transport opens it; then
+// the ranks exchange their addresses, and the two ends of a pair connect before their first message.
 class Transport {
   public:
     virtual ~Transport() = default;
-    virtual void send(int peer, const void* data, std::size_t bytes) = 0;
-    virtual void receive(int peer, void* data, std::size_t bytes) = 0;
+
+    // What another rank needs in order to connect to this one; empty where connections need no set-up.
+    virtual std::string address() const { return {}; }
+    // Both ends call it, with each other's address, at about the same time.
+    virtual void connect(int /*peer*/, const std::string& /*address*/) {}
+
+    // Posts `buffers.count` messages of `bytes` bytes each. The buffers must stay untouched until complete() returns.
+    // A window is posted in one call: a call for each message would take a twentieth of the time of a small one.
     virtual void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) = 0;
     virtual void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) = 0;
-    virtual void complete() = 0;  // of everything posted
+    virtual void complete() = 0;  // of everything that is posted
 
-    // As send() and receive(), for several threads at once: each uses a lane of its own.
-    virtual void send_on(int lane, int peer, const void* data, std::size_t bytes) = 0;
-    virtual void receive_on(int lane, int peer, void* data, std::size_t bytes) = 0;
+    // One blocking message. A transport that has a shorter way than posting and completing overrides them.
+    virtual void send(int peer, const void* data, std::size_t bytes) {
+        post_sends(peer, {static_cast<const char*>(data), 0, 1}, bytes);
+        complete();
+    }
+    virtual void receive(int peer, void* data, std::size_t bytes) {
+        post_receives(peer, {static_cast<char*>(data), 0, 1}, bytes);
+        complete();
+    }
 
-    virtual std::unique_ptr<Prepared> prepare() = 0;
-
-    // Requests: messages of one int that a server takes in the order in which they come, whoever sent them.
-    virtual void request(int peer, int what) = 0;
-    virtual int next_request(int& what) = 0;  // returns who sent it
-    virtual bool request_waits() = 0;
-
-    // Of all ranks; every one must call.
-    virtual void barrier() = 0;
-    virtual void broadcast(int root, void* data, std::size_t bytes) = 0;
-    virtual void sum(const void* data, void* result, std::size_t floats) = 0;
-    virtual void all_gather(const void* data, void* result, std::size_t bytes) = 0;  // bytes: of one rank
-    virtual void all_to_all(const void* data, void* result, std::size_t bytes) = 0;  // bytes: for one rank
-
-    // Collective.
-    virtual std::unique_ptr<OneSided> expose(Memory& memory, const WindowRequest& request) = 0;
+    // The capabilities of registry/transports.inc: null where the transport does not offer them.
+    virtual Persistent* persistent() { return nullptr; }
+    virtual ThreadLanes* thread_lanes() { return nullptr; }
+    virtual Rma* rma() { return nullptr; }
+    virtual RequestQueue* request_queue() { return nullptr; }
+    virtual Collectives* collectives() { return nullptr; }
 };
 
+// A row of registry/transports.inc, which documents the fields.
 struct TransportInfo {
     const char* name;
     const char* description;
     Capabilities offers;
-    bool moves_bytes;  // false: nothing arrives, so nothing can be validated
+    bool moves_bytes;
     std::unique_ptr<Transport> (*make)();
 };
 
@@ -71,8 +62,5 @@ const TransportInfo& transport_named(const std::string& name);  // throws a usag
 // One file each in transports/.
 #define TRANSPORT(name, offers, bytes, description) std::unique_ptr<Transport> make_##name##_transport();
 #include "registry/transports.inc"
-
-// A window of MPI_COMM_WORLD, transports/mpi_window.cpp.
-std::unique_ptr<OneSided> make_mpi_window(Memory& memory, const WindowRequest& request);
 
 }  // namespace fablint

@@ -77,7 +77,7 @@ def test_a_run_of_other_hosts_does_not_grow(around, path):
     (path / "zarr.json").write_text(json.dumps(root))
     before = flow.read(path)
     again = stage(NEXT.replace("follow-up-1", "follow-up-2"), "rounds/more.txt")
-    with pytest.raises(UsageError, match="was begun with other ranks, or on other hosts"):
+    with pytest.raises(UsageError, match="was started with other ranks or on other hosts"):
         checks.measure_stage(around, again, path, before)
     assert flow.read(path).attributes["rows"] == before.attributes["rows"]
 

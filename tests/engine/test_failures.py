@@ -80,7 +80,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_fits(mpi: Mpi, smal
     assert ended.status == 3
     line = one_line(ended.error_lines)
     assert line.startswith(f"cannot write {small_disk}")
-    assert "No space left on device: free space, then go on" in line
+    assert "No space left on device: free space, then continue" in line
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGUSR2])
@@ -181,7 +181,7 @@ def test_a_truncated_chunk_is_made_anew_by_a_resume(mpi: Mpi, tmp_path: Path) ->
 def test_resume_needs_a_run(mpi: Mpi, tmp_path: Path) -> None:
     ended = mpi.run(2, "latency", "--resume", "-o", tmp_path / "a.run")
     assert ended.status == 2
-    assert "is no run directory" in one_line(ended.error_lines)
+    assert "is not a run directory" in one_line(ended.error_lines)
 
 
 @pytest.mark.parametrize("order", ["parallel", "serial"])

@@ -1,4 +1,4 @@
-// What the kernel counts of TCP connections, and what becomes of it on the way to the run directory.
+// TCP counters of the kernel, and their conversion to the row attribute.
 #include <arpa/inet.h>
 #include <doctest.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "host/retransmissions.hpp"
-#include "host/tcp.hpp"
+#include "host/tcp_connections.hpp"
 
 using namespace fablint;
 
@@ -109,8 +109,8 @@ TEST_CASE("the connections of this process are found, with their segments") {
     REQUIRE(before.size() == others + 2);
     loopback.send(20);
     std::int64_t sent = 0, received = 0;
-    for (const auto& [way, traffic] : tcp_traffic(before, on_loopback())) {
-        CHECK(way.first == "127.0.0.1");
+    for (const auto& [path, traffic] : tcp_traffic(before, on_loopback())) {
+        CHECK(path.first == "127.0.0.1");
         sent += traffic.sent;
         received += traffic.received;
         CHECK(traffic.again == 0);

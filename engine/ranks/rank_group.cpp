@@ -1,4 +1,4 @@
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 #include <time.h>
 
@@ -12,25 +12,25 @@
 namespace fablint {
 
 namespace {
-constexpr int rendezvous_tag = 1000;  // + stage
+constexpr int barrier_tag = 1000;  // + stage
 constexpr int control_tag = 1;
 constexpr int clock_tag = 2;
-constexpr int question_tag = 3;
-constexpr int answer_tag = 4;
+constexpr int probe_tag = 3;
+constexpr int reply_tag = 4;
 }  // namespace
 
-Team::Team(const Clock& clock) : clock_(clock) {
+RankGroup::RankGroup(const Clock& clock) : clock_(clock) {
     MPI_Comm_dup(MPI_COMM_WORLD, &control_);
     MPI_Comm_rank(control_, &rank_);
     MPI_Comm_size(control_, &size_);
-    asked_.resize(static_cast<std::size_t>(size_), false);
+    probed_.resize(static_cast<std::size_t>(size_), false);
     find_hosts();
     synchronise_clocks();
 }
 
-Team::~Team() { MPI_Comm_free(&control_); }
+RankGroup::~RankGroup() { MPI_Comm_free(&control_); }
 
-void Team::find_hosts() {
+void RankGroup::find_hosts() {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length = 0;
     MPI_Get_processor_name(name, &length);
@@ -56,16 +56,16 @@ void Team::find_hosts() {
     first_rank_on_my_host_ = static_cast<int>(first - rank_host_.begin());
 }
 
-void Team::synchronise_clocks() {
+void RankGroup::synchronise_clocks() {
     for (int stage = 1; stage < size_; stage *= 2) {
         if (rank_ < stage && rank_ + stage < size_) measure_offset(rank_ + stage);
-        if (rank_ >= stage && rank_ < 2 * stage) answer_offset(rank_ - stage);
+        if (rank_ >= stage && rank_ < 2 * stage) reply_offset(rank_ - stage);
     }
     uncertainty_ = maximum(uncertainty_);
 }
 
-// The parent's side: of ten round trips the shortest bounds the child's clock best.
-void Team::measure_offset(int child) {
+// The parent's side: the shortest of ten round trips bounds the child's clock best.
+void RankGroup::measure_offset(int child) {
     constexpr int trips = 10;
     double shortest = std::numeric_limits<double>::infinity();
     double child_behind = 0.0;
@@ -88,7 +88,7 @@ void Team::measure_offset(int child) {
     MPI_Send(answer, 2, MPI_DOUBLE, child, clock_tag, control_);
 }
 
-void Team::answer_offset(int parent) {
+void RankGroup::reply_offset(int parent) {
     constexpr int trips = 10;
     for (int trip = 0; trip < trips; ++trip) {
         double ignored = 0.0;
@@ -102,57 +102,58 @@ void Team::answer_offset(int parent) {
     uncertainty_ = answer[1];
 }
 
-void Team::wait(MPI_Request& request, int peer) {
-    const bool asks = std::isfinite(ask_after_s_);
-    if (!patient_ && !asks) {
+void RankGroup::wait(MPI_Request& request, int peer) {
+    const bool probes = std::isfinite(probe_after_s_);
+    if (!yielding_ && !probes) {
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         return;
     }
-    // A patient rank spins for about as long as a switch of processes takes, then sleeps ever longer.
+    // A yielding rank spins for about the duration of a context switch, then sleeps for increasing times.
     constexpr int spins = 200;
     constexpr long longest_sleep_ns = 500'000;
     long sleep_ns = 20'000;
     int done = 0;
-    bool asking = false;
-    double next_touch = clock_.now() + ask_after_s_;
+    bool probing = false;
+    double next_probe = clock_.now() + probe_after_s_;
     for (int spin = 0;; ++spin) {
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         if (done != 0) return;
-        if (asks && clock_.now() > next_touch) {
-            keep_in_touch(peer, asking);
-            next_touch = clock_.now() + 0.1 * ask_after_s_;
+        if (probes && clock_.now() > next_probe) {
+            exchange_probes(peer, probing);
+            next_probe = clock_.now() + 0.1 * probe_after_s_;
         }
-        if (!patient_ || spin < spins) continue;
+        if (!yielding_ || spin < spins) continue;
         const timespec pause = {0, sleep_ns};
         nanosleep(&pause, nullptr);
         sleep_ns = std::min(longest_sleep_ns, sleep_ns + sleep_ns / 2);
     }
 }
 
-// Answers those who wait for this rank, and asks the one it waits for: one question at a time, since that one may be
-// measuring and answers only when it waits. `asking`: whether this wait has begun to ask, so that answers are for it.
-void Team::keep_in_touch(int peer, bool& asking) {
+// Replies to the probes of ranks that wait for this rank, and probes the peer. Only one probe is open at a time: a peer
+// that measures replies only when it waits. `probing`: a probe of the present wait is open, so that a reply belongs to
+// it.
+void RankGroup::exchange_probes(int peer, bool& probing) {
     char nothing = 0;
-    int there = 0;
+    int arrived = 0;
     MPI_Status status;
     for (;;) {
-        MPI_Iprobe(MPI_ANY_SOURCE, question_tag, control_, &there, &status);
-        if (there == 0) break;
-        MPI_Recv(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, question_tag, control_, MPI_STATUS_IGNORE);
-        MPI_Send(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, answer_tag, control_);
+        MPI_Iprobe(MPI_ANY_SOURCE, probe_tag, control_, &arrived, &status);
+        if (arrived == 0) break;
+        MPI_Recv(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, probe_tag, control_, MPI_STATUS_IGNORE);
+        MPI_Send(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, reply_tag, control_);
     }
     const auto index = static_cast<std::size_t>(peer);
-    MPI_Iprobe(peer, answer_tag, control_, &there, MPI_STATUS_IGNORE);
-    if (there != 0) {
-        MPI_Recv(&nothing, 1, MPI_CHAR, peer, answer_tag, control_, MPI_STATUS_IGNORE);
-        asked_[index] = false;
-        if (asking) heartbeat_.peer_lives();
+    MPI_Iprobe(peer, reply_tag, control_, &arrived, MPI_STATUS_IGNORE);
+    if (arrived != 0) {
+        MPI_Recv(&nothing, 1, MPI_CHAR, peer, reply_tag, control_, MPI_STATUS_IGNORE);
+        probed_[index] = false;
+        if (probing) heartbeat_.peer_replied();
     }
-    if (!asked_[index]) MPI_Send(&nothing, 1, MPI_CHAR, peer, question_tag, control_);
-    asked_[index] = asking = true;
+    if (!probed_[index]) MPI_Send(&nothing, 1, MPI_CHAR, peer, probe_tag, control_);
+    probed_[index] = probing = true;
 }
 
-Signal Team::rendezvous(Signal mine) {
+Signal RankGroup::barrier(Signal mine) {
     Signal all = mine;
     int stage = 0;
     for (long hop = 1; hop < size_; hop *= 2, ++stage) {
@@ -161,9 +162,9 @@ Signal Team::rendezvous(Signal mine) {
         heartbeat_.waiting(from, stage);
         Signal theirs;
         MPI_Request requests[2];
-        MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, from, rendezvous_tag + stage, control_, &requests[0]);
-        const Signal told = all;
-        MPI_Isend(&told, sizeof told, MPI_BYTE, to, rendezvous_tag + stage, control_, &requests[1]);
+        MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, from, barrier_tag + stage, control_, &requests[0]);
+        const Signal sent = all;
+        MPI_Isend(&sent, sizeof sent, MPI_BYTE, to, barrier_tag + stage, control_, &requests[1]);
         wait(requests[0], from);
         wait(requests[1], to);
         all.flags |= theirs.flags;
@@ -173,8 +174,8 @@ Signal Team::rendezvous(Signal mine) {
     return all;
 }
 
-void Team::agree(const std::optional<Error>& mine) {
-    if ((rendezvous({mine ? Signal::failed : 0U, 0.0}).flags & Signal::failed) == 0) return;
+void RankGroup::throw_if_any_failed(const std::optional<Error>& mine) {
+    if ((barrier({mine ? Signal::failed : 0U, 0.0}).flags & Signal::failed) == 0) return;
     int first = mine ? rank_ : size_;
     int lowest = size_;
     MPI_Allreduce(&first, &lowest, 1, MPI_INT, MPI_MIN, control_);
@@ -184,7 +185,7 @@ void Team::agree(const std::optional<Error>& mine) {
     throw Error(static_cast<Exit>(status), "");
 }
 
-std::string Team::broadcast(std::string text) {
+std::string RankGroup::broadcast(std::string text) {
     auto length = static_cast<int>(text.size());
     MPI_Bcast(&length, 1, MPI_INT, 0, control_);
     text.resize(static_cast<std::size_t>(length));
@@ -192,8 +193,8 @@ std::string Team::broadcast(std::string text) {
     return text;
 }
 
-std::vector<std::string> Team::gather(const std::string& text) {
-    rendezvous();  // where a rank that hangs is named
+std::vector<std::string> RankGroup::gather(const std::string& text) {
+    barrier();  // the watchdog names a stalled rank here
     const auto length = static_cast<int>(text.size());
     const bool root = rank_ == 0;
     std::vector<int> lengths(root ? static_cast<std::size_t>(size_) : 0);
@@ -208,32 +209,34 @@ std::vector<std::string> Team::gather(const std::string& text) {
     return texts;
 }
 
-void Team::tell(int rank, const void* data, int bytes) { MPI_Send(data, bytes, MPI_BYTE, rank, control_tag, control_); }
+void RankGroup::send_control(int rank, const void* data, int bytes) {
+    MPI_Send(data, bytes, MPI_BYTE, rank, control_tag, control_);
+}
 
-void Team::hear(int rank, void* data, int bytes) {
+void RankGroup::receive_control(int rank, void* data, int bytes) {
     MPI_Request request;
     MPI_Irecv(data, bytes, MPI_BYTE, rank, control_tag, control_, &request);
     wait(request, rank);
 }
 
-std::vector<char> Team::hear_any_length(int rank) {
+std::vector<char> RankGroup::receive_control_of_any_length(int rank) {
     MPI_Status status;
     int bytes = 0;
     MPI_Probe(rank, control_tag, control_, &status);
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     std::vector<char> data(static_cast<std::size_t>(bytes));
-    hear(rank, data.data(), bytes);
+    receive_control(rank, data.data(), bytes);
     return data;
 }
 
-bool Team::heard_from(int rank) {
-    int there = 0;
-    MPI_Iprobe(rank, control_tag, control_, &there, MPI_STATUS_IGNORE);
-    return there != 0;
+bool RankGroup::has_control_from(int rank) {
+    int arrived = 0;
+    MPI_Iprobe(rank, control_tag, control_, &arrived, MPI_STATUS_IGNORE);
+    return arrived != 0;
 }
 
-double Team::maximum(double value) { return rendezvous({0U, value}).largest; }
+double RankGroup::maximum(double value) { return barrier({0U, value}).largest; }
 
-double Team::minimum(double value) { return -maximum(-value); }
+double RankGroup::minimum(double value) { return -maximum(-value); }
 
 }  // namespace fablint

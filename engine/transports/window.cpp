@@ -1,4 +1,4 @@
-#include "transports/one_sided.hpp"
+#include "transports/window.hpp"
 
 #include "base/table.hpp"
 

@@ -1,4 +1,4 @@
-#include "host/tcp.hpp"
+#include "host/tcp_connections.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -32,7 +32,7 @@ std::uint32_t number_at(const void* info, std::size_t offset) {
     return value;
 }
 
-// Empty for what is no internet address.
+// Empty if the address is not an IPv4 or IPv6 address.
 std::string address_text(const sockaddr* address) {
     char text[INET6_ADDRSTRLEN] = "";
     if (address->sa_family == AF_INET) {
@@ -53,7 +53,7 @@ std::string address_text(const sockaddr* address) {
 
 using NameOfEnd = int (*)(int, sockaddr*, socklen_t*);
 
-std::string end_of(int descriptor, NameOfEnd name_of_end) {
+std::string endpoint_of(int descriptor, NameOfEnd name_of_end) {
     sockaddr_storage storage{};
     socklen_t length = sizeof storage;
     auto* address = reinterpret_cast<sockaddr*>(&storage);
@@ -66,9 +66,10 @@ std::optional<TcpConnection> connection_of(int descriptor) {
     std::array<unsigned char, as_far_as_read> info{};
     auto length = static_cast<socklen_t>(info.size());
     if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info.data(), &length) != 0) return std::nullopt;
-    if (info[0] != TCP_ESTABLISHED) return std::nullopt;  // tcpi_state; those that listen have other numbers
+    if (info[0] != TCP_ESTABLISHED)
+        return std::nullopt;  // tcpi_state; listening sockets fill the structure differently
     const std::optional<TcpCounts> counts = tcp_counts(info.data(), length);
-    const std::string local = end_of(descriptor, getsockname), peer = end_of(descriptor, getpeername);
+    const std::string local = endpoint_of(descriptor, getsockname), peer = endpoint_of(descriptor, getpeername);
     if (!counts || local.empty() || peer.empty()) return std::nullopt;
     return TcpConnection{static_cast<std::uint64_t>(status.st_ino), local, peer, *counts};
 }

@@ -39,7 +39,8 @@ std::string names(const std::vector<Nic>& nics) {
 std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used) {
     std::ostringstream text;
     for (const Nic& nic : nics) {
-        const bool counts = std::any_of(used.begin(), used.end(), [&](const Nic& one) { return one.name == nic.name; });
+        const bool counts =
+            std::any_of(used.begin(), used.end(), [&](const Nic& other) { return other.name == nic.name; });
         const bool same_kind = used.empty() || (nic.kind == used.front().kind && nic.physical == used.front().physical);
         if (counts || !same_kind) continue;
         text << (text.str().empty() ? "; not counted: " : ", ") << nic.name << " (";
@@ -59,11 +60,12 @@ std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used)
 // The number of ranks with the same `key` as this rank, and the number of lower ranks among them.
 std::pair<std::size_t, std::size_t> place_among_equals(RankGroup& rank_group, const std::string& key) {
     const std::vector<std::string> keys = rank_group.gather(key);
-    std::map<std::string, std::size_t> seen;
+    std::map<std::string, std::size_t> ranks_of_key;
     std::vector<std::size_t> before;
-    for (const std::string& one : keys) before.push_back(seen[one]++);
+    for (const std::string& other : keys) before.push_back(ranks_of_key[other]++);
     std::ostringstream table;
-    for (std::size_t rank = 0; rank < keys.size(); ++rank) table << before[rank] << ' ' << seen[keys[rank]] << ' ';
+    for (std::size_t rank = 0; rank < keys.size(); ++rank)
+        table << before[rank] << ' ' << ranks_of_key[keys[rank]] << ' ';
     std::istringstream shares(rank_group.broadcast(table.str()));
     std::size_t index = 0;
     std::size_t of = 0;
@@ -138,9 +140,9 @@ Binding bind_to_nics(RankGroup& rank_group, const std::string& sysfs, int ranks_
     nics = find_nics(sysfs);
 #endif
     const std::vector<int>& host = rank_group.rank_host();
-    const int mine = host[static_cast<std::size_t>(rank_group.rank())];
-    const auto ranks = static_cast<int>(std::count(host.begin(), host.end(), mine));
-    const auto local = static_cast<int>(std::count(host.begin(), host.begin() + rank_group.rank(), mine));
+    const int own_host = host[static_cast<std::size_t>(rank_group.rank())];
+    const auto ranks = static_cast<int>(std::count(host.begin(), host.end(), own_host));
+    const auto local = static_cast<int>(std::count(host.begin(), host.begin() + rank_group.rank(), own_host));
     const std::string wrong = misfit(rank_group.host_of(rank_group.rank()), ranks, ranks_per_nic, nics);
     rank_group.throw_if_any_failed(wrong.empty() ? std::nullopt : std::make_optional(usage_error(wrong)));
 
@@ -148,8 +150,8 @@ Binding bind_to_nics(RankGroup& rank_group, const std::string& sysfs, int ranks_
     const std::vector<int> allowed = allowed_cpus();
     const std::vector<Core> cores = cores_near(sysfs, nic, allowed);
     // Ranks with the same set of cores share it; a rank that the launcher has bound has a set of its own.
-    const auto [index, of] =
-        place_among_equals(rank_group, std::to_string(mine) + ":" + (cores.empty() ? "" : fold(share_of(cores, 0, 1))));
+    const auto [index, of] = place_among_equals(
+        rank_group, std::to_string(own_host) + ":" + (cores.empty() ? "" : fold(share_of(cores, 0, 1))));
     Binding binding{ranks_per_nic, nic.name, ""};
     if (cores.empty()) {
         binding.note = "none of the CPUs near " + nic.name + " (" + cpus_near(sysfs, nic) +

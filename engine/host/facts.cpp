@@ -21,12 +21,12 @@ namespace {
 int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
     std::set<int> nodes;
     for (const int cpu : cpus) {
-        int found = -1;
+        int node = -1;
         for (const auto& entry : entries(sysfs + "/devices/system/cpu/cpu" + std::to_string(cpu))) {
             const std::string name = entry.filename().string();
-            if (name.rfind("node", 0) == 0) found = std::atoi(name.c_str() + 4);
+            if (name.rfind("node", 0) == 0) node = std::atoi(name.c_str() + 4);
         }
-        nodes.insert(found);
+        nodes.insert(node);
         if (nodes.size() > 1) return -1;
     }
     return nodes.empty() ? -1 : *nodes.begin();
@@ -40,13 +40,13 @@ std::string machine_of(const std::string& host) {
 }
 
 bool more_ranks_than_cpus(const std::vector<std::string>& machines, const std::vector<std::string>& cores) {
-    std::map<std::string, std::pair<std::size_t, std::set<int>>> found;
+    std::map<std::string, std::pair<std::size_t, std::set<int>>> loads;
     for (std::size_t rank = 0; rank < cores.size(); ++rank) {
-        auto& [ranks, cpus] = found[machines[rank]];
+        auto& [ranks, cpus] = loads[machines[rank]];
         ++ranks;
         for (const int cpu : unfold(cores[rank])) cpus.insert(cpu);
     }
-    return std::any_of(found.begin(), found.end(),
+    return std::any_of(loads.begin(), loads.end(),
                        [](const auto& machine) { return machine.second.first > machine.second.second.size(); });
 }
 

@@ -24,8 +24,8 @@ struct Netdev {
 
 fs::path real(const fs::path& path) {
     std::error_code ignored;
-    const fs::path found = fs::canonical(path, ignored);
-    return ignored ? fs::path() : found;
+    const fs::path target = fs::canonical(path, ignored);
+    return ignored ? fs::path() : target;
 }
 
 bool is_virtual(const fs::path& entry) { return real(entry).string().find("/devices/virtual/") != std::string::npos; }
@@ -53,13 +53,13 @@ void locate(Nic& nic) {
 }
 
 std::vector<std::string> words(const std::string& text) {
-    std::vector<std::string> found;
+    std::vector<std::string> parts;
     for (std::size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string::npos;) {
         const std::size_t end = std::min(text.find(' ', at), text.size());
-        found.push_back(text.substr(at, end - at));
+        parts.push_back(text.substr(at, end - at));
         at = end;
     }
-    return found;
+    return parts;
 }
 
 // `02:00:00:00:08:b3` as a number; 0 if the text is not an address.
@@ -70,8 +70,8 @@ unsigned long hardware_address(const fs::path& entry) {
 }
 
 Netdev netdev(const fs::path& entry) {
-    Netdev found;
-    Nic& nic = found.nic;
+    Netdev netdev;
+    Nic& nic = netdev.nic;
     nic.name = entry.filename().string();
     nic.kind = "ethernet";
     nic.state = first_line(entry / "operstate");
@@ -83,10 +83,10 @@ Netdev netdev(const fs::path& entry) {
     nic.netdevs = {nic.name};
     const fs::path master = real(entry / "master");
     if (!master.empty() && (!nic.physical || fs::exists(master / "bonding"))) nic.port_of = master.filename().string();
-    found.port = integer(entry / "dev_port", 0);
-    found.address = hardware_address(entry);
-    found.bond_ports = words(first_line(entry / "bonding" / "slaves"));
-    return found;
+    netdev.port = integer(entry / "dev_port", 0);
+    netdev.address = hardware_address(entry);
+    netdev.bond_ports = words(first_line(entry / "bonding" / "slaves"));
+    return netdev;
 }
 
 // A bond is physical if its ports are, and has their location.
@@ -106,11 +106,11 @@ void describe_bonds(std::vector<Netdev>& netdevs) {
 }
 
 std::vector<Netdev> find_netdevs(const fs::path& sysfs) {
-    std::vector<Netdev> found;
+    std::vector<Netdev> netdevs;
     for (const fs::path& entry : entries(sysfs / "class" / "net"))
-        if (entry.filename() != "lo" && fs::exists(entry / "operstate")) found.push_back(netdev(entry));
-    describe_bonds(found);
-    return found;
+        if (entry.filename() != "lo" && fs::exists(entry / "operstate")) netdevs.push_back(netdev(entry));
+    describe_bonds(netdevs);
+    return netdevs;
 }
 
 // Moves the network interfaces for which `belongs` is true to the NIC.
@@ -236,32 +236,32 @@ std::vector<Nic> find_nics(const fs::path& sysfs) {
 
 std::vector<Nic> fabric_nics(const std::vector<Nic>& nics, double share) {
     const auto merit = [](const Nic& nic) { return std::make_tuple(nic.physical, made_for_messages(nic)); };
-    std::vector<Nic> found;
+    std::vector<Nic> selected;
     double fastest = 0.0;
     for (const Nic& nic : nics) {
-        if (!usable(nic) || (!found.empty() && merit(nic) < merit(found.front()))) continue;
-        if (!found.empty() && merit(nic) > merit(found.front())) {
-            found.clear();
+        if (!usable(nic) || (!selected.empty() && merit(nic) < merit(selected.front()))) continue;
+        if (!selected.empty() && merit(nic) > merit(selected.front())) {
+            selected.clear();
             fastest = 0.0;
         }
-        found.push_back(nic);
+        selected.push_back(nic);
         fastest = std::max(fastest, nic.speed_mbps);
     }
-    found.erase(
-        std::remove_if(found.begin(), found.end(), [&](const Nic& nic) { return nic.speed_mbps < share * fastest; }),
-        found.end());
-    return found;
+    selected.erase(std::remove_if(selected.begin(), selected.end(),
+                                  [&](const Nic& nic) { return nic.speed_mbps < share * fastest; }),
+                   selected.end());
+    return selected;
 }
 
 std::string nearest_nic(const std::vector<Nic>& nics, int numa) {
     constexpr double one_lane_of_four = 0.25;
-    const std::vector<Nic> found = fabric_nics(nics, one_lane_of_four);
+    const std::vector<Nic> candidates = fabric_nics(nics, one_lane_of_four);
     const auto merit = [numa](const Nic& nic) {
         return std::make_tuple(numa >= 0 && nic.numa == numa, nic.speed_mbps);
     };
-    const auto best =
-        std::max_element(found.begin(), found.end(), [&](const Nic& a, const Nic& b) { return merit(a) < merit(b); });
-    return best == found.end() ? "" : best->name;
+    const auto best = std::max_element(candidates.begin(), candidates.end(),
+                                       [&](const Nic& a, const Nic& b) { return merit(a) < merit(b); });
+    return best == candidates.end() ? "" : best->name;
 }
 
 Json nics_json(const std::vector<Nic>& nics) {

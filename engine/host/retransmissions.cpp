@@ -9,16 +9,16 @@ namespace fablint {
 namespace {
 
 // Of one rank: peers with the most retransmissions. The others are counted, so that rank 0 receives 4 KiB per rank.
-constexpr std::size_t most_ways = 64;
+constexpr std::size_t most_paths = 64;
 
 std::int64_t grown(std::uint32_t before, std::uint32_t after) { return static_cast<std::uint32_t>(after - before); }
 
 TcpTraffic since(const TcpCounts& before, const TcpCounts& after) {
     TcpTraffic traffic;
     traffic.sent = grown(before.sent, after.sent);
-    traffic.again = grown(before.again, after.again);
+    traffic.retransmitted = grown(before.retransmitted, after.retransmitted);
     traffic.received = grown(before.received, after.received);
-    traffic.spurious = std::min(traffic.again, grown(before.spurious, after.spurious));
+    traffic.spurious = std::min(traffic.retransmitted, grown(before.spurious, after.spurious));
     traffic.knows_spurious = after.knows_spurious;
     return traffic;
 }
@@ -48,7 +48,7 @@ Ends ends_of(const std::vector<std::string>& hosts, const std::vector<std::strin
 struct Totals {
     std::map<std::string, TcpTraffic> ends;
     std::map<std::pair<std::string, std::string>, TcpTraffic> pairs;
-    std::int64_t left_out = 0;
+    std::int64_t omitted = 0;
     bool knows_spurious = true;
 };
 
@@ -60,13 +60,13 @@ void take_line(const std::string& line, const Ends& ends, Totals& totals) {
     const auto here = ends.find(local);
     if (here == ends.end()) return;
     if (kind == "end") {
-        std::int64_t left_out = 0;
-        words >> traffic.sent >> traffic.received >> left_out >> traffic.knows_spurious;
+        std::int64_t omitted = 0;
+        words >> traffic.sent >> traffic.received >> omitted >> traffic.knows_spurious;
         totals.ends[here->second].add(traffic);
-        totals.left_out += left_out;
+        totals.omitted += omitted;
         totals.knows_spurious = totals.knows_spurious && traffic.knows_spurious;
     } else {
-        words >> peer >> traffic.sent >> traffic.again >> traffic.spurious;
+        words >> peer >> traffic.sent >> traffic.retransmitted >> traffic.spurious;
         const auto there = ends.find(peer);
         if (there != ends.end()) totals.pairs[{here->second, there->second}].add(traffic);
     }
@@ -76,7 +76,7 @@ void take_line(const std::string& line, const Ends& ends, Totals& totals) {
 
 void TcpTraffic::add(const TcpTraffic& other) {
     sent += other.sent;
-    again += other.again;
+    retransmitted += other.retransmitted;
     spurious += other.spurious;
     received += other.received;
     knows_spurious = knows_spurious && other.knows_spurious;
@@ -85,39 +85,41 @@ void TcpTraffic::add(const TcpTraffic& other) {
 std::map<TcpPath, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& before,
                                           const std::vector<TcpConnection>& after) {
     std::map<std::uint64_t, const TcpConnection*> known;
-    for (const TcpConnection& one : before) known[one.socket] = &one;
+    for (const TcpConnection& connection : before) known[connection.socket] = &connection;
     std::map<TcpPath, TcpTraffic> traffic;
-    for (const TcpConnection& one : after) {
-        const auto found = known.find(one.socket);
-        const bool same = found != known.end() && found->second->local == one.local && found->second->peer == one.peer;
-        traffic[{one.local, one.peer}].add(since(same ? found->second->counts : TcpCounts{}, one.counts));
+    for (const TcpConnection& connection : after) {
+        const auto earlier = known.find(connection.socket);
+        const bool same = earlier != known.end() && earlier->second->local == connection.local &&
+                          earlier->second->peer == connection.peer;
+        traffic[{connection.local, connection.peer}].add(
+            since(same ? earlier->second->counts : TcpCounts{}, connection.counts));
     }
     return traffic;
 }
 
 std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::vector<LocalAddress>& own) {
     std::set<std::string> here;
-    for (const LocalAddress& one : own) here.insert(one.address);
+    for (const LocalAddress& address : own) here.insert(address.address);
     std::map<std::string, TcpTraffic> totals;
     std::vector<std::pair<TcpPath, TcpTraffic>> lossy;
-    for (const auto& [path, one] : traffic) {
+    for (const auto& [path, segments] : traffic) {
         const bool between_hosts = here.count(path.first) > 0 && here.count(path.second) == 0;
-        if (!between_hosts || one.sent + one.received == 0) continue;
-        totals[path.first].add(one);
-        if (one.lost() > 0) lossy.emplace_back(path, one);
+        if (!between_hosts || segments.sent + segments.received == 0) continue;
+        totals[path.first].add(segments);
+        if (segments.lost() > 0) lossy.emplace_back(path, segments);
     }
     std::stable_sort(lossy.begin(), lossy.end(),
                      [](const auto& a, const auto& b) { return a.second.lost() > b.second.lost(); });
-    std::map<std::string, std::int64_t> left_out;
-    for (std::size_t at = most_ways; at < lossy.size(); ++at) ++left_out[lossy[at].first.first];
-    lossy.resize(std::min(lossy.size(), most_ways));
+    std::map<std::string, std::int64_t> omitted;
+    for (std::size_t at = most_paths; at < lossy.size(); ++at) ++omitted[lossy[at].first.first];
+    lossy.resize(std::min(lossy.size(), most_paths));
     std::ostringstream text;
-    for (const auto& [local, one] : totals)
-        text << "end " << local << ' ' << one.sent << ' ' << one.received << ' ' << left_out[local] << ' '
-             << one.knows_spurious << '\n';
-    for (const auto& [path, one] : lossy)
-        text << "way " << path.first << ' ' << path.second << ' ' << one.sent << ' ' << one.again << ' ' << one.spurious
-             << '\n';
+    for (const auto& [local, segments] : totals)
+        text << "end " << local << ' ' << segments.sent << ' ' << segments.received << ' ' << omitted[local] << ' '
+             << segments.knows_spurious << '\n';
+    for (const auto& [path, segments] : lossy)
+        text << "way " << path.first << ' ' << path.second << ' ' << segments.sent << ' ' << segments.retransmitted
+             << ' ' << segments.spurious << '\n';
     return text.str();
 }
 
@@ -142,14 +144,14 @@ Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::stri
     }
     std::vector<Json> pairs;
     for (const auto& [pair, one] : totals.pairs)
-        pairs.push_back(Json::list(
-            std::vector<std::int64_t>{number[pair.first], number[pair.second], one.sent, one.again, one.spurious}));
+        pairs.push_back(Json::list(std::vector<std::int64_t>{number[pair.first], number[pair.second], one.sent,
+                                                             one.retransmitted, one.spurious}));
     return JsonObject()
         .add("ends", Json::list(names))
         .add("sent", Json::list(sent))
         .add("received", Json::list(received))
         .add("pairs", Json::list(pairs))
-        .add("left_out", totals.left_out)
+        .add("omitted", totals.omitted)
         .add("knows_spurious", totals.knows_spurious)
         .json();
 }

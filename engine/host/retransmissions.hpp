@@ -16,10 +16,10 @@ namespace fablint {
 
 // Segments of all connections between two addresses in a period.
 struct TcpTraffic {
-    std::int64_t sent = 0, again = 0, spurious = 0, received = 0;
+    std::int64_t sent = 0, retransmitted = 0, spurious = 0, received = 0;
     bool knows_spurious = true;
 
-    std::int64_t lost() const { return again - spurious; }
+    std::int64_t lost() const { return retransmitted - spurious; }
     void add(const TcpTraffic& other);
 };
 

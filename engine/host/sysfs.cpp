@@ -24,11 +24,11 @@ long integer(const fs::path& file, long otherwise) {
 }
 
 std::vector<fs::path> entries(const fs::path& folder) {
-    std::vector<fs::path> found;
+    std::vector<fs::path> entries;
     std::error_code ignored;  // a folder that does not exist has no entries
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) found.push_back(entry.path());
-    std::sort(found.begin(), found.end());
-    return found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) entries.push_back(entry.path());
+    std::sort(entries.begin(), entries.end());
+    return entries;
 }
 
 std::string fold(const std::vector<int>& numbers) {

@@ -80,7 +80,7 @@ std::optional<TcpCounts> tcp_counts(const void* info, std::size_t length) {
     if (length < data_segs_out + sizeof(std::uint32_t)) return std::nullopt;
     TcpCounts counts;
     counts.sent = number_at(info, data_segs_out);
-    counts.again = number_at(info, total_retrans);
+    counts.retransmitted = number_at(info, total_retrans);
     counts.received = number_at(info, data_segs_in);
     counts.knows_spurious = length >= dsack_dups + sizeof(std::uint32_t);
     if (counts.knows_spurious) counts.spurious = number_at(info, dsack_dups);
@@ -88,26 +88,26 @@ std::optional<TcpCounts> tcp_counts(const void* info, std::size_t length) {
 }
 
 std::vector<TcpConnection> tcp_connections(const std::string& folder) {
-    std::vector<TcpConnection> found;
+    std::vector<TcpConnection> connections;
     for (const auto& entry : entries(folder)) {
         const int descriptor = std::atoi(entry.filename().c_str());
-        if (std::optional<TcpConnection> connection = connection_of(descriptor)) found.push_back(*connection);
+        if (std::optional<TcpConnection> connection = connection_of(descriptor)) connections.push_back(*connection);
     }
-    return found;
+    return connections;
 }
 
 std::vector<LocalAddress> local_addresses() {
-    std::vector<LocalAddress> found;
+    std::vector<LocalAddress> addresses;
     ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0) return found;
+    if (getifaddrs(&first) != 0) return addresses;
     for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
         const unsigned flags = entry->ifa_flags;
         if (entry->ifa_addr == nullptr || (flags & IFF_UP) == 0 || (flags & IFF_LOOPBACK) != 0) continue;
         const std::string address = address_text(entry->ifa_addr);
-        if (!address.empty()) found.push_back({entry->ifa_name, address});
+        if (!address.empty()) addresses.push_back({entry->ifa_name, address});
     }
     freeifaddrs(first);
-    return found;
+    return addresses;
 }
 
 }  // namespace fablint

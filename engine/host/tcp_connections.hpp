@@ -11,10 +11,10 @@ namespace fablint {
 
 // The kernel's counters of one connection since it was opened. They wrap at 2^32: only differences are meaningful.
 struct TcpCounts {
-    std::uint32_t sent = 0;      // segments with data, retransmissions included
-    std::uint32_t again = 0;     // retransmitted segments
-    std::uint32_t spurious = 0;  // retransmissions of segments that had arrived (DSACK)
-    std::uint32_t received = 0;  // segments with data that arrived
+    std::uint32_t sent = 0;           // segments with data, retransmissions included
+    std::uint32_t retransmitted = 0;  // retransmitted segments
+    std::uint32_t spurious = 0;       // retransmissions of segments that had arrived (DSACK)
+    std::uint32_t received = 0;       // segments with data that arrived
     bool knows_spurious = false;
 };
 

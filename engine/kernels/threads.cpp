@@ -33,11 +33,12 @@ class WorkerPool {
     }
 
     void add(int first, int stride, std::function<void()> work) {
-        places_.push_back(std::make_unique<Place>());
-        Place& place = *places_.back();
-        place.next = first;
+        workers_.push_back(std::make_unique<Worker>());
+        Worker& worker = *workers_.back();
+        worker.next = first;
         try {
-            place.thread = std::thread([this, &place, stride, work = std::move(work)] { take(place, stride, work); });
+            worker.thread =
+                std::thread([this, &worker, stride, work = std::move(work)] { take_turns(worker, stride, work); });
         } catch (const std::system_error& error) {
             // This rank alone fails, so it is no Error, which all ranks would have to agree on: main() ends the run.
             throw std::system_error(error.code(), "latency_mt cannot start its threads, choose fewer --workers");
@@ -49,47 +50,47 @@ class WorkerPool {
 
     // Returns when all turns before that one have been taken; rethrows the exception of a thread.
     void wait_for(std::int64_t turn) {
-        for (const auto& place : places_)
-            for (; place->next.load(std::memory_order_acquire) < turn; std::this_thread::yield())
-                if (place->failed.load(std::memory_order_acquire)) std::rethrow_exception(place->failure);
+        for (const auto& worker : workers_)
+            for (; worker->next.load(std::memory_order_acquire) < turn; std::this_thread::yield())
+                if (worker->failed.load(std::memory_order_acquire)) std::rethrow_exception(worker->failure);
     }
 
     // Ends the threads after the released turns. Returns the exception of a thread, if any.
     std::exception_ptr end() {
         over_ = true;
         std::exception_ptr failure;
-        for (const auto& place : places_) {
-            if (place->thread.joinable()) place->thread.join();
-            if (place->failure) failure = place->failure;
+        for (const auto& worker : workers_) {
+            if (worker->thread.joinable()) worker->thread.join();
+            if (worker->failure) failure = worker->failure;
         }
-        places_.clear();
+        workers_.clear();
         return failure;
     }
 
   private:
-    struct alignas(64) Place {  // no two in one cache line
+    struct alignas(64) Worker {  // no two in one cache line
         std::thread thread;
         std::atomic<std::int64_t> next{0};
         std::atomic<bool> failed{false};
         std::exception_ptr failure;
     };
 
-    void take(Place& place, int stride, const std::function<void()>& work) {
+    void take_turns(Worker& worker, int stride, const std::function<void()>& work) {
         try {
-            for (std::int64_t turn = place.next; turn < turns_; turn += stride) {
-                if (!may_take(turn)) return;
+            for (std::int64_t turn = worker.next; turn < turns_; turn += stride) {
+                if (!wait_for_release(turn)) return;
                 work();
-                place.next.store(turn + stride, std::memory_order_release);
+                worker.next.store(turn + stride, std::memory_order_release);
             }
         } catch (...) {
-            place.failure = std::current_exception();
-            place.failed.store(true, std::memory_order_release);
+            worker.failure = std::current_exception();
+            worker.failed.store(true, std::memory_order_release);
         }
     }
 
     // Waits for the release of a turn; false if the end comes first. The flag for the end is read before the turn, so
     // that a turn that is released just before the end is taken.
-    bool may_take(std::int64_t turn) const {
+    bool wait_for_release(std::int64_t turn) const {
         for (;; std::this_thread::yield()) {
             const bool over = over_.load(std::memory_order_acquire);
             if (released_.load(std::memory_order_acquire) > turn) return true;
@@ -97,7 +98,7 @@ class WorkerPool {
         }
     }
 
-    std::vector<std::unique_ptr<Place>> places_;
+    std::vector<std::unique_ptr<Worker>> workers_;
     std::int64_t turns_ = 0;
     std::atomic<std::int64_t> released_{0};
     std::atomic<bool> over_{false};

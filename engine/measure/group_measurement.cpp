@@ -271,10 +271,10 @@ void GroupMeasurement::gather(const Task& task) {
 
 void GroupMeasurement::inspect(const Task& task) {
     if (window_) window_->settle();
-    std::vector<Damage> found;
-    kernel_->check(task.end, task.leads, next_message_, found);
+    std::vector<Damage> damages;
+    kernel_->check(task.end, task.leads, next_message_, damages);
     next_message_ += task.end.window;
-    for (const Damage& damage : found)
+    for (const Damage& damage : damages)
         if (damages_.size() < damages_kept) damages_.push_back(damage);
 }
 

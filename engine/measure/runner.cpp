@@ -111,11 +111,11 @@ void Runner::measure_rounds() {
     const std::vector<std::int64_t> rounds = schedule_.requested_rounds();
     for (std::size_t done = 0; done < rounds.size() && !interrupted_; ++done) {
         const std::int64_t round = rounds[done];
-        const Role mine = schedule_.role(round);
+        const Role role = schedule_.role(round);
         const int turns = row_.serial ? schedule_.slots(round) : 1;
         for (int turn = 0; turn < turns && !interrupted_; ++turn) {
             if (!begin_round()) break;
-            if (!mine.idle() && (!row_.serial || mine.slot == turn)) take_part(round, mine);
+            if (!role.idle() && (!row_.serial || role.slot == turn)) take_part(round, role);
         }
         show_progress(done, rounds.size());
     }
@@ -180,16 +180,16 @@ void Runner::show_progress(std::size_t done, std::size_t all) {
 
 // The damages of all ranks as JSON objects, on rank 0; each rank reports its first damage on stderr.
 std::string Runner::collect_damages() {
-    std::string mine;
+    std::string own;
     for (const Damage& damage : measurement_->damages())
-        mine += (mine.empty() ? "" : ",") + JsonObject()
-                                                .add("src", damage.src)
-                                                .add("dst", damage.dst)
-                                                .add("size", static_cast<std::uint64_t>(damage.size))
-                                                .add("message", damage.message)
-                                                .add("offset", static_cast<std::uint64_t>(damage.offset))
-                                                .json()
-                                                .text();
+        own += (own.empty() ? "" : ",") + JsonObject()
+                                              .add("src", damage.src)
+                                              .add("dst", damage.dst)
+                                              .add("size", static_cast<std::uint64_t>(damage.size))
+                                              .add("message", damage.message)
+                                              .add("offset", static_cast<std::uint64_t>(damage.offset))
+                                              .json()
+                                              .text();
     if (!measurement_->damages().empty()) {
         const Damage& first = measurement_->damages().front();
         std::fprintf(
@@ -200,7 +200,7 @@ std::string Runner::collect_damages() {
             first.size, first.src, rank_group_.host_of(first.src).c_str(), row_.name.c_str());
     }
     std::string all;
-    for (const std::string& text : rank_group_.gather(mine))
+    for (const std::string& text : rank_group_.gather(own))
         if (!text.empty()) all += (all.empty() ? "" : ",") + text;
     return all;
 }

@@ -75,7 +75,7 @@ std::vector<std::string> read_rounds(const RunContext& context, const std::vecto
         if (options.resume && row.wants_nothing()) continue;
         if (!row.rounds_file.empty())
             texts.back() = read_for_all(context.rank_group, rounds_file_of(row, options.output));
-        const Runner refuses_what_is_wrong(context, row, texts.back());
+        const Runner throws_if_unsuitable(context, row, texts.back());
     }
     return texts;
 }
@@ -96,10 +96,10 @@ Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOption
             if (context.rank_group.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
             status = worse(status, outcome);
             if (outcome.slowest.empty()) continue;
-            const RowOptions again = retest_row(rows[i], outcome.slowest);
-            root.add_row(again);
+            const RowOptions retest = retest_row(rows[i], outcome.slowest);
+            root.add_row(retest);
             if (context.store != nullptr) root.write(*context.store, "measuring");
-            status = worse(status, Runner(context, again, "").run());
+            status = worse(status, Runner(context, retest, "").run());
         }
     });
     return failure ? failure->status() : status;  // the error is the same on all ranks, and one rank has printed it

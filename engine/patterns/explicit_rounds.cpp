@@ -23,10 +23,10 @@ class ExplicitRounds : public Pattern {
     std::int64_t rounds() const override { return static_cast<std::int64_t>(rounds_.size()); }
     int slots(std::int64_t round) const override { return static_cast<int>(at(round).size() / 2); }
     Role role(std::int64_t round, int rank) const override {
-        const auto found = std::lower_bound(at(round).begin(), at(round).end(), rank, before);
-        return found == at(round).end() || found->rank != rank
+        const auto member = std::lower_bound(at(round).begin(), at(round).end(), rank, before);
+        return member == at(round).end() || member->rank != rank
                    ? Role{}
-                   : Role{Role::Kind::pair, {found->partner}, found->slot, -1};
+                   : Role{Role::Kind::pair, {member->partner}, member->slot, -1};
     }
 
   private:

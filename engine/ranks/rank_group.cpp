@@ -93,8 +93,8 @@ void RankGroup::reply_offset(int parent) {
     for (int trip = 0; trip < trips; ++trip) {
         double ignored = 0.0;
         MPI_Recv(&ignored, 1, MPI_DOUBLE, parent, clock_tag, control_, MPI_STATUS_IGNORE);
-        const double mine = clock_.now();
-        MPI_Send(&mine, 1, MPI_DOUBLE, parent, clock_tag, control_);
+        const double own = clock_.now();
+        MPI_Send(&own, 1, MPI_DOUBLE, parent, clock_tag, control_);
     }
     double answer[2] = {0.0, 0.0};
     MPI_Recv(answer, 2, MPI_DOUBLE, parent, clock_tag, control_, MPI_STATUS_IGNORE);
@@ -153,35 +153,35 @@ void RankGroup::exchange_probes(int peer, bool& probing) {
     probed_[index] = probing = true;
 }
 
-Signal RankGroup::barrier(Signal mine) {
-    Signal all = mine;
+Signal RankGroup::barrier(Signal own) {
+    Signal all = own;
     int stage = 0;
     for (long hop = 1; hop < size_; hop *= 2, ++stage) {
         const int to = static_cast<int>((rank_ + hop) % size_);
         const int from = static_cast<int>((rank_ - hop + size_) % size_);
         heartbeat_.waiting(from, stage);
-        Signal theirs;
+        Signal received;
         MPI_Request requests[2];
-        MPI_Irecv(&theirs, sizeof theirs, MPI_BYTE, from, barrier_tag + stage, control_, &requests[0]);
+        MPI_Irecv(&received, sizeof received, MPI_BYTE, from, barrier_tag + stage, control_, &requests[0]);
         const Signal sent = all;
         MPI_Isend(&sent, sizeof sent, MPI_BYTE, to, barrier_tag + stage, control_, &requests[1]);
         wait(requests[0], from);
         wait(requests[1], to);
-        all.flags |= theirs.flags;
-        all.largest = std::max(all.largest, theirs.largest);
+        all.flags |= received.flags;
+        all.largest = std::max(all.largest, received.largest);
     }
     heartbeat_.busy();
     return all;
 }
 
-void RankGroup::throw_if_any_failed(const std::optional<Error>& mine) {
-    if ((barrier({mine ? Signal::failed : 0U, 0.0}).flags & Signal::failed) == 0) return;
-    int first = mine ? rank_ : size_;
+void RankGroup::throw_if_any_failed(const std::optional<Error>& own) {
+    if ((barrier({own ? Signal::failed : 0U, 0.0}).flags & Signal::failed) == 0) return;
+    int first = own ? rank_ : size_;
     int lowest = size_;
     MPI_Allreduce(&first, &lowest, 1, MPI_INT, MPI_MIN, control_);
-    int status = mine ? static_cast<int>(mine->status()) : 0;
+    int status = own ? static_cast<int>(own->status()) : 0;
     MPI_Bcast(&status, 1, MPI_INT, lowest, control_);
-    if (rank_ == lowest) std::fprintf(stderr, "fablint-engine: error: %s\n", mine->what());
+    if (rank_ == lowest) std::fprintf(stderr, "fablint-engine: error: %s\n", own->what());
     throw Error(static_cast<Exit>(status), "");
 }
 

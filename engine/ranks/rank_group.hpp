@@ -51,11 +51,11 @@ class RankGroup {
     // No rank returns before all ranks have called it. A dissemination barrier (Hensgen, Finkel, Manber 1988), which
     // combines the signals as well, since OR and maximum may count a contribution twice. At stage k a rank waits for
     // rank - 2^k only: the watchdog can name the rank.
-    Signal barrier(Signal mine = {});
+    Signal barrier(Signal own = {});
 
-    // Collective. `mine` is the error of this rank, if any. If any rank failed, the lowest such rank prints its
+    // Collective. `own` is the error of this rank, if any. If any rank failed, the lowest such rank prints its
     // message, as the only error line of the run, and all ranks throw an Error with its status.
-    void throw_if_any_failed(const std::optional<Error>& mine);
+    void throw_if_any_failed(const std::optional<Error>& own);
 
     // Rank 0 does the work; all ranks throw if it failed.
     template <typename Work>

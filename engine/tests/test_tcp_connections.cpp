@@ -30,9 +30,9 @@ Info busy() {
     return info;
 }
 
-TcpConnection connection(std::uint64_t socket, const std::string& peer, std::uint32_t sent, std::uint32_t again,
+TcpConnection connection(std::uint64_t socket, const std::string& peer, std::uint32_t sent, std::uint32_t retransmitted,
                          std::uint32_t spurious = 0) {
-    return {socket, "10.0.0.1", peer, TcpCounts{sent, again, spurious, sent, true}};
+    return {socket, "10.0.0.1", peer, TcpCounts{sent, retransmitted, spurious, sent, true}};
 }
 
 // A connection over the loopback, both ends of which are this process.
@@ -91,7 +91,7 @@ TEST_CASE("counters are read as far as the kernel has them") {
     const auto some = tcp_counts(info.data(), 160);  // Linux 4.6
     REQUIRE(some);
     CHECK(some->sent == 400);
-    CHECK(some->again == 7);
+    CHECK(some->retransmitted == 7);
     CHECK(some->received == 300);
     CHECK(!some->knows_spurious);
     CHECK(some->spurious == 0);
@@ -113,7 +113,7 @@ TEST_CASE("the connections of this process are found, with their segments") {
         CHECK(path.first == "127.0.0.1");
         sent += traffic.sent;
         received += traffic.received;
-        CHECK(traffic.again == 0);
+        CHECK(traffic.retransmitted == 0);
     }
     CHECK(sent == 20);
     CHECK(received == 20);
@@ -140,11 +140,11 @@ TEST_CASE("only what was counted in between counts") {
     REQUIRE(traffic.size() == 2);  // 10.0.0.3 was closed
     const TcpTraffic& grown = traffic.at({"10.0.0.1", "10.0.0.2"});
     CHECK(grown.sent == 40);  // of two connections, one of which is new
-    CHECK(grown.again == 5);
+    CHECK(grown.retransmitted == 5);
     CHECK(grown.spurious == 2);
     const TcpTraffic& wrapped = traffic.at({"10.0.0.1", "10.0.0.4"});
     CHECK(wrapped.sent == 32);
-    CHECK(wrapped.again == 2);
+    CHECK(wrapped.retransmitted == 2);
 }
 
 TEST_CASE("a socket that has the number of one that was closed counts from its beginning") {

@@ -24,8 +24,8 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State
-from fablint.plan.seats import seats_of
-from fablint.plan.stratified import stratified_rounds
+from fablint.plan.schedule.seats import seats_of
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report import write_html
 from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, TrueFault, random_faults, score
 from fablint.simulate.fabrics.kinds import build

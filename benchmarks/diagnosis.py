@@ -21,9 +21,9 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Run
-from fablint.plan.follow_up import follow_up, measured_pairs
-from fablint.plan.seats import Seats, seats_of
-from fablint.plan.stratified import stratified_rounds
+from fablint.plan.check.follow_up import follow_up, measured_pairs
+from fablint.plan.schedule.seats import Seats, seats_of
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import (
     Fabric,
     Noise,

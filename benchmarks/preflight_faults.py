@@ -27,10 +27,10 @@ from generated_fleets.faults import FAULTS, Fault
 from generated_fleets.machines import MACHINES
 from generated_fleets.mixes import MIXES, fleet_of
 
-from fablint import flow
-from fablint.fitness import Fitness, Outcome, Result
-from fablint.readiness import Declared, look_again
+from fablint.model.preflight_results import Fitness, Outcome, Result
 from fablint.system import System
+from fablint.workflows import flow
+from fablint.workflows.host_preflight import Declared, look_again
 
 HEALTHY = "none"
 LINES = 60  # of a kernel log

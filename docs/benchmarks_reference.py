@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from fablint.flow import list_benchmarks
+from fablint.workflows.flow import list_benchmarks
 
 PAGE = Path(__file__).parent / "reference" / "benchmarks.md"
 HEAD = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from fablint.fitness import Rule
-from fablint.preflight.table import CHECKS
+from fablint.model.preflight_results import Rule
+from fablint.preflight.registry import CHECKS
 
 PAGE = Path(__file__).parent / "reference" / "preflight-checks.md"
 HEAD = """\

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.errors import UsageError
-from fablint.plan.hosts import parse_hosts
+from fablint.plan.rows.host_lists import parse_hosts
 from vcluster import Cluster
 
 CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", "mpicxx.openmpi")

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fablint.snapshot import Snapshot, collector, snapshot_of
+from fablint.snapshot import Snapshot, snapshot_of
+from fablint.snapshot.agent import collector
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.model import Cable, Routing, Switch, Topology
-from fablint.routing import MAX_HOPS, Routes, codes_of, routes_of
 from fablint.simulate import Fabric, dragonfly, fat_tree, multi_rail, torus
+from fablint.topology.routing import MAX_HOPS, Routes, codes_of, routes_of
 
 Edges = list[tuple[int, int]]
 Path = tuple[int, ...]

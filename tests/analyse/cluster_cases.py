@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from fablint.discover.presumed import with_presumed_cables
+from fablint.discover.assumed_cables import with_presumed_cables
 from fablint.model import Row, Run, Switch, Topology
 
 HOSTS = [f"h{number:02}" for number in range(16)]

@@ -7,19 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from fablint.analyse.data.flows import Usable
-from fablint.analyse.data.pairs import Pairs
-from fablint.analyse.data.places import Places, locate
-from fablint.analyse.data.ways import Ways, ways_of
+from fablint.analyse.data.message_paths import Ways, ways_of
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.rank_places import Places, locate
+from fablint.analyse.data.samples import Usable
 from fablint.analyse.detect.components import Family, families
 from fablint.analyse.detect.evidence import Evidence, gather
-from fablint.analyse.fit.classes import Classes
+from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.effects import Effects, fit
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Run, State, Topology
-from fablint.plan.seats import seats_of
-from fablint.plan.stratified import stratified_rounds
-from fablint.routing import routes_of
+from fablint.plan.schedule.seats import seats_of
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import (
     Fabric,
     Fault,
@@ -30,6 +29,7 @@ from fablint.simulate import (
     fat_tree,
     multi_rail,
 )
+from fablint.topology.routing import routes_of
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,))
 ROUND_TRIP = SimulatedRow("latency", (8,))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse import diagnose
-from fablint.discover.presumed import with_presumed_cables
+from fablint.discover.assumed_cables import with_presumed_cables
 from fablint.model import Cable, Finding, Routing, Row, Run, State, Switch, Topology
 
 Floats = npt.NDArray[np.float64]

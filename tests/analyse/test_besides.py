@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint import flow
 from fablint.analyse import diagnose, with_besides
 from fablint.model import Component, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
+from fablint.workflows import flow
 
 MESH = full_mesh(4, 4)
 CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}

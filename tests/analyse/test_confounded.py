@@ -11,7 +11,7 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.places import Places, locate
+from fablint.analyse.data.rank_places import Places, locate
 from fablint.analyse.detect.timing import Cells, slow_periods, when
 from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
 from fablint.analyse.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from analyse_cases import accused, attributed, named
 
 from fablint.analyse import diagnose
-from fablint.analyse.data.places import locate
+from fablint.analyse.data.rank_places import locate
 from fablint.model import Diagnosis, Run, State
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
 

@@ -9,12 +9,12 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.data.flows import usable_rows
-from fablint.analyse.data.places import locate
+from fablint.analyse.data.rank_places import locate
+from fablint.analyse.data.samples import usable_rows
 from fablint.analyse.detect.view import judge
-from fablint.analyse.findings.path_streams import about_paths
+from fablint.analyse.findings.paths.path_streams import about_paths
 from fablint.model import Diagnosis, Routing, State
-from fablint.routing import routes_of
+from fablint.topology.routing import routes_of
 
 FAST_S = 0.010
 FAR = [(a, b) for a in range(16) for b in (8 + (a + 3) % 8,) if a < 8]  # across the groups

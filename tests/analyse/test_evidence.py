@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.quantiles import interval_ranks, robust_sd, row_medians
+from fablint.analyse.data.robust_stats import interval_ranks, robust_sd, row_medians
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, _grid as grid_of, gain_table, levels
 
 POOLS = {

@@ -13,7 +13,7 @@ from analyse_cases import attributed
 from hypothesis import given, strategies as st
 
 from fablint.analyse.data.counter_steps import MEANS, Moved, moved_counters
-from fablint.analyse.findings.fusion import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
+from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
 from fablint.model import Component, Direction, Finding, State
 from fablint.simulate import full_mesh, simulate
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fablint import flow
 from fablint.analyse import diagnose
 from fablint.model import State
+from fablint.workflows import flow
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 

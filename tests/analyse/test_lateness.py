@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from lateness_cases import Layout, LossyFabric, cauchy, faults, named, pareto
 
-from fablint.analyse.data.flows import usable_rows
-from fablint.analyse.data.places import locate
-from fablint.analyse.detect.explanation import Explanation, LateSearch
-from fablint.analyse.detect.late_pairs import Candidate, Candidates
-from fablint.analyse.findings.lateness import late_messages
+from fablint.analyse.data.rank_places import locate
+from fablint.analyse.data.samples import usable_rows
+from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch
+from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
+from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Run, State
-from fablint.routing import routes_of
+from fablint.topology.routing import routes_of
 
 SEEDS = range(20)
 LAYOUTS = pytest.mark.parametrize("layout", ["list", "matrix"])

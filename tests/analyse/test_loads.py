@@ -11,7 +11,15 @@ from analyse_cases import accused
 from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, measured, sick
 
 from fablint.analyse import diagnose
-from fablint.analyse.fit.classes import EXPECTED, FEWEST_FREE, LEAST_SHARE, STEPS, Classes, cables_beyond, loads
+from fablint.analyse.fit.comparison_groups import (
+    EXPECTED,
+    FEWEST_FREE,
+    LEAST_SHARE,
+    STEPS,
+    Classes,
+    cables_beyond,
+    loads,
+)
 from fablint.model import SCOPES, Cable, Finding, Routing, Run, Scope, State
 from fablint.simulate import Fabric, SimulatedFabric, dragonfly, fat_tree, torus
 

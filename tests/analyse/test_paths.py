@@ -10,9 +10,9 @@ import pytest
 from path_cases import HOP_S, Capacity, Small
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.data.flows import usable_rows
-from fablint.analyse.data.places import locate
-from fablint.analyse.detect.paths import path_bounds
+from fablint.analyse.data.rank_places import locate
+from fablint.analyse.data.samples import usable_rows
+from fablint.analyse.detect.paths.view_paths import path_bounds
 from fablint.analyse.detect.view import judge
 from fablint.model import Diagnosis, State
 

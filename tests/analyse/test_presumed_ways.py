@@ -9,7 +9,7 @@ from analyse_cases import named
 from path_cases import EDGE_S, HOP_S, Small
 
 from fablint.analyse import diagnose
-from fablint.analyse.findings.presumed_ways import through_neighbours
+from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.discover import with_presumed_cables
 from fablint.model import Diagnosis, Finding, State, Topology
 

@@ -11,8 +11,8 @@ from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import diagnose
 from fablint.analyse.data.balance import balanced
-from fablint.analyse.data.pairs import Pairs
-from fablint.analyse.data.places import locate
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.rank_places import locate
 from fablint.cli import main
 from fablint.model import Run, State, Topology
 from fablint.store import write_run

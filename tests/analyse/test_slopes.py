@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint.analyse.fit.slopes import Slope, explain
+from fablint.analyse.fit.alpha_beta import Slope, explain
 
 SIZES = 2.0 ** np.arange(3, 23, 2)
 PER_BYTE = 40e-12  # 25 GB/s

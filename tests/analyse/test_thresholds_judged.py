@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fablint.analyse import diagnose
-from fablint.analyse.findings.thresholds import compare, with_comparison
+from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
+from fablint.model.thresholds import Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
-from fablint.thresholds import Threshold
 
 FABRIC = simulated_fat_tree(4, 3)  # 4 pods of 4 switches of 4 hosts
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)

@@ -1,10 +1,10 @@
 """All uplinks of a switch slow at once are one finding, and some of them are theirs."""
 
-from fablint.analyse.data.places import locate
-from fablint.analyse.findings.uplinks import uplinks_together
+from fablint.analyse.data.rank_places import locate
+from fablint.analyse.findings.paths.uplinks import uplinks_together
 from fablint.model import Finding, State
-from fablint.routing import routes_of
 from fablint.simulate import fat_tree, simulate
+from fablint.topology.routing import routes_of
 
 TREE = fat_tree(4, 2)
 PLACES = locate(simulate(TREE), TREE.topology)

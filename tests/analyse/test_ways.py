@@ -8,7 +8,7 @@ from analyse_cases import attributed
 from fabric_cases import DEEP, FABRICS, FLY, HASHED, RAILS, TREE, View, as_list, measured, view_of
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.ways import Ways
+from fablint.analyse.data.message_paths import Ways
 from fablint.simulate import Fabric
 
 LAYOUTS = ("list", "matrix")

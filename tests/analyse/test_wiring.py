@@ -10,9 +10,9 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, permuted
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.places import locate
-from fablint.analyse.findings.wiring import shortest_round_trips, verify
-from fablint.analyse.fit.inferring import infer
+from fablint.analyse.data.rank_places import locate
+from fablint.analyse.findings.miswiring import shortest_round_trips, verify
+from fablint.analyse.fit.topology_inference import infer
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate

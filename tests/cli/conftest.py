@@ -10,7 +10,7 @@ import pytest
 from fablint_command import COMMAND, Fablint
 from fake_launches import FakeCluster, FakeSystem
 
-from fablint import flow
+from fablint.workflows import flow
 
 
 @pytest.fixture

@@ -14,24 +14,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fablint import flow
-from fablint.checks import Checked
-from fablint.crew import Crew
-from fablint.elimination import Elimination
 from fablint.errors import NotStartedError
 from fablint.model import Finding, Plan, Row as RunRow, Run, Slots, State, Switch, Topology
-from fablint.plan.grammar import parse_row
-from fablint.plan.options import RowRequest
-from fablint.plan.stages import Asked, Stage, stage_of
-from fablint.plan.suites import find_suite
-from fablint.relaunch import Launches
+from fablint.model.preflight_results import Result
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.stages import Stage, stage_of
+from fablint.plan.check.suites import find_suite
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
 from fablint.simulate import SimulatedRow
-from fablint.simulate.rows import row_attributes
-from fablint.start_trials import StartTrials
+from fablint.simulate.simulated_rows import row_attributes
 from fablint.store import read_run, set_state
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.writing import write_row
 from fablint.system import System
+from fablint.workflows import flow
+from fablint.workflows.level_runs import Elimination
+from fablint.workflows.local_check import Checked
+from fablint.workflows.recovery.host_triage import Crew
+from fablint.workflows.recovery.launch_recovery import Launches
+from fablint.workflows.recovery.start_trials import StartTrials
 
 Pairs = list[tuple[int, int]]
 EPOCH_S = 1_795_176_000.0
@@ -101,6 +103,7 @@ class FakeCluster:
     unreached: set[str] = field(default_factory=set)
     keeps_apart: set[frozenset[str]] = field(default_factory=set)  # two of which a launch with both does not start
     silent: set[str] = field(default_factory=set)  # do not answer when they are asked
+    warnings: Sequence[Result] = ()  # of preflight, when they are asked before a check goes on
     wordless: bool = False  # a launch that hangs does not say who
     rate: float = 12.5e9  # bytes/s
     attributes: dict[str, Any] = field(default_factory=dict)  # of every run
@@ -140,13 +143,13 @@ class FakeCluster:
             pairs, only = rounds[str(request.name or request.kernel)]
             if self.stop_after is not None and request is requests[-1]:
                 self._measure_row(output, request, pairs, list(only)[: self.stop_after], hosts, began)
-                return flow.Measured(read_run(output), 3)
+                return flow.Measured(read_run(output), 3, start_s=LAUNCH_S)
             if only and (lost := self._measure_row(output, request, pairs, only, hosts, began)) is not None:
                 set_state(output, "interrupted", lost)
                 said = f"rank {lost[0]['rank']} on {lost[0]['host']} {lost[0]['reason']}" if lost else "it hangs"
-                return flow.Measured(read_run(output), 3, said)
+                return flow.Measured(read_run(output), 3, said, LAUNCH_S)
         set_state(output, "complete")
-        return flow.Measured(read_run(output), 0)
+        return flow.Measured(read_run(output), 0, start_s=LAUNCH_S)
 
     # -------------------------------------------------------------------------------------------- run directories
 

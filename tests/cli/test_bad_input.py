@@ -104,7 +104,7 @@ def test_debug_shows_where(fablint):
 def test_our_own_mistakes_are_owned_up_to(fablint, tmp_path):
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
-        "import fablint.flow\ndef read(path): raise RuntimeError('two\\nlines')\nfablint.flow.read = read\n"
+        "import fablint.workflows.flow\ndef read(path): raise RuntimeError('two\\nlines')\nfablint.flow.read = read\n"
     )
     done = fablint("show", "x.run", PYTHONPATH=str(tmp_path))
     assert done.returncode == 5

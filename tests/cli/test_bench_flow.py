@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fablint import flow, measure, report, store
+from fablint import measure, report, store
 from fablint.cli import main
 from fablint.errors import IncompleteError
 from fablint.measure import Outcome, Silent
 from fablint.model import Plan, PlanRow, Row, Run, Slots
+from fablint.workflows import flow
 
 DAMAGED = {"src": 0, "dst": 2, "size": 64, "message": 4, "offset": 17}
 

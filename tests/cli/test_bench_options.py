@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from fablint import flow
 from fablint.cli import cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
 from fablint.cli.common import Session
 from fablint.errors import UsageError
 from fablint.model import Plan, Slots
-from fablint.plan.grammar import parse_row
-from fablint.plan.options import OPTIONS, RowRequest
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import OPTIONS, RowRequest
+from fablint.workflows import flow
 
 
 class RecordedTable:

@@ -9,14 +9,15 @@ from typing import NoReturn
 
 import pytest
 
-from fablint import checks, cluster, cluster_check
+from fablint import cluster
 from fablint.cli import main
 from fablint.cli.check import SUITES
 from fablint.cluster import JobRequest
-from fablint.cluster_check import Wanted
 from fablint.errors import IncompleteError
-from fablint.plan.suites import SUITES as PLANNED
+from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
+from fablint.workflows import cluster_check, local_check
+from fablint.workflows.cluster_check import Wanted
 
 SLIP = """format = 1
 [[threshold]]
@@ -69,7 +70,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     def fake_work(*_: object, **__: object) -> NoReturn:
         raise AssertionError("hosts were asked, or something was measured")
 
-    monkeypatch.setattr(checks, "check", fake_work)
+    monkeypatch.setattr(local_check, "check", fake_work)
     monkeypatch.setattr(cluster, "everywhere", fake_work)
     monkeypatch.setattr(System, "resolves", lambda _, host: host in ("n1", "n2", "n3", "n4"))
 

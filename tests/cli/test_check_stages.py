@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fablint import checks, flow
 from fablint.errors import IncompleteError, UsageError
 from fablint.measure import Silent, session
 from fablint.model import Plan, PlanRow, Slots
-from fablint.plan.stages import Stage
+from fablint.plan.check.stages import Stage
 from fablint.store import missing_rounds
 from fablint.system import System
+from fablint.workflows import flow, local_check
 
 RANKS = 4
 FIRST = "latency --sizes 8 --name latency --pattern rounds --rounds-file rounds/stratified.txt --samples 3"
@@ -35,9 +35,9 @@ def around(mpicxx) -> flow.Surroundings:
 def path(around, tmp_path) -> Path:
     """A run of two stages."""
     path = tmp_path / "a.run"
-    first = checks.measure_stage(around, stage(FIRST, "rounds/stratified.txt"), path)
+    first = local_check.measure_stage(around, stage(FIRST, "rounds/stratified.txt"), path)
     assert (first.exit_code, first.run.state) == (0, "complete")
-    checks.measure_stage(around, stage(NEXT, "rounds/more.txt"), path, first.run)
+    local_check.measure_stage(around, stage(NEXT, "rounds/more.txt"), path, first.run)
     return path
 
 
@@ -67,7 +67,7 @@ def test_a_stage_that_was_not_begun_is_resumed_from_the_run_s_own_rounds(around,
 def test_a_stage_that_cannot_start_leaves_nothing(around, tmp_path):
     bad = stage(FIRST.replace("latency --sizes", "latncy --sizes"), "rounds/stratified.txt")
     with pytest.raises(UsageError, match="latncy"):
-        checks.measure_stage(around, bad, tmp_path / "a.run")
+        local_check.measure_stage(around, bad, tmp_path / "a.run")
     assert not (tmp_path / "a.run").exists()
 
 
@@ -78,7 +78,7 @@ def test_a_run_of_other_hosts_does_not_grow(around, path):
     before = flow.read(path)
     again = stage(NEXT.replace("follow-up-1", "follow-up-2"), "rounds/more.txt")
     with pytest.raises(UsageError, match="was started with other ranks or on other hosts"):
-        checks.measure_stage(around, again, path, before)
+        local_check.measure_stage(around, again, path, before)
     assert flow.read(path).attributes["rows"] == before.attributes["rows"]
 
 
@@ -95,5 +95,5 @@ def test_a_launcher_that_does_not_reach_the_hosts_leaves_no_run(around, tmp_path
     monkeypatch.setattr(session, "START_S", 5.0)  # Hydra waits for ever
     away = stage(FIRST, "rounds/stratified.txt", tuple(Slots(f"no-such-host-{i}", 1) for i in range(RANKS)))
     with pytest.raises(IncompleteError):
-        checks.measure_stage(around, away, tmp_path / "a.run")
+        local_check.measure_stage(around, away, tmp_path / "a.run")
     assert not (tmp_path / "a.run").exists()

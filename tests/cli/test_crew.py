@@ -10,9 +10,9 @@ import pytest
 from fake_launches import FakeCluster, FakeSystem, Notes, no_answer
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fablint import flow
-from fablint.crew import TRIAL_WATCHDOG_S, Crew
 from fablint.model import State
+from fablint.workflows import flow
+from fablint.workflows.recovery.host_triage import TRIAL_WATCHDOG_S, Crew
 
 HOSTS = ["h0", "h1", "h2", "h3", "h4"]
 Entry = Mapping[str, Any]

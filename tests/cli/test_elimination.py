@@ -22,17 +22,17 @@ from fake_launches import (
     whole_check,
 )
 
-from fablint import flow, kept
 from fablint.analyse import with_besides
-from fablint.checks import Checked
 from fablint.cli import main
-from fablint.elimination import Elimination, host_of, same_hosts
 from fablint.errors import BrokenRunError
 from fablint.model import Component, Diagnosis, Finding, Plan, Run, State, Topology, Verdict
-from fablint.plan.grammar import parse_row
-from fablint.plan.levels import several_each
-from fablint.plan.suites import find_suite
+from fablint.plan.check.levels import several_each
+from fablint.plan.check.suites import find_suite
+from fablint.plan.rows.grammar import parse_row
 from fablint.store import read_run
+from fablint.workflows import flow, run_files
+from fablint.workflows.level_runs import Elimination, host_of, same_hosts
+from fablint.workflows.local_check import Checked
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
@@ -480,6 +480,6 @@ def test_a_level_that_cannot_be_measured_is_not_missing(check: CHECK) -> None:
 def test_a_damaged_list_of_levels_is_one_line(check: CHECK, text: str) -> None:
     checked, _ = check("edge")
     assert checked.run.path is not None
-    (checked.run.path / kept.LEVELS).write_text(text)
+    (checked.run.path / run_files.LEVELS).write_text(text)
     with pytest.raises(BrokenRunError, match="is no list of planned levels"):
         flow.missing_levels(checked.run)

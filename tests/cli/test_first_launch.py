@@ -10,11 +10,11 @@ import pytest
 from fake_launches import FakeCluster, Notes, asked_of, launches_of, no_answer
 from test_relaunch import ASKED, HOSTS, but, met, pairs_of, stage
 
-from fablint import flow
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Plan, State
-from fablint.relaunch import MOST_LAUNCHES, Launches, without
-from fablint.start_trials import MOST_SEARCHES
+from fablint.workflows import flow
+from fablint.workflows.recovery.launch_recovery import MOST_LAUNCHES, Launches, without
+from fablint.workflows.recovery.start_trials import MOST_SEARCHES
 
 
 @pytest.fixture

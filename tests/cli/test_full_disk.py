@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from fablint_command import Fablint
 
-from fablint import kept
 from fablint.errors import IncompleteError
 from fablint.store import missing_rounds, read_run
+from fablint.workflows import run_files
 
 ROWS = (
     *("-r", "latency --pattern all-pairs --sizes 8 --samples 5"),
@@ -99,11 +99,11 @@ def test_a_report_that_does_not_fit_is_one_line(fablint: Fablint, disk, mpicxx) 
 def test_a_file_of_a_run_that_cannot_be_replaced_stays_as_it_was(disk) -> None:
     """As `resume` reads what an earlier launch kept: half a file would be refused."""
     folder = disk("size=64k")
-    kept.keep_counters({"before": {}, "after": {}}, folder)
-    before = (folder / kept.COUNTERS).read_text()
+    run_files.keep_counters({"before": {}, "after": {}}, folder)
+    before = (folder / run_files.COUNTERS).read_text()
     large = {"before": {f"h{at}": {"hsn0": {"rx": at}} for at in range(9000)}, "after": {}}
     with pytest.raises(IncompleteError, match=r"counters\.json: No space left on device: free space, then go on with"):
-        kept.keep_counters(large, folder)
-    assert (folder / kept.COUNTERS).read_text() == before
+        run_files.keep_counters(large, folder)
+    assert (folder / run_files.COUNTERS).read_text() == before
     assert json.loads(before)["format"] == 1
     assert half_written(folder) == []

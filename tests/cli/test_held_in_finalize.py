@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fablint import checks, flow
 from fablint.measure import session
 from fablint.store import missing_rounds
+from fablint.workflows import flow, local_check
 
 # Wraps MPI_Finalize: the rank waits for a signal that does not come.
 HOLD = """
@@ -63,7 +63,7 @@ def test_a_check_goes_on_past_ranks_that_do_not_end(
     staged.variables = dict(os.environ) | {"LD_PRELOAD": str(hold), "HELD_RANK": str(rank)}  # the engine is built
     notes = Notes()
     around = flow.Surroundings(staged, notes, mpicxx)
-    done = checks.check(around, checks.asked_local(staged, 2), tmp_path / "a.run")
+    done = local_check.check(around, local_check.asked_local(staged, 2), tmp_path / "a.run")
     ended = "fablint: all is written, but the ranks do not end by themselves: they are ended"
     assert ended in notes.said
     assert (done.error, done.run.state) == ("", "complete")

@@ -10,9 +10,9 @@ from fablint_command import Fablint
 from test_retest_verb import HOST, a_run
 
 from fablint.errors import UsageError
-from fablint.job_hosts import slots_of_job
 from fablint.model import Slots
 from fablint.plan import parse_hosts
+from fablint.workflows.job_hosts import slots_of_job
 
 # Programs that would ask Slurm or build an engine are not there.
 JOB = {"SLURM_JOB_ID": "42", "SLURM_JOB_NODELIST": "h[00-03]", "PATH": "/nowhere"}

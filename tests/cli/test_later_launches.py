@@ -9,9 +9,9 @@ import pytest
 from fake_launches import FakeCluster, Notes, launches_of
 from test_relaunch import ASKED, HOSTS, but, met, pairs_of, stage
 
-from fablint import flow
 from fablint.errors import NotStartedError
-from fablint.relaunch import Launches
+from fablint.workflows import flow
+from fablint.workflows.recovery.launch_recovery import Launches
 
 
 @pytest.fixture

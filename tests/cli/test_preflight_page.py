@@ -7,7 +7,7 @@ import re
 import runpy
 from pathlib import Path
 
-from fablint.preflight.table import CHECKS
+from fablint.preflight.registry import CHECKS
 
 ROOT = Path(__file__).parents[2]
 SNAPSHOT = ROOT / "docs" / "reference" / "snapshot.md"

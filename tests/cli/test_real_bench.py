@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fablint import flow
-from fablint.plan.kernels import KERNELS, PATTERNS, takes
-from fablint.plan.options import SYNCS, WINS
+from fablint.plan.rows.kernels import KERNELS, PATTERNS, takes
+from fablint.plan.rows.options import SYNCS, WINS
+from fablint.workflows import flow
 
 FEW = "-i 4 -x 1"
 HOST = socket.gethostname()

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from fake_launches import FakeCluster, FakeSystem, asked_of, fabric, launches_of
 
-from fablint import flow
-from fablint.checks import Checked
-from fablint.elimination import Elimination
 from fablint.errors import BrokenRunError
-from fablint.host_counters import Recount
 from fablint.model import Finding, Run, State
-from fablint.plan.suites import find_suite
+from fablint.plan.check.suites import find_suite
 from fablint.store import read_run
+from fablint.workflows import flow
+from fablint.workflows.counter_changes import Recount
+from fablint.workflows.level_runs import Elimination
+from fablint.workflows.local_check import Checked
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
@@ -77,7 +77,7 @@ def test_a_healthy_check_passes_with_the_notes_of_preflight(tmp_path: Path, monk
 
 
 def test_that_hosts_could_not_be_asked_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = checked(tmp_path, monkeypatch, Recount(note="the counters could not be read again: no answer"))
+    done = checked(tmp_path, monkeypatch, Recount(notes=["the counters could not be read again: no answer"]))
     assert done.diagnosis.verdict.verdict == "pass"
     assert "the counters could not be read again: no answer" in done.diagnosis.verdict.notes
 

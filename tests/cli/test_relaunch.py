@@ -19,11 +19,12 @@ from fake_launches import (
     one_row,
 )
 
-from fablint import flow
 from fablint.model import Run, State
-from fablint.plan.stages import Asked, Stage, all_rounds
-from fablint.relaunch import Launches
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.stages import Stage, all_rounds
 from fablint.store import read_run
+from fablint.workflows import flow
+from fablint.workflows.recovery.launch_recovery import Launches
 
 HOSTS = [f"h{number}" for number in range(6)]
 ASKED = asked_of(HOSTS)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from fablint import checks, flow
 from fablint.cli.checking import _retold
 from fablint.cli.common import Session
 from fablint.measure import Silent
@@ -18,6 +17,7 @@ from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, fat_tree
 from fablint.store import write_run
 from fablint.system import System
+from fablint.workflows import flow, local_check
 
 sys.path.append(str(Path(__file__).parents[1] / "plan"))
 from simulated_check import SimulatedCheck, retested
@@ -69,8 +69,8 @@ def again(tmp_path, monkeypatch):
     """Retest a run in which h05 is slow; `left` is what still is, in the place of the engine a simulator."""
     path = a_run(tmp_path / "x.run", HOST)
 
-    def retest(*left: Fault) -> checks.Retested:
-        from fablint.plan import retest as planning
+    def retest(*left: Fault) -> local_check.Retested:
+        from fablint.plan.check import retest as planning
 
         planned = []
         plan_retest = planning.plan_retest
@@ -81,8 +81,8 @@ def again(tmp_path, monkeypatch):
             write_run(output, as_measured(made))
             return flow.Measured(flow.read(output), 0)
 
-        monkeypatch.setattr(checks, "measure_stage", simulated)
-        found = checks.retest(flow.Surroundings(System(), Silent()), path, tmp_path / "y.run", None, None)
+        monkeypatch.setattr(local_check, "measure_stage", simulated)
+        found = local_check.retest(flow.Surroundings(System(), Silent()), path, tmp_path / "y.run", None, None)
         assert found is not None
         return found
 

@@ -11,7 +11,7 @@ from test_retest_verb import HOST, a_run
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Slots
-from fablint.shared_folder import explain_unshared, refuse_unshared
+from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
 
 # A fake of ssh: the host has the files of this machine, but other folders in the place of those called `unshared`.
 FAKE_SSH = """#!/bin/sh

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from fablint import discovery, flow, readiness
-from fablint.cluster_check import UnfitError, Wanted, check_cluster
-from fablint.elimination import Elimination
-from fablint.kept_check import KeptCheck
 from fablint.measure import Silent
 from fablint.model import Allocation
-from fablint.plan.suites import find_suite
+from fablint.plan.check.suites import find_suite
 from fablint.snapshot import Heard, snapshot_of
 from fablint.system import System
+from fablint.workflows import fabric_discovery, flow, host_preflight
+from fablint.workflows.check_files import KeptCheck
+from fablint.workflows.cluster_check import UnfitError, Wanted, check_cluster
+from fablint.workflows.level_runs import Elimination
 from snapshot_trees import nested
 
 NIC = {"address": "02:11:22:33:44:55", "mtu": "9000", "speed": "200000", "type": "1", "flags": "0x1003", "carrier": "1"}
@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused_in_one_line(fablint, tmp_path, words, line
 
 def test_one_file_holds_for_measurements_and_hosts(tmp_path):
     """What preflight learned is a file of thresholds without any, and the other way round."""
-    from fablint.plan.thresholds import parse_thresholds
+    from fablint.plan.check.site_thresholds import parse_thresholds
 
     assert parse_thresholds(SUPPRESS, "site.toml") == ()
     path = tmp_path / "site.toml"
@@ -113,20 +113,20 @@ def around(monkeypatch: pytest.MonkeyPatch) -> flow.Surroundings:
     """Six hosts that answer, do not ping each other, and are not measured."""
     documents = {f"n{number}": document(number) for number in range(1, 7)}
     heard = Heard(documents, {name: snapshot_of(one) for name, one in documents.items()})
-    monkeypatch.setattr(discovery, "usable_hosts", lambda *_, **__: (Allocation(tuple(documents), "test"), []))
-    monkeypatch.setattr(discovery, "ask_hosts", lambda *_: heard)
-    monkeypatch.setattr(readiness, "reach", lambda _, __, found, ___: found)
+    monkeypatch.setattr(fabric_discovery, "usable_hosts", lambda *_, **__: (Allocation(tuple(documents), "test"), []))
+    monkeypatch.setattr(fabric_discovery, "ask_hosts", lambda *_: heard)
+    monkeypatch.setattr(host_preflight, "reach", lambda _, __, found, ___: found)
     monkeypatch.setattr(Elimination, "check", lambda self: self)
     return flow.Surroundings(System(), Silent())
 
 
 def test_a_check_suppresses_what_the_site_file_suppresses(around: flow.Surroundings, tmp_path: Path) -> None:
-    wanted = Wanted(discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"))
+    wanted = Wanted(fabric_discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"))
     with pytest.raises(UnfitError, match="n1 is not fit to be measured"):
         check_cluster(around, wanted, tmp_path / "a.run")
     path = tmp_path / "site.toml"
     path.write_text(SUPPRESS)
-    wanted = Wanted(discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"), site=path)
+    wanted = Wanted(fabric_discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"), site=path)
     done: Any = check_cluster(around, wanted, tmp_path / "b.run")
     note = "preflight: net.link.mtu: n1/hsn0: MTU 1500, 5 others 9000 (FAIL, suppressed until 9999-12-31: ticket 4711)"
     assert note in done.notes

@@ -12,14 +12,14 @@ import pytest
 from fablint_command import Fablint
 from fake_launches import FakeCluster, FakeSystem, Notes
 
-from fablint import discovery, flow, readiness
-from fablint.checks import Checked
-from fablint.cluster_check import Wanted, check_cluster
-from fablint.fitness import NETWORK, PING, Fitness, Outcome, Result, Rule, Severity
 from fablint.model import Allocation, Finding
-from fablint.plan.suites import find_suite
+from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result, Rule, Severity
+from fablint.plan.check.suites import find_suite
 from fablint.snapshot import Heard
 from fablint.system import System
+from fablint.workflows import fabric_discovery, flow, host_preflight
+from fablint.workflows.cluster_check import Wanted, check_cluster
+from fablint.workflows.local_check import Checked
 
 sys.path.append(str(Path(__file__).parents[1] / "report"))
 from browser import dom, needs_chromium
@@ -44,17 +44,17 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checked:
     """A check of hosts of which preflight says RESULTS."""
     fake = FakeCluster(FakeSystem(tmp_path / "home"))
 
-    def fake_hosts(_: System, __: discovery.FabricRequest, **___: bool) -> tuple[Allocation, list[Finding]]:
+    def fake_hosts(_: System, __: fabric_discovery.FabricRequest, **___: bool) -> tuple[Allocation, list[Finding]]:
         return Allocation(HOSTS, "test"), []
 
-    def fake_look(_: System, allocation: Allocation, **__: bool) -> readiness.Looked:
-        return readiness.Looked(Heard(), Fitness(allocation.hosts, RESULTS, RULES))
+    def fake_look(_: System, allocation: Allocation, **__: bool) -> host_preflight.Looked:
+        return host_preflight.Looked(Heard(), Fitness(allocation.hosts, RESULTS, RULES))
 
     monkeypatch.setattr(flow, "measure", fake.measure)
-    monkeypatch.setattr(discovery, "usable_hosts", fake_hosts)
-    monkeypatch.setattr(readiness, "look_at", fake_look)
-    monkeypatch.setattr(discovery, "ask_hosts", lambda *_: Heard())
-    wanted = Wanted(discovery.FabricRequest(",".join(HOSTS)), find_suite("quick"))
+    monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
+    monkeypatch.setattr(host_preflight, "look_at", fake_look)
+    monkeypatch.setattr(fabric_discovery, "ask_hosts", lambda *_: Heard())
+    wanted = Wanted(fabric_discovery.FabricRequest(",".join(HOSTS)), find_suite("quick"))
     return check_cluster(flow.Surroundings(fake.system, Notes()), wanted, tmp_path / "a.run")
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint import cluster, discovery
+from fablint import cluster
 from fablint.cluster import find_hosts, unresolvable
+from fablint.cluster.host_names import Roster, unfold
 from fablint.cluster.hostfile import parse_hostfile
-from fablint.cluster.names import Roster, unfold
-from fablint.cluster.slurm_job import counted, pairs
+from fablint.cluster.schedulers.slurm_job import counted, pairs
 from fablint.errors import UsageError
 from fablint.model import HostState, State
-from fablint.names import fold
+from fablint.text.names import fold
+from fablint.workflows import fabric_discovery
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -228,8 +229,8 @@ def test_each_host_that_was_asked_for_and_is_not_measured_is_named_with_the_reas
     monkeypatch.setattr(
         cluster, "host_states", states_of(n3=("drained", "disk"), n7=("drained", "cable"), n4=("busy",))
     )
-    request = discovery.FabricRequest("n[1-4,7-9]", "n2,n9")
-    allocation, left_out = discovery.usable_hosts(nowhere, request, idle_only=True)
+    request = fabric_discovery.FabricRequest("n[1-4,7-9]", "n2,n9")
+    allocation, left_out = fabric_discovery.usable_hosts(nowhere, request, idle_only=True)
     assert allocation.hosts == ("n1", "n4")  # busy with this very job
     assert [(one.state, one.component, one.name, one.evidence) for one in left_out] == [
         (State.NOT_JUDGED, "host", "n3", "left out: drained (disk)"),
@@ -243,5 +244,7 @@ def test_each_host_that_was_asked_for_and_is_not_measured_is_named_with_the_reas
 def test_without_a_job_who_is_drained_or_excluded_is_named(nowhere, monkeypatch):
     monkeypatch.setattr(cluster, "host_states", states_of(n3=("drained", "disk")))
     monkeypatch.setattr(cluster, "unresolvable", lambda *_: [])
-    allocation, left_out = discovery.usable_hosts(nowhere, discovery.FabricRequest("n[1-4]", "n2"), idle_only=True)
+    allocation, left_out = fabric_discovery.usable_hosts(
+        nowhere, fabric_discovery.FabricRequest("n[1-4]", "n2"), idle_only=True
+    )
     assert (allocation.hosts, [one.name for one in left_out]) == (("n1", "n4"), ["n3", "n2"])

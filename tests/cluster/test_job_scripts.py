@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fablint.cluster import SCHEDULERS, JobRequest
-from fablint.cluster.pbs import Pbs
-from fablint.cluster.slurm import Slurm
+from fablint.cluster.schedulers.pbs import Pbs
+from fablint.cluster.schedulers.slurm import Slurm
 from fablint.errors import UsageError
 
 WORDS = ("it's", 'a "b"', "$HOME", "`id`", "a\nb", "*", "\\n", "", ";exit 9", "é")

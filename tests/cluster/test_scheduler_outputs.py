@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint.cluster import pbs, slurm
-from fablint.cluster.pbs_job import moment, seconds, the_job
-from fablint.cluster.slurm_job import pairs
+from fablint.cluster.host_states import parse_pbsnodes, parse_sinfo
+from fablint.cluster.schedulers import pbs, slurm
+from fablint.cluster.schedulers.pbs_job import moment, seconds, the_job
+from fablint.cluster.schedulers.slurm_job import pairs
 from fablint.cluster.srun import parsed
-from fablint.cluster.states import parse_pbsnodes, parse_sinfo
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 

@@ -11,10 +11,10 @@ from fablint.discover import discover, read_files, write_topology
 from fablint.discover.agreement import Claim, settle
 from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told, Wire, gather
 from fablint.discover.merge import merge
-from fablint.discover.topology_file import read_topology
 from fablint.model import Cable, Finding, State
 from fablint.snapshot import NicFact, heard as snapshots
 from fablint.snapshot.fabric_nics import fabric_nics
+from fablint.topology.file_reader import read_topology
 
 TREE = "scontrol-show-topology-tree.txt"
 HOSTS = [f"nid{number:06}" for number in range(1001, 1017)]

@@ -13,12 +13,12 @@ from hypothesis import given, settings, strategies as st
 
 from fablint.analyse import diagnose
 from fablint.discover import load_topology, with_presumed_cables, write_topology
-from fablint.discover.presumed import MOST_IN_A_GROUP
+from fablint.discover.assumed_cables import MOST_IN_A_GROUP
 from fablint.model import Cable, Finding, Scope, State, Switch, Topology
-from fablint.plan.seats import seats_of
-from fablint.plan.stratified import stratified_rounds
-from fablint.routing import routes_of
+from fablint.plan.schedule.seats import seats_of
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly
+from fablint.topology.routing import routes_of
 
 Rounds = Sequence[np.ndarray]
 

@@ -8,9 +8,9 @@ from discovery_help import SAMPLES, facts, sample
 from fablint.discover.facts import Attachment, Forward, SwitchFact, Told, Wire
 from fablint.discover.sources import SOURCES, Saved, read_saved
 from fablint.errors import UsageError
-from fablint.snapshot.ama import decode
-from fablint.snapshot.lldp import neighbours
-from fablint.snapshot.lldptool import read_neighbour
+from fablint.snapshot.parsers.ama import decode
+from fablint.snapshot.parsers.lldp import neighbours
+from fablint.snapshot.parsers.lldptool import read_neighbour
 
 KNOWN = {
     "lldpcli": "lldpcli-*.json",

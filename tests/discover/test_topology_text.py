@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.discover import load_topology, write_topology
-from fablint.discover.topology_file import read_topology
 from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
+from fablint.topology.file_reader import read_topology
 
 NAMES = st.one_of(
     st.from_regex(r"[a-z]{0,2}[0-9]{1,3}", fullmatch=True),  # neighbours that fold, paddings that do not

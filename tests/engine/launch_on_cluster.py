@@ -12,12 +12,12 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from fablint.flow import read_plan
 from fablint.measure import EngineOptions, build_engine, find_launchers, name_deaths, name_host, run_on_first
 from fablint.measure.progress import Silent
 from fablint.model import Slots
 from fablint.store import read_run
 from fablint.system import System
+from fablint.workflows.flow import read_plan
 
 
 @dataclass

@@ -10,8 +10,9 @@ from simgrid_bed import NEEDS_SIMGRID, make_fabric, run_engine, topology_of
 
 from fablint.analyse import diagnose
 from fablint.model import Run, Slots
-from fablint.plan.resume import grown_plan
-from fablint.plan.stages import Asked, Stage, investigate
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.resume import grown_plan
+from fablint.plan.check.stages import Stage, investigate
 from fablint.store import missing_rounds, read_run
 
 pytestmark = NEEDS_SIMGRID

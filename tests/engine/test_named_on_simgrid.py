@@ -10,8 +10,8 @@ from simgrid_bed import NEEDS_SIMGRID, make_fabric, run_engine, topology_of
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State
-from fablint.plan.seats import seats_of
-from fablint.plan.stratified import stratified_rounds
+from fablint.plan.schedule.seats import seats_of
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.store import read_run
 
 pytestmark = NEEDS_SIMGRID

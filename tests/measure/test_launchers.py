@@ -8,9 +8,10 @@ import pytest
 
 from fablint.errors import UsageError
 from fablint.measure import find_launchers
-from fablint.measure.launcher import SHARED_STEPS, Death, Mpiexec, find_mpiexec, identify
+from fablint.measure.launcher_choice import find_mpiexec, identify
 from fablint.measure.launchers import LAUNCHERS
 from fablint.measure.launchers.hydra import Hydra, IntelHydra
+from fablint.measure.launchers.launcher import SHARED_STEPS, Death, Mpiexec
 from fablint.measure.launchers.openmpi import OpenMpi
 from fablint.measure.launchers.pals import Aprun, Pals
 from fablint.measure.launchers.srun import Srun, mpi_types

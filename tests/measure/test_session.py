@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from fablint.measure import Engine, EngineOptions, Mpiexec, Outcome, name_deaths, name_host, run_engine, session
-from fablint.measure.launcher import Death
 from fablint.measure.launchers.hydra import Hydra
+from fablint.measure.launchers.launcher import Death
 from fablint.model import Plan, PlanRow
 
 FAKE = Path(__file__).with_name("fake_engine.py")

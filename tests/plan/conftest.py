@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fablint.plan.benchmarks import Benchmark, read_benchmarks
+from fablint.plan.rows.benchmarks import Benchmark, read_benchmarks
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,12 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, Slots
-from fablint.plan.grammar import parse_row
-from fablint.plan.retest import Retest
-from fablint.plan.stages import Asked, Investigated, Stage, investigate
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.retest import Retest
+from fablint.plan.check.stages import Investigated, Stage, investigate
+from fablint.plan.rows.grammar import parse_row
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
-from fablint.simulate.fabric import Fabric
+from fablint.simulate.simulated_fabric import Fabric
 
 
 @dataclass

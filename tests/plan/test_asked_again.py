@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fablint.model import Diagnosis, Question, Run, Slots, Verdict
-from fablint.plan.grammar import parse_row
-from fablint.plan.stages import MOST_ROUTES, ROUTE_REPEATS, Asked, Investigated, Stage, asked_again
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Investigated, Stage, asked_again
+from fablint.plan.rows.grammar import parse_row
 
 HOSTS = 64
 PARTNERS = {rank: np.array([(rank, other) for other in range(HOSTS) if other != rank]) for rank in (0, 20, 40)}

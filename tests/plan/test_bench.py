@@ -7,9 +7,9 @@ import pytest
 from fablint.errors import UsageError
 from fablint.model import Slots
 from fablint.plan import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
-from fablint.plan.bench import MEMORY_LIMIT, osu_sizes
-from fablint.plan.grammar import parse_row
-from fablint.plan.options import RowRequest
+from fablint.plan.rows.bench_rows import MEMORY_LIMIT, osu_sizes
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
 
 
 @pytest.fixture

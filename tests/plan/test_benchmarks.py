@@ -6,10 +6,10 @@ import pytest
 
 from fablint.errors import InternalError, UsageError
 from fablint.plan import find_benchmark, list_benchmarks, parse_plan, read_benchmarks
-from fablint.plan.benchmarks import COMPOSED
-from fablint.plan.grammar import parse_row
-from fablint.plan.kernels import KERNELS
-from fablint.plan.registry import read_table
+from fablint.plan.rows.benchmarks import COMPOSED
+from fablint.plan.rows.engine_tables import read_table
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.kernels import KERNELS
 
 OSU = """
     osu_latency osu_bw osu_bibw osu_mbw_mr osu_multi_lat osu_latency_mt osu_latency_mp

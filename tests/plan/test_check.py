@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
 from fablint.plan import check_plan
-from fablint.plan.grammar import RowRequest, parse_row
+from fablint.plan.rows.grammar import RowRequest, parse_row
 
 
 def rows(*args, **kwargs) -> list[RowRequest]:

@@ -8,8 +8,9 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 from test_stages import asked
 
-from fablint.plan.explain import NOISE, TOLERANCE, TUNED_TO, explain, smallest_fault
-from fablint.plan.stages import Asked, first_stage
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.explain import NOISE, TOLERANCE, TUNED_TO, explain, smallest_fault
+from fablint.plan.check.stages import first_stage
 from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
 
 

@@ -7,8 +7,8 @@ import pytest
 from fabrics import fat_tree, two_level
 
 from fablint.model import Question, Row, Run
-from fablint.plan.follow_up import follow_up, measured_pairs, with_controls
-from fablint.plan.seats import loads, pair_keys, seats_of
+from fablint.plan.check.follow_up import follow_up, measured_pairs, with_controls
+from fablint.plan.schedule.seats import loads, pair_keys, seats_of
 
 
 def about(rank: int, partners: list[int]) -> Question:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
-from fablint.plan.benchmarks import Benchmark
-from fablint.plan.grammar import parse_row, split_row, write_row
-from fablint.plan.kernels import KERNELS, PATTERNS, runs_on, takes
-from fablint.plan.options import DEFAULTS, OPTIONS, SYNCS, WINS, RowRequest, row_request
-from fablint.plan.patterns import extent
-from fablint.plan.values import format_counts
+from fablint.plan.rows.benchmarks import Benchmark
+from fablint.plan.rows.grammar import parse_row, split_row, write_row
+from fablint.plan.rows.kernels import KERNELS, PATTERNS, runs_on, takes
+from fablint.plan.rows.options import DEFAULTS, OPTIONS, SYNCS, WINS, RowRequest, row_request
+from fablint.plan.rows.patterns import extent
+from fablint.plan.rows.values import format_counts
 
 WINDOWED = {
     "bandwidth",

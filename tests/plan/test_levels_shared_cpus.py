@@ -6,14 +6,15 @@ import pytest
 from fabrics import dragonfly
 
 from fablint.model import PlanRow, Scope, Slots
-from fablint.plan.cost import OVERHEAD
-from fablint.plan.grammar import parse_row
-from fablint.plan.levels import REACH_LEVEL, Level, level_stage, several_each
-from fablint.plan.options import RowRequest
-from fablint.plan.parse import parse_plan
-from fablint.plan.stages import Asked, Stage
-from fablint.plan.streams import slowest_seconds
-from fablint.plan.suites import BISECTION, INTRA_NODE, SUITES, SWITCH_PAIRS, between
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
+from fablint.plan.check.rate_adaptation import slowest_seconds
+from fablint.plan.check.stages import Stage
+from fablint.plan.check.suites import BISECTION, INTRA_NODE, SUITES, SWITCH_PAIRS, between
+from fablint.plan.rows.cost import OVERHEAD
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
+from fablint.plan.rows.plan_file import parse_plan
 
 FABRIC = dragonfly(4, 4, 4)
 BETWEEN = [between(scope) for scope in (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)]

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.model import Slots
-from fablint.plan.grammar import parse_row
-from fablint.plan.narrowed import HostPair, narrowed
-from fablint.plan.options import RowRequest
-from fablint.plan.parse import parse_plan
-from fablint.plan.seats import seats_of
-from fablint.plan.stages import Asked, Stage, all_rounds, stage_of
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.stages import Stage, all_rounds, stage_of
+from fablint.plan.check.surviving_ranks import HostPair, narrowed
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
+from fablint.plan.rows.plan_file import parse_plan
+from fablint.plan.schedule.seats import seats_of
 
 HOSTS = tuple("abcd")
 SLOTS = tuple(Slots(host, 1) for host in HOSTS)

@@ -7,10 +7,10 @@ from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
 from fablint.plan import parse_plan
-from fablint.plan.cost import windows
-from fablint.plan.grammar import parse_row
-from fablint.plan.options import RowRequest
-from fablint.plan.patterns import extent, parse_rounds
+from fablint.plan.rows.cost import windows
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
+from fablint.plan.rows.patterns import extent, parse_rounds
 
 ROUNDS = "0-1 2-3  # first\n\n# nothing\n1-2\n"
 

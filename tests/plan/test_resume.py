@@ -8,7 +8,7 @@ import pytest
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.plan import resume_plan
-from fablint.plan.grammar import parse_row
+from fablint.plan.rows.grammar import parse_row
 
 
 def a_row(name: str, order: str = "parallel", **attributes) -> Row:

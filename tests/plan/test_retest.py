@@ -10,8 +10,8 @@ from simulated_check import SimulatedCheck, retested
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run
-from fablint.plan.grammar import parse_row
-from fablint.plan.retest import accused, fates, kernel_lines, plan_retest
+from fablint.plan.check.retest import accused, fates, kernel_lines, plan_retest
+from fablint.plan.rows.grammar import parse_row
 from fablint.simulate import Fault, fat_tree
 
 FABRIC = fat_tree(8, 3)

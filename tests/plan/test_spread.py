@@ -10,12 +10,13 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 
 from fablint.model import Diagnosis, Question, Scope, Slots, Topology, Verdict
-from fablint.plan.levels import Level, level_stage
-from fablint.plan.retest import plan_retest
-from fablint.plan.seats import Pairs, Seats, seats_of
-from fablint.plan.stages import ROUTE_REPEATS, Asked, first_stage, next_stage
-from fablint.plan.stratified import stratified_rounds
-from fablint.plan.suites import ALL_PAIRS, between
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.levels import Level, level_stage
+from fablint.plan.check.retest import plan_retest
+from fablint.plan.check.stages import ROUTE_REPEATS, first_stage, next_stage
+from fablint.plan.check.suites import ALL_PAIRS, between
+from fablint.plan.schedule.seats import Pairs, Seats, seats_of
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import SimulatedFabric, fat_tree as simulated_fat_tree
 
 STRETCHES = 4

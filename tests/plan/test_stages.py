@@ -11,10 +11,11 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 
 from fablint.model import Diagnosis, Question, Run, Slots, Topology, Verdict
-from fablint.plan.grammar import parse_row
-from fablint.plan.options import RowRequest
-from fablint.plan.parse import parse_plan
-from fablint.plan.stages import Asked, Stage, first_stage, investigate, suspects_of, timed_stage
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.stages import Stage, first_stage, investigate, suspects_of, timed_stage
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
+from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 
 

@@ -7,8 +7,8 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 
 from fablint.model import Scope, Topology
-from fablint.plan.seats import Seats, link_flows, loads, number_within, pair_keys, seats_of
-from fablint.plan.stratified import collisions, strata, stratified_rounds
+from fablint.plan.schedule.seats import Seats, link_flows, loads, number_within, pair_keys, seats_of
+from fablint.plan.schedule.stratified import collisions, strata, stratified_rounds
 
 
 def seated(topology: Topology, missing: float = 0.0, each: int = 1, scattered: int = 0) -> Seats:

@@ -14,14 +14,15 @@ from test_stages import QUESTION
 
 from fablint.errors import UsageError
 from fablint.model import Run, Scope, Slots, Switch, Topology
-from fablint.plan.colouring import coloured
-from fablint.plan.grammar import parse_row
-from fablint.plan.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
-from fablint.plan.parse import parse_plan
-from fablint.plan.seats import seats_of
-from fablint.plan.stages import Asked, Stage, next_stage
-from fablint.plan.streams import bandwidth_line, rate_of
-from fablint.plan.suites import SUITES, between, find_suite, plan_summary
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
+from fablint.plan.check.rate_adaptation import bandwidth_line, rate_of
+from fablint.plan.check.stages import Stage, next_stage
+from fablint.plan.check.suites import SUITES, between, find_suite, plan_summary
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.plan_file import parse_plan
+from fablint.plan.schedule.edge_coloring import coloured
+from fablint.plan.schedule.seats import seats_of
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 
 SCOPES = (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)

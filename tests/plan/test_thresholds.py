@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
 from fablint.model import Scope
-from fablint.plan.thresholds import KEYS, SCOPES, parse_thresholds
+from fablint.plan.check.site_thresholds import KEYS, SCOPES, parse_thresholds
 
 EDGE = {"scope": "edge", "kernel": "bandwidth", "size": "1M", "value": "12.2 GB/s", "lower": "10%"}
 LOCAL = {"scope": "local", "kernel": "latency", "size": 8, "value": "1.9 us", "upper": "0.2us"}

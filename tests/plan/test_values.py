@@ -9,7 +9,14 @@ from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
 from fablint.plan import fold_indices, parse_indices, parse_sizes
-from fablint.plan.values import format_bytes, parse_bytes, parse_count, parse_fraction, parse_natural, parse_seconds
+from fablint.plan.rows.values import (
+    format_bytes,
+    parse_bytes,
+    parse_count,
+    parse_fraction,
+    parse_natural,
+    parse_seconds,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fablint.snapshot.collector import snapshot
+from fablint.snapshot.agent.collector import snapshot
 
 PCI = "/sys/bus/pci/devices"
 CPU = "/sys/devices/system/cpu"

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from preflight_help import NOW
 
-from fablint.fitness import Fitness, Outcome
+from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import Fleet, Host, judge
-from fablint.snapshot.snapshot import Snapshot
+from fablint.snapshot.host_snapshot import Snapshot
 from snapshot_trees import nested
 
 DMI = "/sys/devices/virtual/dmi/id"

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fablint.fitness import Outcome, Result
-from fablint.preflight.check import Check
-from fablint.preflight.host import Fleet, Host
-from fablint.snapshot.snapshot import Output, Snapshot
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.host_snapshot import Output, Snapshot
 from snapshot_trees import nested
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

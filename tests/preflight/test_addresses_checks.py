@@ -7,11 +7,11 @@ import json
 from net_help import wired
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.addresses import IpAssigned, IpPrefix, IpTlv
-from fablint.preflight.checks.names import DnsForward, DnsReverse
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.address_names import DnsForward, DnsReverse
+from fablint.preflight.checks.network.addresses import IpAssigned, IpPrefix, IpTlv
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"  # asks for 10.253.0.21/16, MTU 9000, on hsn0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from net_help import wired
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.arp_table import ArpOverflow, ArpSize, ArpUniform
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.arp_table import ArpOverflow, ArpSize, ArpUniform
 from fablint.preflight.host import Host
 
 CACHE = "/proc/net/stat/arp_cache"

@@ -9,11 +9,11 @@ from dataclasses import replace
 from fleets import fleet, judged, rewritten
 from preflight_help import host, nic
 
-from fablint.fitness import Fitness, Outcome, findings
 from fablint.model import State, Switch, Topology
+from fablint.model.preflight_results import Fitness, Outcome, findings
 from fablint.preflight import Fleet, Host, judge
-from fablint.preflight.checks.links import LinkMtu, LinkSpeed
-from fablint.preflight.checks.lldp import LldpNeighbor
+from fablint.preflight.checks.network.links import LinkMtu, LinkSpeed
+from fablint.preflight.checks.network.lldp import LldpNeighbor
 from fablint.report import fitness_table
 
 HOSTS = [f"r{rack}n{number}" for rack in range(1, 9) for number in range(1, 17)]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 from fleets import FAULTS, GPU_FAULTS, fleet, judged, late, made, rewritten, said, without
 
-from fablint.fitness import Outcome, findings
+from fablint.model.preflight_results import Outcome, findings
 from fablint.preflight import Fleet
-from fablint.preflight.classes import classes_of, lacking
+from fablint.preflight.host_classes import classes_of, lacking
 
 FLEETS: list[Mapping[str, int]] = [
     {"ndr": 3},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from preflight_help import host, nic, of, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.collection import HostSnapshot
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.host.collection import HostSnapshot
 
 
 def test_what_a_host_was_doing_when_its_time_was_up_is_told() -> None:

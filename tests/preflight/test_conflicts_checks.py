@@ -8,8 +8,8 @@ from dataclasses import replace
 from net_help import mac, wired
 from preflight_help import of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.conflicts import ArpFailed, IpDuplicate
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.conflicts import ArpFailed, IpDuplicate
 from fablint.preflight.host import Host
 
 STRANGER = "02:15:00:00:ff:ff"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from preflight_help import NOW, host, of, outcomes, sysroot, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks import cxi, cxi_counters
-from fablint.preflight.checks.cxi import LINE_RATES
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.slingshot import cxi, cxi_counters
+from fablint.preflight.checks.slingshot.cxi import LINE_RATES
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
 

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from preflight_help import nested, sample, sysroot
 
-from fablint.fitness import Result
 from fablint.model import Cable, Switch, Topology
-from fablint.preflight.checks import cxi, infiniband, omnipath, pcie, tools
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.table import CHECKS
+from fablint.model.preflight_results import Result
+from fablint.preflight.checks.host import pcie, tools
+from fablint.preflight.checks.infiniband import omnipath, ports
+from fablint.preflight.checks.slingshot import cxi
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.registry import CHECKS
 from fablint.snapshot import Snapshot, snapshot_of
 
 FAMILIES = ("cxi.", "ib.", "opa.", "pcie.", "tool.", "fabric.")
@@ -118,7 +121,7 @@ def test_any_text_is_judged(texts: dict[str, str], raw: bytes) -> None:
 def test_all_of_ours_are_in_the_table() -> None:
     families = {check.id.partition(".")[0] for check in OURS}
     assert families >= {"cxi", "ib", "opa", "pcie", "tool", "fabric"}
-    assert {cxi.CxiLink, infiniband.IbPortState, omnipath.OmniPathPort, pcie.PcieWidth, tools.CxiHealth} <= set(OURS)
+    assert {cxi.CxiLink, ports.IbPortState, omnipath.OmniPathPort, pcie.PcieWidth, tools.CxiHealth} <= set(OURS)
     assert all(len(check.id) <= 20 and check.mend and check.rule for check in OURS)
 
 

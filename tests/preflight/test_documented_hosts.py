@@ -11,7 +11,7 @@ import pytest
 from documented_hosts import KINDS, collected, roce_gids
 from documented_machine import CPU, PCI, Machine
 
-from fablint.fitness import Outcome
+from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, Host, judge
 from fablint.snapshot import snapshot_of
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks.ethtool import LinkFec, LinkOptics, LinkPause
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.network.ethtool import LinkFec, LinkOptics, LinkPause
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 PAUSE = "Pause parameters for hsn0:\nAutonegotiate:\toff\nRX:\t\t{}\nTX:\t\t{}\nRX negotiated: off\n"
 MODULE = """\tIdentifier                                : 0x11 (QSFP28)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from preflight_help import host, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.gpus import GpuCount, NvLinkErrors, NvLinks
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.gpu.gpus import GpuCount, NvLinkErrors, NvLinks
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 STATE = sample("misc/nvidia-smi-nvlink-s.txt")
 ERRORS = "GPU 0: NVIDIA H100 (UUID: GPU-0)\n\t Link 0: Replay Errors: {}\n\t Link 1: CRC Errors: 3\n"

@@ -8,36 +8,34 @@ from hypothesis import given, settings, strategies as st
 from preflight_help import sample
 from tuned_hosts import COALESCING, COUNTERS, FEATURES, RINGS, probe, smi
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks import (
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.gpu import gpu_log, gpu_state, gpus
+from fablint.preflight.checks.host import (
     boot,
     clock,
-    ethtool_settings,
     frequency,
-    gpu_state,
-    gpus,
-    infiniband_settings,
+    hardware_log,
     interrupts,
-    kernel,
-    kernel_fabric,
-    kernel_gpu,
-    kernel_storage,
     memory,
     pcie_requests,
     probe_speed,
     processors,
     settings as host_settings,
     software,
+    storage_log,
 )
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.judging import judge
-from fablint.preflight.kernel_log import KernelLog, hardware_errors
-from fablint.preflight.table import CHECKS
+from fablint.preflight.checks.infiniband import port_settings
+from fablint.preflight.checks.network import ethtool_settings, network_log
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.registry import CHECKS
+from fablint.preflight.runner import judge
 from fablint.snapshot.collecting import snapshot_of
+from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors
 
-TUNING = (boot, clock, frequency, infiniband_settings, interrupts, memory, pcie_requests, probe_speed, processors)
-LOGS = (kernel, kernel_fabric, kernel_gpu, kernel_storage)
+TUNING = (boot, clock, frequency, port_settings, interrupts, memory, pcie_requests, probe_speed, processors)
+LOGS = (hardware_log, network_log, gpu_log, storage_log)
 FILES = (*LOGS, host_settings, software, gpus, gpu_state, ethtool_settings, *TUNING)
 OWN: tuple[type[Check], ...] = tuple(check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES})
 LINES = (sample("misc/dmesg-hardware.txt") + sample("slingshot/dmesg-cxi.txt")).splitlines()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from preflight_help import host, of, outcomes, sysroot, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks.settings import (
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.host.settings import (
     AccessControl,
     ClockSync,
     Governor,
@@ -19,7 +19,7 @@ from fablint.preflight.checks.settings import (
     NumaBalancing,
     SharedMemory,
 )
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 GIB = 1 << 30
 MLX5 = {"/sys/class/infiniband/mlx5_0/node_desc": "n1 mlx5_0"}

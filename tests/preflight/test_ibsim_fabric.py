@@ -9,12 +9,12 @@ import pytest
 from preflight_help import of, wrong
 from simulated_fabric import MISSING, Simulator, Tree, simulated
 
-from fablint.fitness import Outcome
 from fablint.model import Cable, Switch, Topology
-from fablint.preflight.checks.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
-from fablint.readiness import FABRIC, ask_fabric
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
 from fablint.snapshot import Snapshot, snapshot_of
 from fablint.system import System
+from fablint.workflows.host_preflight import FABRIC, ask_fabric
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 CHECKS = (FabricLinks, FabricErrors, FabricBalance, FabricSm)

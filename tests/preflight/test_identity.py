@@ -9,9 +9,9 @@ import pytest
 from net_help import mac, wired
 from preflight_help import NOW, of, outcomes, wrong
 
-from fablint.fitness import Outcome
+from fablint.model.preflight_results import Outcome
 from fablint.preflight import Host
-from fablint.preflight.checks.identity import ClockPeers, HostIdentity, OwnName, Planes
+from fablint.preflight.checks.host.identity import ClockPeers, HostIdentity, OwnName, Planes
 
 HOSTNAME, BOOT = "/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"
 MACHINE, SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_serial"

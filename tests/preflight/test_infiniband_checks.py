@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from preflight_help import NOW, host, nested, of, outcomes, sample, sysroot, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks import infiniband, infiniband_counters, omnipath, pcie
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.host import pcie
+from fablint.preflight.checks.infiniband import omnipath, port_counters, ports
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
 
@@ -23,7 +24,7 @@ LINKS = {
 PCI = "/sys/class/infiniband/mlx5_0/device"
 CHECKS = [
     one
-    for module in (infiniband, infiniband_counters, pcie)
+    for module in (ports, port_counters, pcie)
     for one in vars(module).values()
     if isinstance(one, type) and issubclass(one, Check) and one.__module__ == module.__name__ and "id" in vars(one)
 ]
@@ -54,7 +55,7 @@ def test_a_host_without_such_a_device_is_skipped(check: type[Check]) -> None:
 
 
 def test_a_port_without_a_subnet_manager() -> None:
-    assert wrong(of(infiniband.IbPortState, host(files=BAD, links=LINKS))) == [
+    assert wrong(of(ports.IbPortState, host(files=BAD, links=LINKS))) == [
         ("n1", "mlx5_1/1", Outcome.FAIL, "INIT although the link is up: no subnet manager")
     ]
 
@@ -62,57 +63,55 @@ def test_a_port_without_a_subnet_manager() -> None:
 def test_a_port_that_is_up_on_the_others() -> None:
     hosts = [good(f"n{number}") for number in range(4)]
     hosts.append(good("n4", state="1: DOWN", phys_state="2: Polling"))
-    assert wrong(of(infiniband.IbPortState, *hosts)) == [
-        ("n4", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 4 others ACTIVE")
-    ]
+    assert wrong(of(ports.IbPortState, *hosts)) == [("n4", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 4 others ACTIVE")]
 
 
 def test_a_port_that_no_host_uses_is_no_fault() -> None:
     hosts = [good(f"n{number}", state="1: DOWN", phys_state="3: Disabled") for number in range(3)]
-    results = of(infiniband.IbPortState, *hosts)
+    results = of(ports.IbPortState, *hosts)
     assert not wrong(results)
     assert results[0].outcome is Outcome.SKIP and "as 2 others" in results[0].message
 
 
 def test_the_second_port_of_a_card_may_be_without_a_cable() -> None:
     one = good(state="1: DOWN", phys_state="2: Polling")
-    assert [result[2] for result in wrong(of(infiniband.IbPortState, one))] == [Outcome.WARN]
+    assert [result[2] for result in wrong(of(ports.IbPortState, one))] == [Outcome.WARN]
     card = dict(zip(LINKS, ["../../../0000:3b:00.0", "../../../0000:3b:00.1"], strict=True))
     one = Host(replace(one.snapshot, links=card))
-    assert not wrong(of(infiniband.IbPortState, one))
+    assert not wrong(of(ports.IbPortState, one))
 
 
 def test_a_rate_below_the_others() -> None:
     hosts = [good(f"n{number}") for number in range(4)] + [good("n4", rate="200 Gb/sec (4X HDR)")]
-    assert wrong(of(infiniband.IbPortRate, *hosts)) == [
+    assert wrong(of(ports.IbPortRate, *hosts)) == [
         ("n4", "mlx5_0/1", Outcome.FAIL, "rate 200 Gb/s, 4 others rate 400 Gb/s")
     ]
 
 
 def test_lost_lanes_are_seen_on_a_host_alone() -> None:
     one = good(rate="100 Gb/sec (1X NDR)")
-    assert wrong(of(infiniband.IbPortRate, one)) == [
+    assert wrong(of(ports.IbPortRate, one)) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "rate 100 Gb/s, could be rate 400 Gb/s")
     ]
     other_make = good(rate="100 Gb/sec (1X NDR)", ib_board_id="MT_0000000001")
-    assert not wrong(of(infiniband.IbPortRate, other_make))
+    assert not wrong(of(ports.IbPortRate, other_make))
 
 
 def test_a_port_without_addresses() -> None:
-    assert wrong(of(infiniband.IbPortLid, good(lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
-    assert wrong(of(infiniband.IbPortLid, good(sm_lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no SM LID")]
-    assert outcomes(of(infiniband.IbPortLid, good(lid="0x0", link_layer="Ethernet"))) == [Outcome.PASS]
+    assert wrong(of(ports.IbPortLid, good(lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
+    assert wrong(of(ports.IbPortLid, good(sm_lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no SM LID")]
+    assert outcomes(of(ports.IbPortLid, good(lid="0x0", link_layer="Ethernet"))) == [Outcome.PASS]
 
 
 def test_firmware_and_make_that_differ() -> None:
     hosts = [*(good(f"n{number}") for number in range(3)), good("n3", ib_fw_ver="28.39.1002")]
-    assert wrong(of(infiniband.IbFirmware, *hosts)) == [
+    assert wrong(of(ports.IbFirmware, *hosts)) == [
         ("n3", "mlx5_0", Outcome.WARN, "firmware 28.39.1002, 3 others 28.41.1000")
     ]
     odd = good("n3", ib_fw_ver="28.39.1002", ib_board_id="MT_0000000001")  # another card has other firmware
     hosts = [*(good(f"n{number}") for number in range(3)), odd]
-    assert not wrong(of(infiniband.IbFirmware, *hosts))
-    assert wrong(of(infiniband.IbBoard, *hosts)) == [
+    assert not wrong(of(ports.IbFirmware, *hosts))
+    assert wrong(of(ports.IbBoard, *hosts)) == [
         ("n3", "mlx5_0", Outcome.WARN, "board MT_0000000001, 3 others MT_0000000838")
     ]
 
@@ -127,18 +126,18 @@ def counting(**later: str) -> Host:
 
 
 def test_link_errors_that_are_counted_now_fail() -> None:
-    assert not wrong(of(infiniband_counters.IbErrors, counting(symbol_error="9", port_xmit_discards="99")))
-    assert wrong(of(infiniband_counters.IbErrors, counting(symbol_error="10"))) == [
+    assert not wrong(of(port_counters.IbErrors, counting(symbol_error="9", port_xmit_discards="99")))
+    assert wrong(of(port_counters.IbErrors, counting(symbol_error="10"))) == [
         ("n1", "mlx5_0/1", Outcome.FAIL, "symbol_error 10 in 4.0 s")
     ]
-    assert wrong(of(infiniband_counters.IbErrors, counting(port_xmit_discards="812"))) == [
+    assert wrong(of(port_counters.IbErrors, counting(port_xmit_discards="812"))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "port_xmit_discards 812 in 4.0 s")
     ]
 
 
 def test_old_errors_say_nothing_but_a_full_counter_has_to_be_cleared() -> None:
     """link_downed 7, link_error_recovery 12 and port_xmit_discards 812 were there before anybody looked."""
-    assert wrong(of(infiniband_counters.IbErrors, host(files=BAD))) == [
+    assert wrong(of(port_counters.IbErrors, host(files=BAD))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "symbol_error is full: at least 65535 since it was cleared")
     ]
 
@@ -148,22 +147,22 @@ def test_errors_since_the_last_time_warn() -> None:
     before = {PORT.format("mlx5_0", f"counters/{name}"): "0" for name in ("link_error_recovery", "symbol_error")}
     one.before = {"time": NOW - 3600, "counters": nested(before)}
     message = "symbol_error at least 65535 in 60 min; link_error_recovery 12 in 60 min"
-    assert wrong(of(infiniband_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
+    assert wrong(of(port_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
     one.before = {"time": NOW - 3 * 86400, "counters": nested(before)}  # 12 in 3 days are few
     message = "symbol_error at least 65535 in 3 d"
-    assert wrong(of(infiniband_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
+    assert wrong(of(port_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
 
 
 def test_waiting_is_told_and_not_judged() -> None:
-    (first, _) = of(infiniband_counters.IbCongestion, counting(port_xmit_wait="4000000"))
+    (first, _) = of(port_counters.IbCongestion, counting(port_xmit_wait="4000000"))
     assert (first.outcome, first.message) == (Outcome.PASS, "waited 1e+06 ticks/s")
 
 
 def test_packets_that_were_lost() -> None:
-    assert wrong(of(infiniband_counters.IbLoss, counting(out_of_sequence="2", packet_seq_err="1"))) == [
+    assert wrong(of(port_counters.IbLoss, counting(out_of_sequence="2", packet_seq_err="1"))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "packet_seq_err 1 in 4.0 s, out_of_sequence 2 in 4.0 s")
     ]
-    assert not wrong(of(infiniband_counters.IbLoss, host(files=BAD))), "they are of yesterday"
+    assert not wrong(of(port_counters.IbLoss, host(files=BAD))), "they are of yesterday"
 
 
 # ------------------------------------------------------------------------------------------------ PCI Express

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from preflight_help import host, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome, Result
 from fablint.model import Cable, Switch, Topology
-from fablint.preflight.check import Check
-from fablint.preflight.checks.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
-from fablint.readiness import FABRIC, ask_fabric, judged, look_again
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
+from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
 from fablint.snapshot import Heard, Output, Snapshot, save_snapshots, snapshot_of
 from fablint.system import System
+from fablint.workflows.host_preflight import FABRIC, ask_fabric, judged, look_again
 
 NOTHING = Output("/usr/sbin/ibtool: iberror: failed: Failed to open port\n", "ibwarn: no UMAD port", 255)
 

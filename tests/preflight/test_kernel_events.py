@@ -11,15 +11,15 @@ from __future__ import annotations
 import pytest
 from preflight_help import NOW, host, nic, of, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks.kernel import LogAer, LogKernel
-from fablint.preflight.checks.kernel_fabric import LogNic
-from fablint.preflight.checks.kernel_gpu import LogGpu
-from fablint.preflight.checks.kernel_storage import LogLustre, LogStorage
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.gpu.gpu_log import LogGpu
+from fablint.preflight.checks.host.hardware_log import LogAer, LogKernel
+from fablint.preflight.checks.host.storage_log import LogLustre, LogStorage
+from fablint.preflight.checks.network.network_log import LogNic
 from fablint.preflight.host import Host
-from fablint.preflight.kernel_log import line_of
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
+from fablint.snapshot.parsers.kernel_log import line_of
 
 HOUR = 3600.0
 FAIL, WARN, PASS, SKIP = Outcome.FAIL, Outcome.WARN, Outcome.PASS, Outcome.SKIP

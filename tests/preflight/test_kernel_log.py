@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.check import Check
-from fablint.preflight.checks.kernel import LogAer, LogEdac, LogHardware, LogKernel, LogMce
-from fablint.preflight.checks.kernel_fabric import LogArp, LogCxi, LogIb, LogNic
-from fablint.preflight.checks.kernel_gpu import LogGpu
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.base import Check
+from fablint.preflight.checks.gpu.gpu_log import LogGpu
+from fablint.preflight.checks.host.hardware_log import LogAer, LogEdac, LogHardware, LogKernel, LogMce
+from fablint.preflight.checks.network.network_log import LogArp, LogCxi, LogIb, LogNic
 from fablint.preflight.host import Host
-from fablint.preflight.kernel_log import KernelLog, hardware_errors, line_of
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
+from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors, line_of
 
 ALL = (LogHardware, LogAer, LogEdac, LogMce, LogNic, LogCxi, LogIb, LogArp, LogGpu, LogKernel)
 HARDWARE = sample("misc/dmesg-hardware.txt")

@@ -11,13 +11,14 @@ from simulated_fabric import Tree
 
 from fablint.discover.sources import Saved, read_saved
 from fablint.errors import UsageError
-from fablint.fitness import Outcome
-from fablint.preflight.checks.infiniband_fabric import FabricBalance, FabricLinks
-from fablint.snapshot import Snapshot, collector, snapshot_of
-from fablint.snapshot.collector import fewer_neighbours
-from fablint.snapshot.ibnetdiscover import why_incomplete
-from fablint.snapshot.machine import LOG_LETTERS, MOST_LETTERS
-from fablint.snapshot.snapshot import Output
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricLinks
+from fablint.snapshot import Snapshot, snapshot_of
+from fablint.snapshot.agent import collector
+from fablint.snapshot.agent.collector import fewer_neighbours
+from fablint.snapshot.agent.machine import LOG_LETTERS, MOST_LETTERS
+from fablint.snapshot.host_snapshot import Output
+from fablint.snapshot.parsers.ibnetdiscover import why_incomplete
 
 LARGE = Tree(leaves=800, rates={("node666", 1): "1xEDR"})
 TEXT = LARGE.net_file()
@@ -47,10 +48,11 @@ def test_a_real_program_prints_more_than_others_may(tmp_path: Path, monkeypatch:
     program.write_text(f"#!/bin/sh\nexec cat {tmp_path / 'out.txt'}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    from fablint.snapshot.machine import Machine
+    from fablint.snapshot.agent.machine import Machine
 
     machine = Machine("/", 30.0)
     assert machine.ask("ibnetdiscover", ["ibnetdiscover"], 20.0) == {"status": 0, "output": TEXT}
+    assert machine.ask("ethtool-S/ens3f0np0", ["ibnetdiscover"], 20.0)["output"] == TEXT  # as of 250 queues
     assert machine.ask("another", ["ibnetdiscover"], 20.0) == {"error": f"it printed more than {MOST_LETTERS} letters"}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from preflight_help import NOW, host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.link_counters import LinkDrops, LinkErrors, LinkFlaps
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.link_counters import LinkDrops, LinkErrors, LinkFlaps
 from fablint.preflight.host import Host
 
 AT = "/sys/class/net/hsn0"

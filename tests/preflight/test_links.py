@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from preflight_help import host, nic, of, outcomes, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.links import LinkDuplex, LinkMtu, LinkSpeed, LinkUp, RailsCount
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.links import LinkDuplex, LinkMtu, LinkSpeed, LinkUp, RailsCount
 
 
 def test_an_odd_mtu_is_named_with_what_the_others_have() -> None:

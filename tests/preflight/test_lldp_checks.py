@@ -6,12 +6,12 @@ import json
 
 from preflight_help import host, nic, of, outcomes, sample, sysroot, wrong
 
-from fablint.fitness import Outcome
 from fablint.model import Switch, Topology
-from fablint.preflight.checks.lldp import LldpNeighbor, LldpPlacement, LldpPort, LldpSeveral
-from fablint.preflight.checks.slingshot_addresses import AmaMatch, AmaUnique, AmaValid
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.lldp import LldpNeighbor, LldpPlacement, LldpPort, LldpSeveral
+from fablint.preflight.checks.slingshot.slingshot_addresses import AmaMatch, AmaUnique, AmaValid
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 NONE = "lldpcli-json0-no-neighbours.json"
 SEVERAL = "lldpcli-json0-several-neighbours-on-one-port.json"

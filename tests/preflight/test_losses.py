@@ -9,13 +9,13 @@ from random import Random
 import pytest
 from preflight_help import host, nic, of, wrong
 
-from fablint.fitness import Outcome
+from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, judge, offsets, repeats
-from fablint.preflight.checks.loss import Loss
-from fablint.preflight.checks.reach import Answers, FullSize, Routes
+from fablint.preflight.checks.network.loss import Loss
+from fablint.preflight.checks.network.reachability import Answers, FullSize, Routes
 from fablint.preflight.host import Host
-from fablint.preflight.losses import losses
-from fablint.preflight.reach import End, Ping
+from fablint.preflight.ping_losses import losses
+from fablint.preflight.ping_mesh import End, Ping
 
 FAMILY = (Answers, Routes, FullSize, Loss)
 MORE = 9  # pings, and of that many each of two smaller sizes where none of full size was answered

@@ -7,11 +7,11 @@ import json
 from net_help import wired
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks.multirail import ArpSettings, RpfDrops, RpFilter
-from fablint.preflight.checks.routes import RouteRails
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.multirail import ArpSettings, RpfDrops, RpFilter
+from fablint.preflight.checks.network.routes import RouteRails
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 CONF = "/proc/sys/net/ipv4/conf"
 NETSTAT = "/proc/net/netstat"

@@ -11,29 +11,30 @@ from hypothesis import given, settings, strategies as st
 from net_help import wired
 from preflight_help import SAMPLES, nic, sample
 
-from fablint.fitness import Outcome
 from fablint.model import Switch, Topology
-from fablint.preflight.checks import (
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.host import identity
+from fablint.preflight.checks.network import (
+    address_names,
     addresses,
     arp_table,
     conflicts,
     ethtool,
-    identity,
     link_counters,
     links,
     lldp,
     loss,
     multirail,
-    names,
     routes,
-    slingshot_addresses,
 )
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.judging import judge
-from fablint.preflight.table import CHECKS
+from fablint.preflight.checks.slingshot import slingshot_addresses
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.registry import CHECKS
+from fablint.preflight.runner import judge
 from fablint.snapshot import snapshot_of
 
-MODULES = (addresses, arp_table, conflicts, ethtool, link_counters, links, lldp, multirail, names, routes)
+MODULES = (addresses, arp_table, conflicts, ethtool, link_counters, links, lldp, multirail, address_names, routes)
 MORE = (identity, loss, slingshot_addresses)
 MINE = [check for check in CHECKS if check.__module__ in {one.__name__ for one in (*MODULES, *MORE)}]
 COMMANDS = ["ip-addr", "ip-route", "ip-rule", "ip-neigh", "lldpcli", "lldptool/hsn0", "ethtool-fec/hsn0"]

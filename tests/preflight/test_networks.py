@@ -11,16 +11,17 @@ import pytest
 from preflight_help import host, nic
 
 from fablint.discover.discovering import discover
-from fablint.discovery import of_nics
 from fablint.errors import UsageError
-from fablint.fitness import Fitness, Outcome
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.judging import judge
-from fablint.preflight.reach import table
-from fablint.report.fitness import fitness_json, fitness_table
+from fablint.model.preflight_results import Fitness, Outcome
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.ping_mesh import table
+from fablint.preflight.runner import judge
+from fablint.report.preflight_text import fitness_json, fitness_table
 from fablint.snapshot import Heard, Snapshot
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 from fablint.system import System
+from fablint.workflows.fabric_discovery import of_nics
 from roce_hosts import Nic, RoceHost, read
 
 Build = Callable[[int], Sequence[Nic]]

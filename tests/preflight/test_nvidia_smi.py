@@ -6,10 +6,10 @@ import pytest
 from preflight_help import of
 from tuned_hosts import gpu, intel, smi
 
-from fablint.fitness import Outcome
-from fablint.preflight.checks import gpu_state
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.gpu import gpu_state
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 
 def outcome_of(check: type[gpu_state.GpuMemory], hosts: list[Host], name: str) -> list[tuple[Outcome, str]]:

@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
-from fablint import cluster, readiness
+from fablint import cluster
 from fablint.model import Allocation, Answer
-from fablint.snapshot import Heard, pinger as program, snapshot_of
+from fablint.snapshot import Heard, snapshot_of
+from fablint.snapshot.agent import pinger as program
+from fablint.snapshot.agent.machine import say
 from fablint.snapshot.collecting import unpacked
-from fablint.snapshot.machine import say
 from fablint.snapshot.pinging import pinger, with_reach
+from fablint.workflows import host_preflight
 
 HEAD = "PING 10.0.0.2 (10.0.0.2) from 10.0.0.1 : 8972(9000) bytes of data.\n"
 FINE = f"""{HEAD}8980 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.234 ms
@@ -349,12 +351,12 @@ def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, stag
 
     monkeypatch.setattr(cluster, "everywhere", everywhere)
     allocation = Allocation(("a", "b", "c"), "test")
-    found = readiness.reach(staged, allocation, two_hosts(), "quick")
+    found = host_preflight.reach(staged, allocation, two_hosts(), "quick")
     ((hosts, text),) = asked
     assert hosts == ("a", "b")
     assert "10.0.0.2" in text
     assert found.snapshots["a"].reach["pings"] == []
-    assert not readiness.reach(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
+    assert not host_preflight.reach(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
     assert len(asked) == 1  # of one host there is nothing to be said
 
 

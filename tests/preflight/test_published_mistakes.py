@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from preflight_help import NOW, host, nic, sample, sysroot
 
-from fablint.fitness import Outcome, Result, findings
+from fablint.model.preflight_results import Outcome, Result, findings
 from fablint.preflight import CHECKS, Fleet, Host, judge
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 CXI = "/sys/class/cxi"
 MLX5 = "/sys/class/infiniband"

@@ -8,15 +8,15 @@ from functools import partial
 import pytest
 from preflight_help import NOW, host, of, sysroot, wrong
 
-from fablint.fitness import Outcome, Result
+from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight import Fleet, Host
-from fablint.preflight.check import Check
-from fablint.preflight.checks.cxi_counters import CxiErrors
-from fablint.preflight.checks.infiniband_counters import IbErrors, IbLoss
-from fablint.preflight.checks.infiniband_fabric import FabricErrors
-from fablint.preflight.checks.pcie import PcieErrors
-from fablint.readings import Readings
-from fablint.snapshot.snapshot import Output, Snapshot
+from fablint.preflight.base import Check
+from fablint.preflight.checks.fabric.infiniband_fabric import FabricErrors
+from fablint.preflight.checks.host.pcie import PcieErrors
+from fablint.preflight.checks.infiniband.port_counters import IbErrors, IbLoss
+from fablint.preflight.checks.slingshot.cxi_counters import CxiErrors
+from fablint.snapshot.host_snapshot import Output, Snapshot
+from fablint.workflows.counter_history import Readings
 from snapshot_trees import nested
 
 MLX5, CXI = sysroot("mlx5-2rail-good"), sysroot("cxi-2rail-good")

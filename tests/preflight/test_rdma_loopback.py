@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from preflight_help import of
 
-from fablint.fitness import Outcome
 from fablint.model import Answer
-from fablint.preflight.checks import tools
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.host import tools
 from fablint.preflight.host import Host
 from fablint.snapshot import command_to_collect, heard
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from preflight_help import host, nic, of, outcomes, wrong
 
-from fablint.fitness import Outcome
 from fablint.model import Switch, Topology
+from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, judge, offsets, table
-from fablint.preflight.check import Check
-from fablint.preflight.checks import reach as checks
-from fablint.preflight.checks.loss import Loss
+from fablint.preflight.base import Check
+from fablint.preflight.checks.network import reachability as checks
+from fablint.preflight.checks.network.loss import Loss
 from fablint.preflight.host import Host
-from fablint.snapshot.snapshot import Output
+from fablint.snapshot.host_snapshot import Output
 
 FAMILY = (
     checks.Answers,

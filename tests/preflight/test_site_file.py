@@ -14,11 +14,11 @@ from hypothesis import given, strategies as st
 
 from fablint.act import drains, parse_source
 from fablint.errors import UsageError
-from fablint.fitness import Fitness, Outcome, findings
-from fablint.fitness_findings import site_notes, warnings
+from fablint.model.preflight_results import Fitness, Outcome, findings
 from fablint.preflight import Fleet, judge
 from fablint.preflight.site.site_file import parse_site
 from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
+from fablint.workflows.preflight_findings import site_notes, warnings
 
 TODAY = date(2026, 1, 5)
 HEAD = "format = 1\n"

@@ -9,9 +9,9 @@ import sys
 import pytest
 from preflight_help import host, sample, sysroot
 
-from fablint.fitness import Fitness, Outcome
+from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import CHECKS, Fleet, Host, judge
-from fablint.preflight.check import Check
+from fablint.preflight.base import Check
 from fablint.snapshot import Snapshot, command_to_collect
 from fablint.snapshot.collecting import snapshot_of, unpacked
 

@@ -7,9 +7,10 @@ import json
 import pytest
 from preflight_help import host, of, outcomes, sample, sysroot, wrong
 
-from fablint.fitness import Outcome, Result
-from fablint.preflight.check import Check
-from fablint.preflight.checks import fabric_manager, tools
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
+from fablint.preflight.checks.fabric import fabric_manager
+from fablint.preflight.checks.host import tools
 from fablint.preflight.host import Host
 from fablint.snapshot import Output, Snapshot
 

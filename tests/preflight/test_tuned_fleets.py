@@ -31,15 +31,13 @@ from tuned_hosts import (
     tallied,
 )
 
-from fablint.fitness import Outcome, Result
-from fablint.preflight.check import Check
-from fablint.preflight.checks import (
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
+from fablint.preflight.checks.gpu import gpu_state
+from fablint.preflight.checks.host import (
     boot as boot_checks,
     clock,
-    ethtool_settings,
     frequency,
-    gpu_state,
-    infiniband_settings,
     interrupts,
     memory,
     pcie_requests,
@@ -47,10 +45,13 @@ from fablint.preflight.checks import (
     processors,
     software,
 )
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.judging import judge
-from fablint.preflight.table import CHECKS
-from fablint.snapshot.snapshot import Output
+from fablint.preflight.checks.infiniband import port_settings
+from fablint.preflight.checks.network import ethtool_settings
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.registry import CHECKS
+from fablint.preflight.runner import judge
+from fablint.snapshot.host_snapshot import Output
 
 FILES = (
     boot_checks,
@@ -58,7 +59,7 @@ FILES = (
     ethtool_settings,
     frequency,
     gpu_state,
-    infiniband_settings,
+    port_settings,
     interrupts,
     memory,
     pcie_requests,
@@ -143,6 +144,8 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
     ("host.cpu.cap", {"files": {f"{CPU}/cpu*/cpufreq/scaling_max_freq": tallied(2000000, 224)}}, W,
      "CPUs capped at 53 % of their highest frequency, 7 others 100"),
     ("host.cpu.cap", {"files": {f"{CPU}/intel_pstate/max_perf_pct": "60"}}, W, "CPUs capped at 60 %"),
+    ("host.cpu.cap", {"files": {f"{CPU}/cpu*/cpufreq/scaling_max_freq": "1 1900000\n223 3800000"}}, W,
+     "CPUs capped at 50 %"),
     ("host.throttle", {"later": {THROTTLE: "220 0\n4 9"}, "files": {THROTTLE: "224 0"}}, W,
      "core throttled 36 times in 4.0 s"),
     ("host.throttle", {"files": {THROTTLE: "224 5000"}}, W, "throttled 112,"),
@@ -266,6 +269,13 @@ def test_load_above_a_tenth_of_the_cpus_among_idle_hosts(load: str, outcome: Out
     assert outcome_of(software.Load, hosts, "n1")[0][0] is outcome
 
 
+def test_cores_of_a_cpu_that_reach_more_than_others_are_no_cap() -> None:
+    both = {f"{CPU}/cpu*/cpufreq/{name}_max_freq": "216 3800000\n8 4100000" for name in ("scaling", "cpuinfo")}
+    assert bad(of(frequency.FrequencyCap, *[intel(n, files=both) for n in range(5)])) == []
+    empty = {f"{CPU}/cpu*/cpufreq/{name}_max_freq": "0 3800000" for name in ("scaling", "cpuinfo")}
+    assert bad(of(frequency.FrequencyCap, intel(0, files=empty))) == []
+
+
 def test_part_of_a_process_on_a_small_host_is_no_load() -> None:
     small = {f"{CPU}/online": "0-1"}
     hosts = [intel(n, files={**small, "/proc/loadavg": f"{0.5 if n == 1 else 0.01:.2f} 0 0 1/9 9"}) for n in range(5)]
@@ -307,7 +317,7 @@ def test_indices_of_roce_addresses() -> None:
     moved = {f"{port}/gids/3": None, f"{port}/gids/5": "0000:0000:0000:0000:0000:ffff:0a00:0001"}
     moved |= {f"{port}/gid_attrs/types/5": "RoCE v2"}
     hosts = [intel(n, files={**files, **(moved if n == 2 else {})}) for n in range(5)]
-    results = of(infiniband_settings.GidTypes, *hosts)
+    results = of(port_settings.GidTypes, *hosts)
     assert bad(results) == [("n2", "ib.gid", Outcome.WARN)]
     assert [one.message for one in results if one.host == "n2"] == ["RoCE v2 over IPv4 at index 5, 4 others at index 3"]
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from fablint.fitness import Fitness, Outcome, Result, Rule, Severity, Suppressed
+from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity, Suppressed
 from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
 
 HOSTS = tuple(f"nid{number:06d}" for number in range(1001, 1017))
@@ -321,7 +321,7 @@ def test_labels_are_escaped():
 
 def test_preflight_prints_without_numpy():
     """It runs on every host, every few minutes."""
-    code = "import sys, fablint.report.fitness; print('numpy' in sys.modules, 'jinja2' in sys.modules)"
+    code = "import sys, fablint.report.preflight_text; print('numpy' in sys.modules, 'jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
 

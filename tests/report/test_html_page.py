@@ -22,8 +22,9 @@ from report_cases import (
 
 from fablint.errors import UsageError
 from fablint.model import Finding, State
-from fablint.report import text, write_html
+from fablint.report import write_html
 from fablint.report.page import embeddable
+from fablint.text import units
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -136,7 +137,7 @@ def test_figures_of_the_row_are_those_of_its_pairs(tmp_path):
     times = run.row("latency").arrays["time_median"]
     times = times[np.isfinite(times)].astype(float)
     for seconds in (times.min(), np.median(times), np.quantile(times, 0.99), times.max()):
-        assert f">{text.duration(seconds)}<" in source
+        assert f">{units.duration(seconds)}<" in source
 
 
 def test_a_row_without_times_and_a_run_without_facts_still_make_a_page(tmp_path):

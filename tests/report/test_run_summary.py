@@ -9,7 +9,7 @@ import pytest
 from report_cases import bench_run, healthy_case, incomplete_case
 
 from fablint.report import run_summary
-from fablint.report.show import row_facts, start_skew
+from fablint.report.summary import row_facts, start_skew
 
 
 def test_state_hosts_cells_and_instrument():

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from report_cases import diagnose, healthy_case
 
-from fablint.analyse.findings.thresholds import compare, with_comparison
+from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Diagnosis, Placement, Run, Scope, Slots
-from fablint.plan.levels import level_stage
-from fablint.plan.stages import Asked
-from fablint.plan.suites import find_suite
+from fablint.model.thresholds import Threshold
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.levels import level_stage
+from fablint.plan.check.suites import find_suite
 from fablint.report import console_summary
 from fablint.report.page import render
 from fablint.report.scopes import scope_lines, scope_table, threshold_table
 from fablint.report.survey import survey
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, fat_tree
-from fablint.thresholds import Threshold
 
 FABRIC = fat_tree(4, 3)
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)

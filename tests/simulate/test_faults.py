@@ -10,11 +10,11 @@ from simulate_cases import DEEP, FLY, RAILS, ROUND_TRIP, SILENT, STREAM, TREE, a
 from fablint.errors import UsageError
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, random_faults, simulate
 from fablint.simulate.crossings import Crossings
+from fablint.simulate.fault_syntax import parse_fault, random_count
 from fablint.simulate.faults import condition_of
-from fablint.simulate.lottery import FEWEST
 from fablint.simulate.noise import comet_residuals
+from fablint.simulate.random_faults import FEWEST
 from fablint.simulate.rounds import all_rounds, partners_of
-from fablint.simulate.words import parse_fault, random_count
 
 ALL = ("min", "median", "mean", "p99", "max")
 

@@ -21,10 +21,10 @@ from simulate_cases import (
 
 from fablint.errors import UsageError
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree, full_mesh
-from fablint.simulate.messages import MESSAGES
-from fablint.simulate.paths import SOFTWARE_S
+from fablint.simulate.message_costs import SOFTWARE_S
+from fablint.simulate.message_times import MESSAGES
 from fablint.simulate.rounds import all_rounds, opponent, partners_of, schedule
-from fablint.simulate.rows import ROUND_S
+from fablint.simulate.simulated_rows import ROUND_S
 from fablint.store import read_run, write_run
 
 BOTH_WAYS = SimulatedRow("bibandwidth", (1 << 20,))

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fablint import cluster, discovery
+from fablint import cluster
 from fablint.model import Allocation, Answer
 from fablint.snapshot import Heard
 from fablint.system import System
+from fablint.workflows import fabric_discovery
 from snapshot_trees import printed
 
 HOSTS = ("a", "b", "c")
@@ -38,7 +39,7 @@ class Asked:
 def asked(monkeypatch: pytest.MonkeyPatch, *said: Mapping[str, str]) -> tuple[Asked, Heard]:
     hosts = Asked(*said)
     monkeypatch.setattr(cluster, "everywhere", hosts.everywhere)
-    return hosts, discovery.ask_hosts(System(), Allocation(HOSTS, "test"))
+    return hosts, fabric_discovery.ask_hosts(System(), Allocation(HOSTS, "test"))
 
 
 def limits(words: str) -> tuple[float, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fablint.snapshot.cables import Trained, slow_cables
-from fablint.snapshot.infiniband import bytes_per_second
+from fablint.snapshot.cable_speeds import Trained, slow_cables
+from fablint.snapshot.parsers.infiniband_tools import bytes_per_second
 
 
 def to_hosts(leaf: str, stem: str, rates: dict[str, int], first: int = 1) -> list[Trained]:

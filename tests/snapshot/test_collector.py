@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from fablint.model import Answer
-from fablint.snapshot import Snapshot, collector as the_program, command_to_collect, heard, nics_of
-from fablint.snapshot.machine import Late, Machine
+from fablint.snapshot import Snapshot, command_to_collect, heard, nics_of
+from fablint.snapshot.agent import collector as the_program
+from fablint.snapshot.agent.machine import Late, Machine
 from snapshot_trees import unfold
 
 PROGRAM = command_to_collect("quick")[1]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fablint.errors import BrokenRunError
-from fablint.flow import keep_host_facts, load_host_facts
 from fablint.model import Run
 from fablint.snapshot import Output, Snapshot, host_facts
+from fablint.workflows.flow import keep_host_facts, load_host_facts
 from snapshot_trees import nested
 
 CPU = (

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from fablint.preflight.lookup import Lookup
-from fablint.snapshot.inet import Inet, Route, dotted, number_of
-from fablint.snapshot.snapshot import Output, Snapshot
+from fablint.preflight.route_lookup import Lookup
+from fablint.snapshot.host_snapshot import Output, Snapshot
+from fablint.snapshot.parsers.inet import Inet, Route, dotted, number_of
 from snapshot_trees import FIXTURES
 
 SAMPLES = FIXTURES / "preflight/host"

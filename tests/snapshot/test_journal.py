@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fablint.snapshot import collector
+from fablint.snapshot.agent import collector
+from fablint.snapshot.agent.journal import MOST_RECORDS
+from fablint.snapshot.agent.machine import LOG_LETTERS
 from fablint.snapshot.collecting import snapshot_of
-from fablint.snapshot.journal import MOST_RECORDS
-from fablint.snapshot.machine import LOG_LETTERS
-from fablint.snapshot.snapshot import Snapshot
+from fablint.snapshot.host_snapshot import Snapshot
 
 MOUNTS = """\
 23 30 0:21 / /proc rw,nosuid,nodev,noexec,relatime shared:5 - proc proc rw

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fablint.snapshot import machine
-from fablint.snapshot.machine import Late, Machine, output, output_of_client, records, stop
+from fablint.snapshot.agent import machine
+from fablint.snapshot.agent.machine import Late, Machine, output, output_of_client, records, stop
 
 FOREVER = 3600.0
 

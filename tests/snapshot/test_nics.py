@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fablint.snapshot import nics_of, rails, snapshot_of
+from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.neighbours import heard_by
-from fablint.snapshot.slingshot_tlv import Requested, requested
-from fablint.snapshot.snapshot import Snapshot
+from fablint.snapshot.parsers.slingshot_tlv import Requested, requested
 from snapshot_trees import FIXTURES, nested
 
 NET = "/sys/class/net"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fablint.snapshot import Snapshot, adapters, nics_of, rails
-from fablint.snapshot.machine import MOST_NICS, Machine
+from fablint.snapshot.agent.machine import MOST_NICS, Machine
 from roce_hosts import Nic, RoceHost, read
 
 ENO1 = Nic("eno1", address="10.9.0.1/24", speed=1000, mtu=1500, card=("0x14e4", "0x165f"))

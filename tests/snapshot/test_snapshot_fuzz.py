@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 from fablint.model import Answer
 from fablint.snapshot import Snapshot, fabric_nics, heard, nics_of, rails, snapshot_of
 from fablint.snapshot.collecting import unpacked
-from fablint.snapshot.lldp import local_name
 from fablint.snapshot.neighbours import heard_by
-from fablint.snapshot.slingshot_tlv import requested
+from fablint.snapshot.parsers.lldp import local_name
+from fablint.snapshot.parsers.slingshot_tlv import requested
 from snapshot_trees import FIXTURES, nested, printed
 
 

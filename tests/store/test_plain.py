@@ -17,7 +17,7 @@ from fablint.store import read_run, write_run
 from fablint.store.chunks import ChunkFiles
 from fablint.store.layout import ARRAYS
 from fablint.store.metadata import array_node, read_node, replace_node
-from fablint.store.plain import PlainArray, open_plain
+from fablint.store.plain_arrays import PlainArray, open_plain
 
 
 def written(folder: Path, name: str, shape: list[int], chunks: list[int], seed: int) -> zarr.Array:

@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fablint.act.short_texts import check_of, part_of
 from fablint.act.source import Source
-from fablint.act.words import check_of, part_of
 from fablint.model import Finding, State
-from fablint.names import fold, printable
+from fablint.text.names import fold, printable
 
 SCHEDULERS = ("slurm", "pbs")
 MOST_LETTERS = 60  # of a reason; `sinfo -R` shows the first 20, which is why the check comes first

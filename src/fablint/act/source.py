@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from fablint.act.words import said_by
+from fablint.act.short_texts import said_by
 from fablint.errors import UsageError
 from fablint.model import Finding, State, host_of
-from fablint.names import one_spelling, refuse_too_many, unfold
+from fablint.text.names import one_spelling, refuse_too_many, unfold
 
 _NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*")  # that may be part of a command
 _WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole

@@ -6,10 +6,10 @@ import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from fablint.act.short_texts import loss, said_by
 from fablint.act.source import Source
-from fablint.act.words import loss, said_by
 from fablint.model import Finding, State
-from fablint.names import fold, plural, printable
+from fablint.text.names import fold, plural, printable
 
 _TOLD = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 _DIRECTIONS = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}

@@ -7,39 +7,40 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.data.flows import Usable, usable_rows
-from fablint.analyse.data.places import Places, locate
+from fablint.analyse.data.rank_places import Places, locate
+from fablint.analyse.data.samples import Usable, usable_rows
 from fablint.analyse.decide import EXIT_CODES, decide
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import Judged, judge
 from fablint.analyse.findings.confounders import confounded
-from fablint.analyse.findings.declared_speeds import by_design
 from fablint.analyse.findings.detected import convicted, named_hosts, suspected
-from fablint.analyse.findings.fusion import fuse_run
+from fablint.analyse.findings.detection_text import view_text
+from fablint.analyse.findings.engine_findings import damaged, lost
 from fablint.analyse.findings.healthy import (
     judged_hosts,
     judged_links,
 )
-from fablint.analyse.findings.healthy_paths import healthy_paths
-from fablint.analyse.findings.lateness import late_messages
-from fablint.analyse.findings.not_accused import judgeable_links, not_accused
-from fablint.analyse.findings.pair_routes import off_slow_paths
-from fablint.analyse.findings.path_streams import about_paths, without_geometry
-from fablint.analyse.findings.populations import HostFacts, populations
-from fablint.analyse.findings.presumed_ways import through_neighbours
-from fablint.analyse.findings.reported import damaged, lost
+from fablint.analyse.findings.intra_node import slow_inside
+from fablint.analyse.findings.late_components import late_messages
+from fablint.analyse.findings.miswiring import shortest_round_trips, verify
+from fablint.analyse.findings.paths.assumed_paths import through_neighbours
+from fablint.analyse.findings.paths.declared_speeds import by_design
+from fablint.analyse.findings.paths.healthy_paths import healthy_paths
+from fablint.analyse.findings.paths.pair_routes import off_slow_paths
+from fablint.analyse.findings.paths.path_streams import about_paths, without_geometry
+from fablint.analyse.findings.paths.uplinks import uplinks_together
+from fablint.analyse.findings.population_findings import HostFacts, populations
 from fablint.analyse.findings.retransmissions import joined, retransmissions
+from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
-from fablint.analyse.findings.uplinks import uplinks_together
-from fablint.analyse.findings.wiring import shortest_round_trips, verify
-from fablint.analyse.findings.within_hosts import slow_inside
-from fablint.analyse.fit.inferring import infer
+from fablint.analyse.findings.unreported_components import judgeable_links, not_accused
+from fablint.analyse.fit.topology_inference import infer
+from fablint.analyse.phrasing import between_switches, times_text, without_run
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import between_switches, times_text, view_text, without_run
 from fablint.model import Coverage, Diagnosis, Finding, Limits, Question, Run, State, Topology, Verdict
-from fablint.names import ends_of, fold, plural, unfold
-from fablint.routing import Routes, routes_of
+from fablint.text.names import ends_of, fold, plural, unfold
+from fablint.topology.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
@@ -103,6 +104,7 @@ def diagnose(
         *geometry,
         *designed.notes,
         *beside_notes,
+        *resent.notes,
         *left_out,
     ]
     verdict = decide(findings, complete=bool(clearing) and _is_complete(run))

@@ -150,8 +150,8 @@ def _read(path: Path) -> Source:
     """A run's own verdict with its hosts, or a file."""
     from dataclasses import replace
 
-    from fablint import flow
     from fablint.act import parse_source
+    from fablint.workflows import flow
 
     if not path.is_dir():
         return parse_source(_text(path), "stdin" if path == Path("-") else str(path))

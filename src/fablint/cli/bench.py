@@ -49,7 +49,7 @@ def _meant(name: str | None) -> set[str]:
     """The options that mean something for a benchmark; all of them where none is named."""
     if name is None:
         return {*SETTINGS}
-    from fablint import flow
+    from fablint.workflows import flow
 
     benchmark, rows = flow.find_benchmark(name)
     return {setting.parameter for setting in SETTINGS.values() if not setting.no_meaning(benchmark, rows)}
@@ -84,8 +84,8 @@ def bench(
       fablint bench linktest --bisection --bidirectional -n 8
       fablint bench net_sanitizer --servers 'server[2-3]' --clients 'client[1-4]'
     """
-    from fablint import flow
     from fablint.cli.bench_request import requested
+    from fablint.workflows import flow
 
     if listing:
         return _list(session)
@@ -105,7 +105,7 @@ def bench(
 
 
 def _list(session: Session) -> int:
-    from fablint import flow
+    from fablint.workflows import flow
 
     found = flow.list_benchmarks()
     families = groupby(found, lambda benchmark: benchmark.family)

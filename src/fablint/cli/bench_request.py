@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from fablint import flow
 from fablint.cli.bench_options import SECTIONS, SETTINGS, engine_options
 from fablint.cli.settings import Setting
 from fablint.errors import UsageError
 from fablint.model import Slots
 from fablint.plan import BenchRequest, joined, parse_slots
-from fablint.plan.benchmarks import KERNEL_FAMILY, Benchmark
+from fablint.plan.rows.benchmarks import KERNEL_FAMILY, Benchmark
+from fablint.workflows import flow
 
 RANKS = 2
 KERNEL_PERCENTILES = (50.0, 99.0)

@@ -26,9 +26,9 @@ from fablint.cli.jobs import handed_over, submit_options, wishes
 from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.checks import Checked
     from fablint.cluster import JobRequest
-    from fablint.cluster_check import Wanted
+    from fablint.workflows.cluster_check import Wanted
+    from fablint.workflows.local_check import Checked
 
 SUITES = ("quick", "edge", "local", "global", "switch-pairs", "bisection", "acceptance", "full")  # of plan.suites
 
@@ -125,7 +125,7 @@ def told(session: Session, checked: Checked) -> int:
 
 def _local(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
     """Ranks on this machine."""
-    from fablint import checks, flow
+    from fablint.workflows import flow, local_check
 
     given = next((name for name in _OF_CLUSTERS if values[name]), None)
     if given == "hosts":
@@ -134,19 +134,19 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
         option = {"files": "from", "nics": "nic"}.get(given, given).replace("_", "-")
         raise UsageError(f"--{option}: on which hosts?", "it is for a cluster: leave out --local")
     system = session.machine()
-    asked = checks.asked_local(system, values["ranks"])
+    asked = local_check.asked_local(system, values["ranks"])
     asked = replace(
         asked, topology=flow.load_topology(values["topology"]), full=values["full"], budget_s=values["budget"]
     )
     output = flow.free_output(system, output)
     with session.surroundings(mpicxx) as around:
-        return told(session, checks.check(around, asked, output))
+        return told(session, local_check.check(around, asked, output))
 
 
 def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
     """Hosts of a job, or those that were named."""
-    from fablint import flow
-    from fablint.cluster_check import UnfitError, check_cluster
+    from fablint.workflows import flow
+    from fablint.workflows.cluster_check import UnfitError, check_cluster
 
     wanted = _wanted(values)
     output = flow.free_output(session.machine(), output)
@@ -160,9 +160,9 @@ def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values:
 
 def _wanted(values: dict[str, Any]) -> Wanted:
     """What the options ask of a cluster."""
-    from fablint.cluster_check import Wanted
-    from fablint.discovery import FabricRequest
-    from fablint.plan.suites import find_suite
+    from fablint.plan.check.suites import find_suite
+    from fablint.workflows.cluster_check import Wanted
+    from fablint.workflows.fabric_discovery import FabricRequest
 
     if values["ppn"] and values["ranks_per_nic"]:
         raise UsageError("--ppn and --ranks-per-nic contradict each other", "give one of them")
@@ -186,7 +186,7 @@ def _wanted(values: dict[str, Any]) -> Wanted:
 
 def _submitted(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
     """Hand the check to the scheduler; where it is waited for, print what it came to."""
-    from fablint import checks, flow
+    from fablint.workflows import flow, local_check
 
     output = flow.free_output(session.machine(), output).absolute()
     request = _request(session, output, mpicxx, values)
@@ -200,14 +200,15 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
         raise UsageError(f"job {job.id} measured nothing", f"see {job.log}")
     run = flow.read(output)
     diagnosis = flow.diagnose(run, flow.load_topology(None, run))
-    told(session, checks.Checked(run, diagnosis, flow.page_of(output)))
+    told(session, local_check.Checked(run, diagnosis, flow.page_of(output)))
     return state.exit_code or 0
 
 
 def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[str, Any]) -> JobRequest:
     """The job: the same check, inside an allocation of the same hosts."""
-    from fablint import cluster, discover, discovery, flow
+    from fablint import cluster, discover
     from fablint.cluster import JobRequest
+    from fablint.workflows import fabric_discovery, flow
 
     fabric = _wanted(values).fabric
     discover.read_files(fabric.files)  # now: in the job it would be too late
@@ -215,7 +216,7 @@ def _request(session: Session, output: Path, mpicxx: Path | None, values: dict[s
         flow.load_site(values["site"], session.machine())
     if not (fabric.hosts or fabric.hostfile):
         raise UsageError("--submit: for which hosts?", "name them with -w or --hostfile")
-    allocation, out = discovery.usable_hosts(session.machine(), fabric)
+    allocation, out = fabric_discovery.usable_hosts(session.machine(), fabric)
     fields = wishes(values)
     # -P: the job begins in the user's folder, and -m would import modules from there. -I would hide an installation
     # that PYTHONPATH or the user's own site-packages provide.
@@ -235,7 +236,7 @@ def _elsewhere(program: Path) -> str:
 
 def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
     """The options of the check inside the job. `hosts` are all that were asked for; files are named from the root."""
-    from fablint.names import fold
+    from fablint.text.names import fold
 
     words = ["-w", fold(hosts)]
     words += ["-x", values["exclude"]] if values["exclude"] else []

@@ -20,17 +20,18 @@ from fablint.cli.common import Session, mpicxx_option, output_option, run_argume
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
-    from fablint.checks import Retested
-    from fablint.plan.stages import Asked, Stage
+    from fablint.plan.check.check_request import Asked
+    from fablint.plan.check.stages import Stage
+    from fablint.workflows.local_check import Retested
 
 _LOCAL = 8  # ranks that a plan is shown for
 
 
 def _asked(session: Session, values: dict[str, Any]) -> Asked:
     """What --local, --hosts, --ppn, --topology, --full and --budget ask for together."""
-    from fablint import checks, flow
     from fablint.model import Slots
     from fablint.plan import parse_slots
+    from fablint.workflows import flow, local_check
 
     if values["ranks"] is not None and values["hosts"] is not None:
         raise UsageError("--local and --hosts contradict each other", "give one of them")
@@ -38,11 +39,11 @@ def _asked(session: Session, values: dict[str, Any]) -> Asked:
         raise UsageError("--ppn: on which hosts?", "give --hosts as well")
     topology = flow.load_topology(values["topology"])
     if values["hosts"] is not None:
-        asked = checks.asked_hosts(parse_slots(values["hosts"], values["ppn"] or 1))
+        asked = local_check.asked_hosts(parse_slots(values["hosts"], values["ppn"] or 1))
     elif values["ranks"] is None and topology is not None:  # a plan for all there is
-        asked = checks.asked_hosts([Slots(host, 1) for host in topology.host_switch])
+        asked = local_check.asked_hosts([Slots(host, 1) for host in topology.host_switch])
     else:
-        asked = checks.asked_local(session.machine(), _LOCAL if values["ranks"] is None else values["ranks"])
+        asked = local_check.asked_local(session.machine(), _LOCAL if values["ranks"] is None else values["ranks"])
     return replace(asked, topology=topology, full=values["full"], budget_s=values["budget"])
 
 
@@ -73,7 +74,7 @@ def plan(session: Session, explain: bool, output: Path | None, **values: Any) ->
       fablint plan --topology fabric.yaml --explain
       fablint plan --topology fabric.yaml --suite acceptance
     """
-    from fablint.plan.stages import first_stage
+    from fablint.plan.check.stages import first_stage
 
     asked = _asked(session, values)
     if values["suite"] is not None:
@@ -95,7 +96,7 @@ def _plan_of_stage(session: Session, stage: Stage, asked: Asked, explain: bool, 
         f"{sum(row.rounds for row in made.rows):>6} rounds {made.predicted_s:>7.1f} s  in all, {made.ranks} ranks"
     )
     if explain:
-        from fablint.plan.explain import explain as explained
+        from fablint.plan.check.explain import explain as explained
 
         told = explained(stage, asked, asked.seats())
         facts["explained"] = told.facts()
@@ -110,7 +111,7 @@ def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any
 
 
 def _plan_of_suite(session: Session, asked: Asked, values: dict[str, Any]) -> None:
-    from fablint.plan.suites import find_suite, plan_summary
+    from fablint.plan.check.suites import find_suite, plan_summary
 
     summary = plan_summary(find_suite(values["suite"], unequal=values["unequal"]), asked)
     session.result(summary.text(), {"format": 1, **summary.facts()})
@@ -159,12 +160,12 @@ def retest(
     Example:
       fablint retest night.run -o mended.run
     """
-    from fablint import checks, flow
+    from fablint.workflows import flow, local_check
 
     known = flow.load_topology(topology, flow.read(run))
     output = flow.free_output(session.machine(), output)
     with session.surroundings(mpicxx) as around:
-        retested = checks.retest(around, run, output, known, budget)
+        retested = local_check.retest(around, run, output, known, budget)
     if retested is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
         session.result(f"{run}: nothing is found at fault, so nothing is measured again", facts)

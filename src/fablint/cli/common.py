@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from fablint.fitness import Fitness
-    from fablint.flow import Surroundings
     from fablint.measure import Shown
     from fablint.model import Diagnosis, Run
+    from fablint.model.preflight_results import Fitness
     from fablint.system import System
+    from fablint.workflows.flow import Surroundings
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 INTERRUPTED = 130  # as a shell reports a program ended by Ctrl-C
@@ -49,8 +49,8 @@ class Session:
     @contextmanager
     def surroundings(self, mpicxx: Path | None = None) -> Iterator[Surroundings]:
         """The machine with progress on stderr, for the verbs that take their time."""
-        from fablint.flow import Surroundings
         from fablint.measure import Shown, Silent
+        from fablint.workflows.flow import Surroundings
 
         system = self.machine()
         if self.quiet:
@@ -186,7 +186,7 @@ class Percentiles(click.ParamType[tuple[float, ...]]):
 def _nic_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
     """The names in `NAME[,NAME]`. Raises UsageError."""
     from fablint.errors import UsageError
-    from fablint.names import plain
+    from fablint.text.names import plain
 
     names = tuple(name.strip() for name in text.split(",")) if text is not None else ()
     if bad := [name for name in names if not name or plain(name) != name or "/" in name]:

@@ -12,8 +12,8 @@ from fablint.cli.common import Session, mpicxx_option, verb
 from fablint.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.checks import Checked
-    from fablint.flow import Surroundings
+    from fablint.workflows.flow import Surroundings
+    from fablint.workflows.local_check import Checked
 
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
 RANKS = 8
@@ -79,10 +79,10 @@ def _show(session: Session, checked: Checked) -> None:
 
 
 def _local(around: Surroundings) -> Checked:
-    from fablint import checks
+    from fablint.workflows import local_check
 
     try:
-        return checks.check(around, checks.asked_local(around.system, RANKS), LOCAL)
+        return local_check.check(around, local_check.asked_local(around.system, RANKS), LOCAL)
     finally:
         if LOCAL.is_dir():
             (LOCAL / _MARK).touch()
@@ -90,10 +90,10 @@ def _local(around: Surroundings) -> Checked:
 
 def _fabric() -> Checked:
     """Simulate, write, and then do with the run what is done with any other."""
-    from fablint import flow
-    from fablint.checks import Checked
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
+    from fablint.workflows import flow
+    from fablint.workflows.local_check import Checked
 
     fabric = full_mesh(switches=8, hosts_per_switch=8)
     write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))

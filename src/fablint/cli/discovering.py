@@ -62,7 +62,7 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
       fablint discover --from x1000c0r3b0=neighbors.json --from fabric_template.json -o lists/
     """
     from fablint import discover as stage
-    from fablint.discovery import FabricRequest, discover_fabric
+    from fablint.workflows.fabric_discovery import FabricRequest, discover_fabric
 
     if kind and output is None:
         raise UsageError("--to needs a file to write", "give one with -o")

@@ -40,7 +40,7 @@ def import_verb(session: Session, files: tuple[Path, ...], output: Path, hosts: 
       fablint import osu-night.out -o night.run
       fablint import osu_latency.txt -o pair.run --hosts nid[001-002]
     """
-    from fablint import flow
+    from fablint.workflows import flow
 
     run = flow.import_files(session.machine(), files, output, hosts)
     say_left_out(session, run)

@@ -155,7 +155,7 @@ def _state_text(state: JobState) -> str:
 
 
 def _hosts_text(job: Job) -> str:
-    from fablint.names import fold
+    from fablint.text.names import fold
 
     return fold(job.hosts) if job.hosts else f"{job.nodes} hosts"
 

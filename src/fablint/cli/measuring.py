@@ -19,8 +19,8 @@ from fablint.cli.common import (
 from fablint.errors import IncompleteError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.flow import Measured
     from fablint.model import Plan
+    from fablint.workflows.flow import Measured
 
 
 @verb(short_help="Measure rows of a plan into a run directory.")
@@ -50,7 +50,7 @@ def measure(
       fablint measure -n 4 -r 'latency --pattern all-pairs --sizes 8,1M'
       fablint measure -n 8 -r 'osu_bw --pattern all-pairs' --counters
     """
-    from fablint import flow
+    from fablint.workflows import flow
 
     plan = _plan(planfile, rows, ranks)
     output = flow.free_output(session.machine(), output)
@@ -59,7 +59,7 @@ def measure(
 
 
 def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int) -> Plan:
-    from fablint import flow
+    from fablint.workflows import flow
 
     if (planfile is None) == (not rows):
         raise UsageError("give either a plan file or rows with -r", "such as -r 'latency --pattern all-pairs'")
@@ -73,7 +73,7 @@ def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int) -> Plan:
 
 
 def _measured(session: Session, measured: Measured) -> int:
-    from fablint import flow
+    from fablint.workflows import flow
 
     run = measured.run
     levels = flow.missing_levels(run)
@@ -105,14 +105,14 @@ def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
     Example:
       fablint resume night.run
     """
-    from fablint import flow
-    from fablint.kept_check import load_check
+    from fablint.workflows import flow
+    from fablint.workflows.check_files import load_check
 
     with session.surroundings(mpicxx) as around:
         kept = load_check(run)
         if kept is not None:
             from fablint.cli.check import told
-            from fablint.cluster_check import resume_check
+            from fablint.workflows.cluster_check import resume_check
 
             checked = resume_check(around, run, kept)
             if checked is not None:

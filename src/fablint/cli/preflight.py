@@ -13,8 +13,8 @@ from fablint.errors import UsageError
 
 if TYPE_CHECKING:
     from fablint.model import Allocation
-    from fablint.readiness import Looked
     from fablint.system import System
+    from fablint.workflows.host_preflight import Looked
 
 LEVELS = ("quick", "full")
 _OF_ONE_HOST = ("prolog", "epilog")  # Slurm runs these on each host: they must not ask the others, nor start a step
@@ -113,10 +113,10 @@ def _learned_to(values: dict[str, Any]) -> Path | None:
 
 
 def _learn(session: Session, looked: Looked, level: str, output: Path) -> None:
-    from fablint import readiness
-    from fablint.names import plural
+    from fablint.text.names import plural
+    from fablint.workflows import host_preflight
 
-    found = readiness.learned(session.machine(), looked.heard, level)
+    found = host_preflight.learned(session.machine(), looked.heard, level)
     _write(output, found.text)
     session.say(f"{output}: {plural(found.values, 'value')} of {plural(found.classes, 'class')} of hosts")
     if found.doubtful or found.divided:
@@ -152,20 +152,20 @@ def _write(path: Path, text: str) -> None:
 
 def _looked(session: Session, values: dict[str, Any]) -> Looked:
     """Snapshots: of hosts, of a folder, or of files."""
-    from fablint import flow, readiness
+    from fablint.workflows import flow, host_preflight
 
     system = session.machine()
     site = flow.load_site(values["site"], system)
     named = [name for name in ("hosts", "hostfile", "sysroot", "snapshots") if values[name]]
     if len(named) > 1 and named != ["hosts", "hostfile"]:
         raise UsageError(f"--{named[0]} and --{named[1].rstrip('s')} contradict each other", "give one of them")
-    declared = readiness.Declared(flow.load_topology(values["topology"]), site)
+    declared = host_preflight.Declared(flow.load_topology(values["topology"]), site)
     nics = values["nics"]
     if values["snapshots"]:
-        return readiness.look_again(system, values["snapshots"], declared, nics)
+        return host_preflight.look_again(system, values["snapshots"], declared, nics)
     if values["sysroot"]:
-        return readiness.look_below(system, values["sysroot"], values["level"], declared, nics)
-    return readiness.look_at(system, _hosts(system, values), values["level"], declared, nics=nics)
+        return host_preflight.look_below(system, values["sysroot"], values["level"], declared, nics)
+    return host_preflight.look_at(system, _hosts(system, values), values["level"], declared, nics=nics)
 
 
 def _hosts(system: System, values: dict[str, Any]) -> Allocation:

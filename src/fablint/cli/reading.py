@@ -42,7 +42,7 @@ runs_argument = click.argument("runs", nargs=-1, required=True, type=click.Path(
 
 def _read(session: Session, runs: tuple[Path, ...]) -> Run:
     """A run, or what files of another tool hold; what those say besides is named on stderr."""
-    from fablint import flow
+    from fablint.workflows import flow
 
     read = flow.read(*runs)
     if read.path is None:
@@ -67,7 +67,7 @@ def analyse(
       fablint analyse night.run --topology fabric.yaml
       fablint analyse mpigraph.out
     """
-    from fablint import flow
+    from fablint.workflows import flow
 
     others = flow.load_findings(findings)
     read = _read(session, runs)
@@ -142,7 +142,7 @@ class Judging(NamedTuple):
 
 
 def _page(session: Session, runs: tuple[Path, ...], files: Judging, output: Path | None) -> int:
-    from fablint import flow
+    from fablint.workflows import flow
 
     read = _read(session, runs)
     if read.path is None and output is None:
@@ -165,8 +165,8 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
     Example:
       fablint show night.run
     """
-    from fablint import flow
     from fablint.report import run_summary
+    from fablint.workflows import flow
 
     read = _read(session, runs)
     rows = {row.name: dict(row.attributes) for row in read.rows}
@@ -195,7 +195,7 @@ def export(session: Session, run: Path, form: str, output: Path) -> None:
     Example:
       fablint export night.run --to netcdf -o night.nc
     """
-    from fablint import flow
+    from fablint.workflows import flow
 
     flow.export(run, form, output)
     session.result(str(output), {"format": 1, "run": str(run), "to": form, "output": str(output)})

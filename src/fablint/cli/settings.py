@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from fablint.plan import Benchmark
-    from fablint.plan.options import RowRequest
+    from fablint.plan.rows.options import RowRequest
 
 # Why an option means nothing for a benchmark that is made of these rows; empty where it means something.
 Reason = Callable[["Benchmark", "Sequence[RowRequest]"], str]

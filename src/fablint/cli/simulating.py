@@ -99,7 +99,7 @@ def simulate(session: Session, output: Path | None, **given: Any) -> None:
       fablint simulate --topology dragonfly --shape 9x4x2 --fault 'link:g0r0>g0r1:-30%' -o y.run
       fablint analyse x.run
     """
-    from fablint import flow
+    from fablint.workflows import flow
 
     path = flow.free_output(session.machine(), output)
     wanted = Wanted(**given)
@@ -126,8 +126,8 @@ def _fabric(wanted: Wanted) -> Fabric:
 def _rounds(fabric: Fabric, wanted: Wanted) -> list[Pairs] | None:
     """The rounds to measure, None for all pairs: those that a check would take."""
     from fablint.model import Scope
-    from fablint.plan.seats import seats_of
-    from fablint.plan.stratified import stratified_rounds
+    from fablint.plan.schedule.seats import seats_of
+    from fablint.plan.schedule.stratified import stratified_rounds
 
     if wanted.full:
         if wanted.rounds is not None:
@@ -149,7 +149,7 @@ def _broken(fabric: Fabric, rounds: list[Pairs] | None, wanted: Wanted) -> Simul
     import numpy as np
 
     from fablint.simulate import Noise, SimulatedFabric, random_faults
-    from fablint.simulate.words import parse_fault, random_count
+    from fablint.simulate.fault_syntax import parse_fault, random_count
 
     named = [parse_fault(text) for text in wanted.faults if random_count(text) is None]
     for fault in named:
@@ -164,8 +164,8 @@ def _broken(fabric: Fabric, rounds: list[Pairs] | None, wanted: Wanted) -> Simul
 def _rows(simulated: SimulatedFabric, wanted: Wanted) -> list[SimulatedRow]:
     from fablint.plan import parse_sizes
     from fablint.simulate import SimulatedRow
-    from fablint.simulate.messages import STATISTICS
-    from fablint.simulate.rows import STREAMS
+    from fablint.simulate.message_times import STATISTICS
+    from fablint.simulate.simulated_rows import STREAMS
 
     cells = simulated.ranks * (simulated.ranks if wanted.full else wanted.rounds or ROUNDS)
     histogram = wanted.histogram or (simulated.nature.adaptive and not wanted.full)
@@ -187,9 +187,9 @@ def _rows(simulated: SimulatedFabric, wanted: Wanted) -> list[SimulatedRow]:
 
 
 def _write(path: Path, run: Run, fabric: Fabric, truth: Sequence[TrueFault]) -> None:
-    from fablint import flow
     from fablint.simulate import write_truth
     from fablint.store import write_run
+    from fablint.workflows import flow
 
     write_run(path, run)
     write_truth(path, truth)
@@ -197,7 +197,7 @@ def _write(path: Path, run: Run, fabric: Fabric, truth: Sequence[TrueFault]) -> 
 
 
 def _tell(session: Session, path: Path, simulated: SimulatedFabric, run: Run, truth: Sequence[TrueFault]) -> None:
-    from fablint.kept import TOPOLOGY
+    from fablint.workflows.run_files import TOPOLOGY
 
     fabric = simulated.fabric
     lines = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fablint.cluster.asking import everywhere, is_here
-from fablint.cluster.hosts import current_job, find_hosts, unresolvable
-from fablint.cluster.names import Roster
-from fablint.cluster.scheduler import Job, JobRequest, JobState, Scheduler
-from fablint.cluster.schedulers import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
-from fablint.cluster.states import host_states
-from fablint.cluster.submission import find_job, known_jobs
+from fablint.cluster.host_names import Roster
+from fablint.cluster.host_selection import current_job, find_hosts, unresolvable
+from fablint.cluster.host_states import host_states
+from fablint.cluster.remote_run import everywhere, is_here
+from fablint.cluster.schedulers.registry import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
+from fablint.cluster.schedulers.scheduler import Job, JobRequest, JobState, Scheduler
+from fablint.cluster.schedulers.submission import find_job, known_jobs
 
 __all__ = [
     "SCHEDULERS",

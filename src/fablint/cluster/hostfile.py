@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fablint.cluster.names import unfold
+from fablint.cluster.host_names import unfold
 from fablint.errors import UsageError
 
 _SLOTS = re.compile(r"\b(?:slots|cpus|count)\s*=\s*(\S+)")

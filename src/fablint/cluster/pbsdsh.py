@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fablint.cluster import framing
-from fablint.cluster.framing import Replies
-from fablint.cluster.names import Roster
+from fablint.cluster import output_framing
+from fablint.cluster.host_names import Roster
+from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
 from fablint.system import System
 
@@ -23,11 +23,11 @@ def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text:
     """Answers of those of `hosts` that pbsdsh reaches; takes at most `timeout_s` and a little."""
     with system.temporary_folder(system.home_folder("asking")) as folder:
         (folder / "stdin").write_text(text)
-        command = ["/bin/sh", "-c", _TASK, "sh", str(folder), *framing.framed(argv, timeout_s)]
+        command = ["/bin/sh", "-c", _TASK, "sh", str(folder), *output_framing.framed(argv, timeout_s)]
         process = system.spawn(["pbsdsh", "--", *command])
-        lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
+        lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S)
         answers = _answers(folder, hosts, timeout_s)
-    complaint = framing.one_line("\n".join(lines)) if lines else "does not answer pbsdsh"
+    complaint = output_framing.one_line("\n".join(lines)) if lines else "does not answer pbsdsh"
     return Replies(answers, {host: complaint for host in hosts if host not in answers})
 
 
@@ -37,7 +37,7 @@ def _answers(folder: Path, hosts: Sequence[str], timeout_s: float) -> dict[str, 
     for file in sorted(folder.glob("host-*/answer")):
         host = roster.find(file.parent.name.removeprefix("host-"))
         lines = file.read_text(errors="replace").splitlines()
-        answered = framing.answer(host, lines, timeout_s) if host else None
+        answered = output_framing.answer(host, lines, timeout_s) if host else None
         if answered:
             found[answered.host] = answered
     return found

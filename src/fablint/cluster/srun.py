@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fablint.cluster import framing
-from fablint.cluster.framing import Replies
-from fablint.cluster.names import Roster
-from fablint.cluster.states import host_states
+from fablint.cluster import output_framing
+from fablint.cluster.host_names import Roster
+from fablint.cluster.host_states import host_states
+from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
-from fablint.names import fold
 from fablint.system import System
+from fablint.text.names import fold
 
 _LABELLED = re.compile(r"\s*(\d+): ?(.*)")
 _REFUSED = re.compile(r"srun: error: Task launch for \S+ failed on node ([^\s:]+): (.*)")
@@ -59,12 +59,12 @@ def _one_step(
     count = str(len(hosts))
     command = ["srun", "--jobid", job, "--nodelist", fold(hosts), "--nodes", count, "--ntasks", count]
     command += ["--ntasks-per-node=1", "--distribution=block", "--cpu-bind=none", "--mpi=none", "--input=all"]
-    command += ["--label", "--no-kill", "--wait=0", "--kill-on-bad-exit=0", *framing.framed(argv, timeout_s)]
+    command += ["--label", "--no-kill", "--wait=0", "--kill-on-bad-exit=0", *output_framing.framed(argv, timeout_s)]
     # As a variable, for releases before 20.11 know no such option; without it a step waits for the CPUs of the others.
     process = system.spawn(command, text=text, environ={"SLURM_OVERLAP": "1"})
-    lines = framing.read_lines(system, process, timeout_s + framing.GRACE_S)
+    lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S)
     late = process.poll() != 0 and not any(line.startswith("srun: error:") for line in lines)
-    return parsed(hosts, lines, timeout_s, framing.late(timeout_s) if late else "")
+    return parsed(hosts, lines, timeout_s, output_framing.late(timeout_s) if late else "")
 
 
 def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Replies:
@@ -77,12 +77,12 @@ def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise
     aborted = any(_ABORTED in line for line in lines)
     answers: dict[str, Answer] = {}
     for said in tasks.values():
-        host = roster.find(framing.named_host(said))
-        answered = framing.answer(host, said, limit_s, aborted) if host else None
+        host = roster.find(output_framing.named_host(said))
+        answered = output_framing.answer(host, said, limit_s, aborted) if host else None
         if answered:
             answers[answered.host] = answered
     refused = {found[1]: f"launch failed: {found[2]}" for line in lines if (found := _REFUSED.match(line))}
     own = [line.removeprefix("srun: error: ") for line in lines if line.startswith("srun: error: ")]
     reason = otherwise or next(iter(own), "")
     silent = {host: refused.get(host) or reason for host in hosts if host not in answers}
-    return Replies(answers, {host: framing.one_line(why) for host, why in silent.items() if why})
+    return Replies(answers, {host: output_framing.one_line(why) for host, why in silent.items() if why})

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from fablint.cluster import framing
-from fablint.cluster.framing import Replies
+from fablint.cluster import output_framing
+from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
 from fablint.system import System
 
@@ -25,19 +25,19 @@ def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: st
     ssh = system.which("ssh")
     if ssh is None:
         return Replies(silent=dict.fromkeys(hosts, "there is no ssh on the PATH"))
-    limit_s = timeout_s + framing.GRACE_S
-    collected = _collect(str(ssh), hosts, _remote(framing.framed(argv, timeout_s)), text, limit_s)
+    limit_s = timeout_s + output_framing.GRACE_S
+    collected = _collect(str(ssh), hosts, _remote(output_framing.framed(argv, timeout_s)), text, limit_s)
     answers: dict[str, Answer] = {}
     silent: dict[str, str] = {}
     for host in hosts:
         lines, status = collected.get(host, ([], None))
-        answer = framing.answer(host, lines, timeout_s)
+        answer = output_framing.answer(host, lines, timeout_s)
         if answer:
             answers[host] = answer
         elif status is None:
             silent[host] = f"does not answer ssh within {limit_s:g} s"
         else:
-            silent[host] = framing.one_line("\n".join(lines) or f"ssh ended with status {status}")
+            silent[host] = output_framing.one_line("\n".join(lines) or f"ssh ended with status {status}")
     return Replies(answers, silent)
 
 

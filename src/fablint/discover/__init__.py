@@ -5,12 +5,12 @@ From a topology file that somebody wrote (`load_topology`), or from every source
 
 from __future__ import annotations
 
+from fablint.discover.assumed_cables import with_presumed_cables
 from fablint.discover.discovering import Discovered, discover, read_files
 from fablint.discover.exports import KINDS, export, kind_of, write_host_files
-from fablint.discover.presumed import with_presumed_cables
-from fablint.discover.topology_file import load_topology
-from fablint.discover.topology_text import topology_document, write_topology
 from fablint.discover.tree import print_tree
+from fablint.topology.file_reader import load_topology
+from fablint.topology.file_writer import topology_document, write_topology
 
 __all__ = [
     "KINDS",

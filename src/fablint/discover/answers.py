@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fablint.discover import addresses
+from fablint.discover import address_cabling
 from fablint.discover.facts import Facts, SourceReport, Told, gather, report_on
 from fablint.discover.sources.lldpcli import of_host
 from fablint.model import Finding, State
-from fablint.names import fold
 from fablint.snapshot import Heard, NicFact, Snapshot, fabric_nics, nics_of
-from fablint.snapshot.lldp import Neighbour
 from fablint.snapshot.neighbours import heard_by, why_unheard
+from fablint.snapshot.parsers.lldp import Neighbour
+from fablint.text.names import fold
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ def read_answers(heard: Heard) -> Answers:
         known[nic.host][nic.name] = nic
     every = {host: heard_by(snapshot) for host, snapshot in said.items()}
     lldp = gather(of_host(host, _on_fabric(found, known[host])) for host, found in every.items())
-    wrong = addresses.mismatches(lldp.attachments, by_end)
+    wrong = address_cabling.mismatches(lldp.attachments, by_end)
     ends = {finding.name for finding in wrong}
-    places, switches = addresses.attachments(nic for nic in nics if f"{nic.host}/{nic.name}" not in ends)
+    places, switches = address_cabling.attachments(nic for nic in nics if f"{nic.host}/{nic.name}" not in ends)
     algorithmic = Facts(attachments=places, switches=switches)
     reports = [report_on(Told.LLDP, lldp)] if lldp.attachments else [_no_lldp(said, every)] if said else []
     reports += [report_on("algorithmic MAC addresses", algorithmic)] if places else []

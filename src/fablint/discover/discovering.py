@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fablint.discover.answers import read_answers
-from fablint.discover.blocks import name_blocks
-from fablint.discover.cables import judge_cables
+from fablint.discover.cable_findings import judge_cables
 from fablint.discover.facts import Facts, SourceReport, gather, report_on
 from fablint.discover.merge import Merged, merge
+from fablint.discover.name_blocks import name_blocks
 from fablint.discover.sources import SOURCES, Saved, read_saved
 from fablint.errors import UsageError
 from fablint.model import Finding, State, Topology
-from fablint.names import fold, plural
 from fablint.snapshot import Heard, NicFact
 from fablint.system import System
+from fablint.text.names import fold, plural
 
 ASK_S = 20.0  # for a program that is asked on this machine
 MOST_BYTES = 1 << 28

@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from fablint.discover.topology_text import folded_runs, topology_document, write_topology
 from fablint.errors import UsageError
 from fablint.model import Topology
-from fablint.names import natural
+from fablint.text.names import natural
+from fablint.topology.file_writer import folded_runs, topology_document, write_topology
 
 KINDS = ("yaml", "json", "slurm", "hostfiles")
 _SUFFIX = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "slurm"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from fablint.model import Finding, Routing
-from fablint.snapshot.cables import Trained
+from fablint.snapshot.cable_speeds import Trained
 
 
 class Told(StrEnum):

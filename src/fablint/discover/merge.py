@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fablint.discover.agreement import Claim, Dispute, disputes_of, settle
+from fablint.discover.cabling import plug_in
 from fablint.discover.facts import TRUST, Attachment, Facts, SwitchFact, Told, Wire
-from fablint.discover.plugs import plug_in
-from fablint.discover.ways import find_routing
+from fablint.discover.next_hops import find_routing
 from fablint.model import Finding, State, Switch, Topology
-from fablint.names import fold, natural, one_spelling
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import fabric_nics
+from fablint.text.names import fold, natural, one_spelling
 
 
 @dataclass(frozen=True)

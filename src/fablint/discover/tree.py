@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fablint.discover.discovering import Discovered
 from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
-from fablint.names import fold, plural
+from fablint.text.names import fold, plural
 
 WIDTH = 80
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fablint.lazy import lazy_names
+from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from fablint.measure.choice import Choice, find_launchers
     from fablint.measure.doctor import Check, examine
+    from fablint.measure.empty_launch import find_each_other
     from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
-    from fablint.measure.launcher import Mpiexec, find_mpiexec
-    from fablint.measure.messages import Lost
-    from fablint.measure.probe import find_each_other
+    from fablint.measure.engine_messages import Lost
+    from fablint.measure.launcher_choice import Choice, find_launchers, find_mpiexec
+    from fablint.measure.launchers.launcher import Mpiexec
     from fablint.measure.progress import Progress, Shown, Silent
     from fablint.measure.session import (
         EngineOptions,
@@ -58,22 +58,22 @@ if not TYPE_CHECKING:
         __name__,
         {
             "Check": "doctor",
-            "Choice": "choice",
+            "Choice": "launcher_choice",
             "Engine": "engine",
             "EngineOptions": "session",
-            "Lost": "messages",
-            "Mpiexec": "launcher",
+            "Lost": "engine_messages",
+            "Mpiexec": "launchers.launcher",
             "Outcome": "session",
             "Progress": "progress",
             "Shown": "progress",
             "Silent": "progress",
             "build_engine": "engine",
             "examine": "doctor",
-            "find_each_other": "probe",
+            "find_each_other": "empty_launch",
             "find_engine": "engine",
-            "find_launchers": "choice",
+            "find_launchers": "launcher_choice",
             "find_mpicxx": "engine",
-            "find_mpiexec": "launcher",
+            "find_mpiexec": "launcher_choice",
             "list_engines": "engine",
             "name_deaths": "session",
             "name_host": "session",

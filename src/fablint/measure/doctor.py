@@ -10,11 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fablint.errors import FablintError
-from fablint.measure.choice import find_launchers
+from fablint.measure.empty_launch import find_each_other
 from fablint.measure.engine import Compiler, describe_compiler, find_engine, find_mpicxx, list_engines
-from fablint.measure.launcher import Mpiexec
+from fablint.measure.launcher_choice import find_launchers
+from fablint.measure.launchers.launcher import Mpiexec
 from fablint.measure.launchers.srun import Srun
-from fablint.measure.probe import find_each_other
 from fablint.model import Plan
 from fablint.system import System
 

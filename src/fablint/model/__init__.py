@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fablint.lazy import lazy_names
 from fablint.model.cluster import Allocation, Answer, HostState
-from fablint.model.fabric import Cable, Routing, Scope, Switch, Topology
+from fablint.model.lazy_imports import lazy_names
 from fablint.model.placement import SCOPES, Placement
 from fablint.model.plan import Plan, PlannedLevel, PlanRow, Slots
 from fablint.model.run import Observations, Row, Run
+from fablint.model.topology import Cable, Routing, Scope, Switch, Topology
 
 if TYPE_CHECKING:
     from fablint.model.diagnosis import Diagnosis, Fit, Question

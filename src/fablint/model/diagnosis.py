@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fablint.model.fabric import Scope, Topology
+from fablint.model.topology import Scope, Topology
 from fablint.model.verdict import Component, Verdict
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fablint.model.fabric import Scope, Topology
 from fablint.model.run import Run
+from fablint.model.topology import Scope, Topology
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fablint.plan.bench import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
-from fablint.plan.benchmarks import Benchmark, find_benchmark, list_benchmarks, read_benchmarks
-from fablint.plan.check import check_plan
-from fablint.plan.hosts import joined, parse_hosts, parse_slots
-from fablint.plan.parse import parse_plan
-from fablint.plan.resume import resume_plan
-from fablint.plan.values import fold_indices, parse_indices, parse_sizes
+from fablint.plan.check.default_rows import check_plan
+from fablint.plan.check.resume import resume_plan
+from fablint.plan.rows.bench_rows import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
+from fablint.plan.rows.benchmarks import Benchmark, find_benchmark, list_benchmarks, read_benchmarks
+from fablint.plan.rows.host_lists import joined, parse_hosts, parse_slots
+from fablint.plan.rows.plan_file import parse_plan
+from fablint.plan.rows.values import fold_indices, parse_indices, parse_sizes
 
 __all__ = [
     "BenchRequest",

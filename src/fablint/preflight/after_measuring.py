@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fablint.preflight.check import Check
-from fablint.preflight.checks import (
-    arp_table,
-    cxi,
-    cxi_counters,
-    infiniband,
-    infiniband_counters,
-    link_counters,
-    links,
-    multirail,
-    pcie,
-)
+from fablint.preflight.base import Check
+from fablint.preflight.checks.host import pcie
+from fablint.preflight.checks.infiniband import port_counters, ports
+from fablint.preflight.checks.network import arp_table, link_counters, links, multirail
+from fablint.preflight.checks.slingshot import cxi, cxi_counters
 from fablint.snapshot import Snapshot
-from fablint.snapshot.snapshot import BOOT
+from fablint.snapshot.host_snapshot import BOOT
 
 # Checks of counters and of the state of links. Load, memory and the like differ after a measurement anyway.
 GROWTH: tuple[type[Check], ...] = (
@@ -33,10 +26,10 @@ GROWTH: tuple[type[Check], ...] = (
     cxi_counters.CxiCorrected,
     cxi_counters.CxiReplay,
     cxi_counters.CxiErrors,
-    infiniband.IbPortState,
-    infiniband.IbPortRate,
-    infiniband_counters.IbErrors,
-    infiniband_counters.IbLoss,
+    ports.IbPortState,
+    ports.IbPortRate,
+    port_counters.IbErrors,
+    port_counters.IbLoss,
     pcie.PcieErrors,
 )
 

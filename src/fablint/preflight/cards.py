@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from fablint.snapshot.host_snapshot import Snapshot, Tree
 from fablint.snapshot.memo import once_per_folder
-from fablint.snapshot.snapshot import Snapshot, Tree
 
 NIC, GPU = "NIC", "GPU"
 _PCI = "/sys/bus/pci/devices"

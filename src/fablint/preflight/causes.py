@@ -10,12 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from fablint.fitness import Outcome, Result
-from fablint.names import switch_name
-from fablint.preflight.check import Check
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.wording import shortened
-from fablint.snapshot.ama import decode
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.ama import decode
+from fablint.text.names import switch_name
+from fablint.text.sanitise import shortened
 
 LEAST_HOSTS = 3  # with the same result, and as many without it
 _OVERLAP = 0.8  # of the hosts with the result, and of those that share the cause

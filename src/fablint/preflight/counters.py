@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from fablint.widths import CXI_BITS, OLD_BITS
+from fablint.snapshot.counter_widths import CXI_BITS, OLD_BITS
 
 _WIDTHS = {**OLD_BITS, "port_xmit_wait": 32}  # bits, of those that stop at their largest value
 _WRAPS_AT = 1 << CXI_BITS

@@ -7,17 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fablint.model import Topology
 from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
-from fablint.preflight.classes import Boards, Built, HostClass, classes_of, completed, usual_boards
 from fablint.preflight.counters import Delta, delta, figure, total
-from fablint.preflight.kernel_log import KernelLog
-from fablint.preflight.reach import Reach, reach_of
+from fablint.preflight.host_classes import Boards, Built, completed
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
-from fablint.snapshot.inet import Inet
-from fablint.snapshot.lldp import Neighbour
+from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
 from fablint.snapshot.neighbours import heard_by
-from fablint.snapshot.snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
+from fablint.snapshot.parsers.inet import Inet
+from fablint.snapshot.parsers.kernel_log import KernelLog
+from fablint.snapshot.parsers.lldp import Neighbour
 
 PCI = "/sys/bus/pci/devices"
 Part = Callable[[str | None], str | None]  # of a file's text: the figure that is wanted
@@ -178,39 +176,6 @@ class Host:
             return delta(path, first, last, self.snapshot.window_s)
         begun = part(first)
         return delta(path, begun, begun if last == first else part(last), self.snapshot.window_s)
-
-
-@dataclass(eq=False)
-class Fleet:
-    """All hosts that gave a snapshot, and what is known besides. Gives every host its class."""
-
-    hosts: Sequence[Host]
-    silent: Mapping[str, str] = field(default_factory=dict)
-    topology: Topology | None = None  # what the site says hangs where
-    fabric: Snapshot | None = None  # outputs of the fabric's own tools, asked on one machine
-    fabric_before: Sequence[Snapshot] = ()  # the same of the last time, of an hour and a day ago, where they were kept
-
-    def __post_init__(self) -> None:
-        boards = usual_boards(host.built for host in self.hosts)
-        for host in self.hosts:
-            host.boards = boards
-        for one in self.classes:
-            for name in one.hosts:
-                self._by_name[name].kind = one.key
-
-    @cached_property
-    def _by_name(self) -> Mapping[str, Host]:
-        return {host.name: host for host in self.hosts}
-
-    @cached_property
-    def classes(self) -> Sequence[HostClass]:
-        """The largest first; a host whose snapshot is not complete has none."""
-        return classes_of({host.name: host.built for host in self.hosts if not host.snapshot.incomplete})
-
-    @cached_property
-    def reach(self) -> Reach | None:
-        """What the hosts say of each other; None where they were not asked."""
-        return reach_of(self.hosts)
 
 
 def counters_of(snapshot: Snapshot) -> Tree:

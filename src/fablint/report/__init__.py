@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fablint.lazy import lazy_names
+from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from fablint.report.console import console_summary
-    from fablint.report.fitness import fitness_json, fitness_table
     from fablint.report.junit import junit_text
     from fablint.report.page import write_html
+    from fablint.report.preflight_text import fitness_json, fitness_table
     from fablint.report.prometheus import prometheus_text
-    from fablint.report.show import run_summary
+    from fablint.report.summary import run_summary
     from fablint.report.tables import (
         TABLES,
         BenchTable,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         benchmark_table,
         render_table,
     )
-    from fablint.report.verdict import verdict_json, verdict_schema
+    from fablint.report.verdict_document import verdict_json, verdict_schema
 
 __all__ = [
     "TABLES",
@@ -48,13 +48,13 @@ __all__ = [
 
 _MODULES = {
     "console_summary": "console",
-    "fitness_json": "fitness",
-    "fitness_table": "fitness",
+    "fitness_json": "preflight_text",
+    "fitness_table": "preflight_text",
     "junit_text": "junit",
     "prometheus_text": "prometheus",
-    "run_summary": "show",
-    "verdict_json": "verdict",
-    "verdict_schema": "verdict",
+    "run_summary": "summary",
+    "verdict_json": "verdict_document",
+    "verdict_schema": "verdict_document",
     "write_html": "page",
 }
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model import Fit, Row, Run, Scope
-from fablint.report import facts, text
+from fablint.report import run_facts
 from fablint.report.survey import SizeSurvey
+from fablint.text import units
 
 BINS = 72
 RANKED_HOSTS = 15
@@ -66,13 +67,13 @@ class RowCharts:
 
     @classmethod
     def of(cls, run: Run, row: Row, surveys: Sequence[SizeSurvey]) -> RowCharts:
-        shown = next(one for one in surveys if one.size == facts.telling_size(row))
+        shown = next(one for one in surveys if one.size == run_facts.telling_size(row))
         fit = shown.fit
         return cls(
             name=row.name,
             kernel=row.kernel,
             unit="rank" if row.pattern == "world" else "pair",
-            size=text.size(shown.size),
+            size=units.size(shown.size),
             lines=tuple(_line(one) for one in surveys),
             histograms=histograms(shown),
             hosts=host_effects(run, fit) if fit else (),
@@ -88,7 +89,7 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
     low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
     end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
     edges = np.geomspace(low * 0.999, max(end, low * 1.01), BINS + 1)
-    labels = (text.figure(one.row.quantity, one.size, low), text.figure(one.row.quantity, one.size, float(edges[-1])))
+    labels = (units.figure(one.row.quantity, one.size, low), units.figure(one.row.quantity, one.size, float(edges[-1])))
     drawn = []
     for scope in distribution.scopes():
         counts = distribution.histogram(scope, edges)
@@ -120,7 +121,7 @@ def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
     return tuple(
         HostEffect(
             run.hosts[index],
-            *(text.change(quantity, float(effect)) for effect in slowest[:, index]),
+            *(units.change(quantity, float(effect)) for effect in slowest[:, index]),
             *(round(float(effect) / longest, 4) for effect in slowest[:, index]),
         )
         for index in ranked
@@ -131,5 +132,5 @@ def _line(one: SizeSurvey) -> SizeLine:
     distribution, quantity = one.distribution, one.row.quantity
     quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
     return SizeLine(
-        text.size(one.size), distribution.pairs(), *(text.figure(quantity, one.size, time) for time in quantiles)
+        units.size(one.size), distribution.pairs(), *(units.figure(quantity, one.size, time) for time in quantiles)
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import textwrap
 
 from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
-from fablint.report import facts, findings, scopes, text
+from fablint.report import finding_order, run_facts, scopes
+from fablint.text import units
 
 MAX_LINES = 25
 _MARGIN = 12  # width of the left column
+_MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
 _ROWS_SHOWN = 4
 _COLOURS = {"fault": 31, "incomplete": 33, "pass": 32}  # ANSI: red, yellow, green
 _STATE_COLOURS = {
@@ -28,10 +30,12 @@ def console_summary(run: Run, diagnosis: Diagnosis, *, width: int = 80, color: b
     """
     painter = _Painter(width, color)
     verdict = diagnosis.verdict
-    head = [painter.line(verdict.verdict.upper(), findings.headline(verdict), _COLOURS[verdict.verdict], bold=True)]
+    head = [
+        painter.line(verdict.verdict.upper(), finding_order.headline(verdict), _COLOURS[verdict.verdict], bold=True)
+    ]
     tail = _tail(run, diagnosis, painter, scopes.threshold_words(diagnosis.comparison) if diagnosis.comparison else "")
     room = MAX_LINES - len(head) - len(tail) - 2  # two blank lines around the findings
-    body = _findings(findings.ordered(verdict), room, painter)
+    body = _findings(finding_order.ordered(verdict), room, painter)
     return "\n".join([*head, "", *body, "", *tail] if body else [*head, "", *tail]) + "\n"
 
 
@@ -43,7 +47,7 @@ class _Painter:
 
     def line(self, label: str, words: str, colour: int | None = None, *, bold: bool = False) -> str:
         gap = max(_MARGIN, len(label) + 2)
-        words = text.shorten(words, self.width - gap)
+        words = units.shorten(words, self.width - gap)
         if self.color and colour is not None:
             label = f"\x1b[{'1;' if bold else ''}{colour}m{label}\x1b[0m" + " " * (gap - len(label))
         return f"{label:<{gap}}{words}".rstrip()
@@ -51,9 +55,9 @@ class _Painter:
     def block(self, label: str, words: str, limit: int, colour: int | None = None) -> list[str]:
         """Wrapped to at most `limit` lines."""
         room = self.width - max(_MARGIN, len(label) + 2)
-        wrapped = textwrap.wrap(text.printable(words), room, break_on_hyphens=False) or [""]
+        wrapped = textwrap.wrap(units.printable(words), room, break_on_hyphens=False) or [""]
         if len(wrapped) > limit:
-            wrapped[limit - 1] = text.shorten(" ".join(wrapped[limit - 1 :]), room)
+            wrapped[limit - 1] = units.shorten(" ".join(wrapped[limit - 1 :]), room)
         return [self.line(label if not index else "", line, colour) for index, line in enumerate(wrapped[:limit])]
 
 
@@ -62,14 +66,17 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
 
     The worst ones are told at length as long as one line remains for each of the others.
     """
-    blocks = [_finding(finding, painter) for finding in findings.sick(found)]
+    blocks = [_finding(finding, painter) for finding in finding_order.sick(found)]
     blocks += [
-        painter.block(State.OK, _words(*part[:2]), 2, _STATE_COLOURS[State.OK]) for part in findings.healthy(found)
+        painter.block(State.OK, _words(*part[:2]), 2, _STATE_COLOURS[State.OK]) for part in finding_order.healthy(found)
     ]
     short = [
-        painter.line(finding.state, _title(finding), _STATE_COLOURS[finding.state]) for finding in findings.sick(found)
+        painter.line(finding.state, _title(finding), _STATE_COLOURS[finding.state])
+        for finding in finding_order.sick(found)
     ]
-    short += [painter.line(State.OK, _words(*part[:2]), _STATE_COLOURS[State.OK]) for part in findings.healthy(found)]
+    short += [
+        painter.line(State.OK, _words(*part[:2]), _STATE_COLOURS[State.OK]) for part in finding_order.healthy(found)
+    ]
     kept = min(len(blocks), room)
     while kept > 1 and sum(map(len, blocks[:kept])) + len(blocks) - kept > room:
         kept -= 1
@@ -93,7 +100,7 @@ def _finding(finding: Finding, painter: _Painter) -> list[str]:
 
 
 def _title(finding: Finding) -> str:
-    return _words(findings.subject(finding), findings.effect(finding))
+    return _words(finding_order.subject(finding), finding_order.effect(finding))
 
 
 def _words(*words: str) -> str:
@@ -104,24 +111,24 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     """What of the network was not looked at, coverage, what was measured, thresholds, the instrument, notes."""
     coverage = diagnosis.verdict.coverage
     words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"]
-    words.append(f"{coverage.hosts_judged:,} of {text.plural(coverage.hosts, 'host')} judged")
+    words.append(f"{coverage.hosts_judged:,} of {units.plural(coverage.hosts, 'host')} judged")
     if coverage.links:
-        words.append(f"{coverage.links_judged:,} of {text.plural(coverage.links, 'link')}")
+        words.append(f"{coverage.links_judged:,} of {units.plural(coverage.links, 'link')}")
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
     lines.append(painter.line("coverage", ", ".join(words)))
-    lines += [painter.line("limits", words) for words in [findings.limits(diagnosis.verdict)] if words]
+    lines += [painter.line("limits", words) for words in [finding_order.limits(diagnosis.verdict)] if words]
     origin = "; simulated, no real fabric" if "simulated" in run.attributes else ""
-    what = (
-        f"{text.plural(len(run.hosts), 'host')}, {text.plural(run.ranks, 'rank')}, {text.plural(len(run.rows), 'row')}"
-    )
+    counts = (units.plural(len(run.hosts), "host"), units.plural(run.ranks, "rank"), units.plural(len(run.rows), "row"))
+    what = ", ".join(counts)
     lines.append(painter.line("measured", f"{what}; run {run.state}{origin}"))
     lines += _by_distance(run, diagnosis, painter) or _by_row(run, diagnosis, painter)
     lines += painter.block("thresholds", thresholds, 2) if thresholds else []
-    lines += painter.block("instrument", facts.instrument(run), 2)
-    notes = facts.notes(run, diagnosis)
-    lines += [painter.line("note", note) for note in notes[: 2 if len(notes) <= 2 else 1]]
-    if len(notes) > 2:
-        lines.append(painter.line("note", f"... and {len(notes) - 1} more (see report)"))
+    lines += painter.block("instrument", run_facts.instrument(run), 2)
+    notes = run_facts.notes(run, diagnosis)
+    shown = notes if len(notes) <= _MOST_NOTES else notes[: _MOST_NOTES - 1]
+    lines += [painter.line("note", note) for note in shown]
+    if len(notes) > len(shown):
+        lines.append(painter.line("note", f"... and {len(notes) - len(shown)} more (see report)"))
     return lines
 
 
@@ -142,11 +149,11 @@ def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
         if row.attributes.get("state") == "skipped":
             lines.append(_skipped(row, painter))
             continue
-        size = facts.telling_size(row)
-        figure = facts.typical(row, size, facts.fit_of(diagnosis, row, size))
-        lines.append(painter.line("", f"{row.name} at {text.size(size)}: {figure}"))
+        size = run_facts.telling_size(row)
+        figure = run_facts.typical(row, size, run_facts.fit_of(diagnosis, row, size))
+        lines.append(painter.line("", f"{row.name} at {units.size(size)}: {figure}"))
     if len(run.rows) > _ROWS_SHOWN:
-        lines.append(painter.line("", f"... and {text.plural(len(run.rows) - _ROWS_SHOWN, 'more row')}"))
+        lines.append(painter.line("", f"... and {units.plural(len(run.rows) - _ROWS_SHOWN, 'more row')}"))
     return lines
 
 

@@ -16,11 +16,12 @@ from jinja2 import Environment, StrictUndefined
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import SCOPES, Diagnosis, Finding, Placement, Row, Run
-from fablint.report import charts, facts, findings, scopes, show, text
+from fablint.report import charts, finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
 from fablint.report.heatmap import block_side, topological_order
 from fablint.report.survey import SizeSurvey, survey
 from fablint.system import DISK_FULL, replace_text
+from fablint.text import units
 
 
 def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
@@ -47,22 +48,24 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     """The page as a string."""
     placement = Placement.of(run, diagnosis.topology)
     surveys = _surveys(run, diagnosis, placement)
-    found = findings.ordered(diagnosis.verdict)
+    found = finding_order.ordered(diagnosis.verdict)
     style, script = _asset("report.css"), "".join(map(_asset, ("map.js", "view.js", "controls.js")))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=text, findings=findings, facts=facts, charts=charts, scopes=scopes, len=len)
+    environment.globals.update(
+        text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes, len=len
+    )
     return environment.from_string(_asset("report.html.j2")).render(
         title=run.path.name if run.path else "a run in memory",
         run=run,
         verdict=diagnosis.verdict,
-        notes=facts.notes(run, diagnosis),
-        headline=findings.headline(diagnosis.verdict),
+        notes=run_facts.notes(run, diagnosis),
+        headline=finding_order.headline(diagnosis.verdict),
         found=found,
         distances=scopes.scope_lines(run, placement, surveys),
         thresholds=diagnosis.comparison.compared if diagnosis.comparison else (),
         charts_of=[charts.RowCharts.of(run, row, surveys[row.name]) for row in surveyed(run)],
-        rows=[show.row_facts(row) for row in run.rows],
-        launch=show.launch_facts(run),
+        rows=[summary.row_facts(row) for row in run.rows],
+        launch=summary.launch_facts(run),
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -93,7 +96,7 @@ def page_data(
         "scopes": [str(scope) for scope in SCOPES],
         "marks": [
             {"state": str(finding.state), "name": finding.name, "ends": ends, "directed": ">" in finding.name}
-            for finding in findings.sick(found)
+            for finding in finding_order.sick(found)
             if all(ends := marked_ranks(finding, run, placement))
         ],
         "maps": [_map(one, run) for one in shown],
@@ -103,18 +106,18 @@ def page_data(
 
 def _first_map(shown: list[SizeSurvey], found: list[Finding]) -> int:
     """Index of the map in which the worst finding is seen best."""
-    quantity = next((finding.quantity for finding in findings.sick(found)), None)
+    quantity = next((finding.quantity for finding in finding_order.sick(found)), None)
     telling = (
         index
         for index, one in enumerate(shown)
-        if text.is_rate(one.row.quantity) == (quantity == "bandwidth") and one.size == facts.telling_size(one.row)
+        if units.is_rate(one.row.quantity) == (quantity == "bandwidth") and one.size == run_facts.telling_size(one.row)
     )
     return next(telling, 0)
 
 
 def marked_ranks(finding: Finding, run: Run, placement: Placement) -> list[list[int]]:
     """Ranks at each end of a finding's part; of a cable `HOST=SWITCH` those of the host, whose traffic is all there."""
-    ends = findings.ends(finding)
+    ends = finding_order.ends(finding)
     on_hosts = [_ranks_on(names, run.hosts, placement.host) for names in ends]
     if any(on_hosts):
         return [ranks for ranks in on_hosts if ranks]
@@ -130,7 +133,7 @@ def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) ->
 
 def surveyed(run: Run) -> list[Row]:
     """Rows that stored times; a row measured under several conditions as one row for each."""
-    return [part for row in run.rows if facts.statistic(row) for part in conditions(row)]
+    return [part for row in run.rows if run_facts.statistic(row) for part in conditions(row)]
 
 
 def _has_pairs(row: Row) -> bool:
@@ -155,9 +158,9 @@ def _map(one: SizeSurvey, run: Run) -> dict[str, Any]:
     zeros = np.zeros(run.ranks)
     return one.heatmap.encode() | {
         "row": one.row.name,
-        "label": f"{one.row.name}, {text.size(one.size)}",
+        "label": f"{one.row.name}, {units.size(one.size)}",
         "size": one.size,
-        "rate": text.is_rate(one.row.quantity),
+        "rate": units.is_rate(one.row.quantity),
         "backwards": one.row.payload == "dst",
         "fitted": fit is not None,
         "raw_scale": [float(np.log(low)), float(np.log(max(high, 1.5 * middle)))],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fablint.fitness import Fitness, Outcome
+from fablint.model.preflight_results import Fitness, Outcome
 
 VALUES = {
     Outcome.SKIP: -1,

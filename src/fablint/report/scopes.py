@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fablint.figures import BOTH_WAYS, Figures, figures_of, quotable
 from fablint.model import SCOPES, Placement, Row, Run, Scope
-from fablint.report import text
+from fablint.model.pair_metrics import BOTH_WAYS, Figures, figures_of, quotable
+from fablint.model.thresholds import Compared, Comparison
 from fablint.report.survey import SizeSurvey
-from fablint.thresholds import Compared, Comparison
+from fablint.text import units
 
 ACROSS = "bisection"  # rows of that name are a table of their own: their pairs share the bottleneck on purpose
 HEADINGS = {Scope.UNKNOWN: "between hosts"}
@@ -40,13 +40,13 @@ class ScopeLine:
 
     def words(self, value: float) -> str:
         """A figure of this line."""
-        return text.rate(value) if text.is_rate(self.quantity) else text.duration(value)
+        return units.rate(value) if units.is_rate(self.quantity) else units.duration(value)
 
     @property
     def cells(self) -> tuple[str, ...]:
         """For a table, as `HEAD`."""
         figures = (self.words(value) for value in (self.low, self.mean, self.high))
-        return (self.section, self.kernel, text.size(self.size), f"{self.pairs:,}", *figures)
+        return (self.section, self.kernel, units.size(self.size), f"{self.pairs:,}", *figures)
 
     @property
     def beside(self) -> str:
@@ -92,7 +92,7 @@ def scope_table(run: Run, placement: Placement) -> str:
     if not lines:
         return ""
     beside = [line.beside for line in lines]
-    table = text.columns([HEAD, *(line.cells for line in lines)], left=2)
+    table = units.columns([HEAD, *(line.cells for line in lines)], left=2)
     rows = [f"{row}  {words}".rstrip() for row, words in zip(table, ["", *beside], strict=True)]
     return "\n".join([*rows, *_footnotes(lines)]) + "\n"
 
@@ -104,7 +104,7 @@ def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
         words = []
         for kernel in dict.fromkeys(line.kernel for line in mine):
             own = [line for line in mine if line.kernel == kernel]
-            told = own[-1] if text.is_rate(own[0].quantity) else own[0]
+            told = own[-1] if units.is_rate(own[0].quantity) else own[0]
             words.append(f"{kernel} {told.words(told.mean)}")
         yield section, ", ".join(words)
 
@@ -122,11 +122,11 @@ THRESHOLD_HEAD = ("distance", "kernel", "size", "threshold", "pairs", "min", "me
 def threshold_cells(one: Compared) -> tuple[str, ...]:
     """A threshold and what became of it, as `THRESHOLD_HEAD`."""
     known = one.threshold
-    words = text.rate if text.is_rate(known.quantity) else text.duration
+    words = units.rate if units.is_rate(known.quantity) else units.duration
     limits = (("at least", known.lowest), ("at most", known.highest))
     promised = ", ".join(f"{word} {words(limit)}" for word, limit in limits if limit is not None)
     figures = (words(value) for value in (one.least, one.median, one.most))
-    size = text.size(known.size)
+    size = units.size(known.size)
     return (
         _heading(one.scope),
         known.kernel,
@@ -143,7 +143,7 @@ def threshold_table(comparison: Comparison) -> str:
     """All thresholds as text; empty where there are none."""
     if not comparison.compared:
         return ""
-    lines = text.columns([THRESHOLD_HEAD, *map(threshold_cells, comparison.compared)], left=4)
+    lines = units.columns([THRESHOLD_HEAD, *map(threshold_cells, comparison.compared)], left=4)
     return "\n".join(lines) + "\n"
 
 
@@ -152,8 +152,8 @@ def threshold_words(comparison: Comparison) -> str:
     compared = comparison.compared
     missed = [one for one in compared if one.verdict == "missed"]
     names = ", ".join(
-        f"{_heading(one.scope)} {one.threshold.kernel} {text.size(one.threshold.size)}"
-        f" ({one.outside:,} of {text.plural(one.pairs, 'pair')})"
+        f"{_heading(one.scope)} {one.threshold.kernel} {units.size(one.threshold.size)}"
+        f" ({one.outside:,} of {units.plural(one.pairs, 'pair')})"
         for one in missed
     )
     if not compared:
@@ -199,7 +199,7 @@ _Sums = dict[tuple[str, str, int], _Sum]
 def _add_list(sums: _Sums, row: Row, size: int, figures: Figures, placement: Placement) -> None:
     """A row of rounds: what ranks of a host, and pairs of a round, did at once can be added up."""
     across = row.name.startswith(f"{ACROSS}-")
-    at_once = row.attributes.get("order") == "parallel" and text.is_rate(row.quantity)
+    at_once = row.attributes.get("order") == "parallel" and units.is_rate(row.quantity)
     ranks = placement.host.size
     for code in np.unique(figures.scope).tolist() if not across else [-1]:
         mine = figures if across else figures.where(figures.scope == code)
@@ -222,7 +222,7 @@ def _add_list(sums: _Sums, row: Row, size: int, figures: Figures, placement: Pla
 
 def _add_survey(sums: _Sums, one: SizeSurvey) -> None:
     """A matrix, by the distribution of its times."""
-    row, rate = one.row, text.is_rate(one.row.quantity)
+    row, rate = one.row, units.is_rate(one.row.quantity)
     times = (2 if row.kernel in BOTH_WAYS else 1) * one.size
     for scope in one.distribution.scopes():
         found = sums.setdefault((_heading(scope), row.kernel, one.size), _Sum(row.quantity))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fablint.simulate.fabric import Fabric
 from fablint.simulate.fabrics import dragonfly, fat_tree, full_mesh, multi_rail, torus
 from fablint.simulate.faults import Fault
-from fablint.simulate.lottery import random_faults
+from fablint.simulate.ground_truth import TrueFault, read_truth, truth_of, write_truth
 from fablint.simulate.noise import Noise
-from fablint.simulate.rows import CHECK_ROWS, SimulatedRow
+from fablint.simulate.random_faults import random_faults
 from fablint.simulate.score import Score, score
-from fablint.simulate.simulate import SimulatedFabric, simulate
-from fablint.simulate.truth import TrueFault, read_truth, truth_of, write_truth
+from fablint.simulate.simulated_fabric import Fabric
+from fablint.simulate.simulated_rows import CHECK_ROWS, SimulatedRow
+from fablint.simulate.simulation import SimulatedFabric, simulate
 
 __all__ = [
     "CHECK_ROWS",

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.messages import MESSAGES, Times, buckets_of, histogram, statistic
-from fablint.simulate.paths import Cells
+from fablint.simulate.message_costs import Cells
+from fablint.simulate.message_times import MESSAGES, Times, buckets_of, histogram, statistic
 from fablint.simulate.rounds import Partners
-from fablint.simulate.rows import SimulatedRow
+from fablint.simulate.simulated_rows import SimulatedRow
 
 
 class Store:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.fabric import Index
 from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.paths import Cells, Nature
+from fablint.simulate.message_costs import Cells, Nature
+from fablint.simulate.simulated_fabric import Index
 
 
 def loads(links: Index, cells: Cells, count: int, *, at_once: bool) -> Floats:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.fabric import Fabric, Index
-from fablint.simulate.paths import Nature, cells_of
+from fablint.simulate.message_costs import Nature, cells_of
 from fablint.simulate.rounds import Partners
+from fablint.simulate.simulated_fabric import Fabric, Index
 
 Mask = npt.NDArray[np.bool_]
 

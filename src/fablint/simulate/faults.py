@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import Direction
-from fablint.simulate.fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fabric, Index
+from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fabric, Index
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["slow", "latency", "duplex", "lossy", "flapping", "mis-cabled", "noise"]

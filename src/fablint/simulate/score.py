@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fablint.model import Finding, State
-from fablint.simulate.truth import TrueFault
+from fablint.simulate.ground_truth import TrueFault
 
 NOT_SLOW = frozenset({"noise"})  # kinds that are no fault: whoever accuses them is wrong
 

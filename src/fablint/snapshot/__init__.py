@@ -13,8 +13,8 @@ from fablint.snapshot.collecting import (
 )
 from fablint.snapshot.fabric_nics import adapters, fabric_nics, rails
 from fablint.snapshot.host_facts import host_facts
+from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.nics import NicFact, nics_of
-from fablint.snapshot.snapshot import Output, Snapshot
 
 __all__ = [
     "Heard",

@@ -17,10 +17,10 @@ from typing import IO, Any, TypeGuard
 
 from fablint.errors import UsageError
 from fablint.model import Answer
-from fablint.names import plain
+from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.sharing import Sharing, parsed, written
-from fablint.snapshot.snapshot import Output, Snapshot
 from fablint.system import no_collection, private_file
+from fablint.text.names import plain
 
 AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: programs are waited for no longer
 LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # then it ends, whatever was not read
@@ -33,7 +33,7 @@ PYTHON = ("python3", "-I", "-")  # a program on its stdin
 
 _OWN_IMPORTS = re.compile(r"^from fablint\.[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
 _BELOW = {
-    "collector": ("machine", "tuning", "probe", "journal"),
+    "collector": ("machine", "tuning", "speed_probe", "journal"),
     "pinger": ("machine",),
 }  # what a program builds on, in order
 _HINT = "give a file that fablint preflight --save wrote"
@@ -98,7 +98,9 @@ def command_to_collect(
 
 def program(name: str) -> str:
     """A program for hosts, behind what it builds on: hosts need no fablint."""
-    texts = [(Path(__file__).parent / f"{one}.py").read_text(encoding="utf-8") for one in (*_BELOW[name], name)]
+    texts = [
+        (Path(__file__).parent / "agent" / f"{one}.py").read_text(encoding="utf-8") for one in (*_BELOW[name], name)
+    ]
     return "".join(_OWN_IMPORTS.sub("", text) for text in texts)
 
 

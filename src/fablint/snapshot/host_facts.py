@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from fablint.snapshot.snapshot import INFINIBAND, Snapshot
+from fablint.snapshot.host_snapshot import INFINIBAND, Snapshot
 
 _CPU = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 _IMAGE = re.compile(r'^PRETTY_NAME="?([^"\n]*)"?$', re.MULTILINE)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from fablint.snapshot.snapshot import Tree
+from fablint.snapshot.host_snapshot import Tree
 
 _MOST = 4096  # folders of which a function remembers what it made
 _Made = TypeVar("_Made")

@@ -8,8 +8,8 @@ from typing import Any
 
 from fablint.model import Answer
 from fablint.snapshot.collecting import PYTHON, Heard, program, snapshot_of, unpacked
-from fablint.snapshot.documents import dicts
 from fablint.snapshot.nics import ip_documents
+from fablint.snapshot.parsers.documents import dicts
 
 LIMITS_S = {"quick": 10.0, "full": 60.0}  # of a host, by level; 1 s and 10 s where all answer
 

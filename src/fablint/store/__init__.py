@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fablint.lazy import lazy_names
+from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from fablint.store.absorbing import absorb

@@ -19,7 +19,7 @@ from fablint.model import Row, Run
 from fablint.store.layout import ARRAYS
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.reading import read_run
-from fablint.store.segments import added_segments
+from fablint.store.tcp_segments import added_segments
 from fablint.store.writing import write_array, write_row
 
 _RENUMBERED = "dst"  # the array that holds ranks

@@ -9,7 +9,7 @@ from fablint.model import Row, Run
 from fablint.store.chunks import ChunkedArray, ChunkFiles, StoredArray, find_truncated
 from fablint.store.layout import ARRAYS, check_shapes, required, valid_range
 from fablint.store.metadata import DAMAGED, read_node, read_root, read_row
-from fablint.store.plain import open_plain
+from fablint.store.plain_arrays import open_plain
 
 
 def read_run(path: Path) -> Run:
@@ -67,7 +67,7 @@ def _open_array(files: ChunkFiles, folder: Path, valid: tuple[float, float] | No
 
 
 def _open_repacked(files: ChunkFiles, folder: Path) -> ChunkedArray:
-    from fablint.store.repacked import RepackedArray
+    from fablint.store.foreign_arrays import RepackedArray
 
     return RepackedArray(files, folder)
 

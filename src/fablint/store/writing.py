@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.store.beside import written_beside
+from fablint.store.atomic_creation import written_beside
 from fablint.store.layout import ARRAYS, FORMAT, check_shapes, chunk_shape
 from fablint.store.metadata import array_node, group_node, replace_node
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Pairs, unordered
-from fablint.analyse.data.places import Places
-from fablint.analyse.data.quantiles import lower_medians
+from fablint.analyse.data.pair_matrix import Pairs, unordered
+from fablint.analyse.data.rank_places import Places
+from fablint.analyse.data.robust_stats import lower_medians
 
 Mask = npt.NDArray[np.bool_]
 

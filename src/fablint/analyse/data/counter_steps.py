@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fablint.widths import CODE_WORD_BITS, CXI_BITS, OLD_BITS
+from fablint.snapshot.counter_widths import CODE_WORD_BITS, CXI_BITS, OLD_BITS
 
 Symptom = Literal[
     "line_rx", "line_tx", "marked", "poisoned", "late", "down", "again", "loopback", "rails", "neighbours"

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.flows import Usable
-from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.samples import Usable
 from fablint.model import Row
 
 CALM = 0.1  # share of cells whose ratio is usual however many components are faulty: on 4 hosts a lossy one is in half

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from fablint.analyse.data.pairs import Cells
-from fablint.analyse.data.places import Codes
+from fablint.analyse.data.pair_matrix import Cells
+from fablint.analyse.data.rank_places import Codes
 from fablint.analyse.detect.components import Cables, Endpoints, Family
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Sums, Tally
 

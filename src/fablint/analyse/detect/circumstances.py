@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Cells, Values
-from fablint.analyse.data.places import Codes
-from fablint.analyse.data.quantiles import MEDIAN_ERROR
+from fablint.analyse.data.pair_matrix import Cells, Values
+from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR
+from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
-from fablint.analyse.detect.goodness import Stratum
 from fablint.analyse.detect.host_spread import within_spread
 from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Conviction
+from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.fit.effects import Effects, leftover_of
+from fablint.analyse.phrasing import times_text
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import times_text
 
 FEWEST_SHARED = 3  # pairs of a component, alone and among others, from which these are compared
 STEADY = 5.0  # standard errors over time, by which the loss has to be beyond the tolerance

@@ -13,9 +13,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fablint.analyse.data.pairs import Cells, Pairs
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.ways import Ways
+from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.pair_matrix import Cells, Pairs
+from fablint.analyse.data.rank_places import Codes, Places
 from fablint.analyse.detect.evidence import Sums, Tally
 
 Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]

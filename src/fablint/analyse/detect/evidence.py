@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Cells, Pairs, Values
-from fablint.analyse.data.places import Places
-from fablint.analyse.data.ways import Ways
+from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
+from fablint.analyse.data.rank_places import Places
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, healthy_scatter, leftover
 from fablint.analyse.settings import Settings
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.ambiguity import Rival
 from fablint.analyse.detect.components import Cables, Family, crossing_cells
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence

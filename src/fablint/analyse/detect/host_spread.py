@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln, stdtr
 
-from fablint.analyse.data.quantiles import Floats
+from fablint.analyse.data.robust_stats import Floats
 
 FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last one is as good as normal
 FEWEST_EFFECTS = 8  # hosts' effects, of which a spread is known

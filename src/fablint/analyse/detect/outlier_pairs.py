@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Pairs, Values
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import Floats, robust_sd
+from fablint.analyse.data.pair_matrix import Pairs, Values
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings

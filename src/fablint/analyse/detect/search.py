@@ -13,9 +13,9 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Cells, Values, unordered
-from fablint.analyse.data.places import Codes
-from fablint.analyse.data.quantiles import FEWEST_VALUES, interval_ranks, row_medians
+from fablint.analyse.data.pair_matrix import Cells, Values, unordered
+from fablint.analyse.data.rank_places import Codes
+from fablint.analyse.data.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.detect.ambiguity import Rival, Rivals, rival, rivals_of
 from fablint.analyse.detect.components import Endpoints, Family, Kind
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats, robust_sd
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
+from fablint.analyse.phrasing import size_text
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import size_text
-from fablint.names import plural
+from fablint.text.names import plural
 
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]

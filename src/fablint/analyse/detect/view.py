@@ -9,28 +9,28 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Pairs
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES, Floats
-from fablint.analyse.data.ways import Ways, ways_of
+from fablint.analyse.data.message_paths import Ways, ways_of
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
+from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.ambiguity import Rival, Rivals
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS, beside_spread, described, when_slow
 from fablint.analyse.detect.components import Family, Kind, families
 from fablint.analyse.detect.evidence import Evidence, gather
-from fablint.analyse.detect.exposure import LatePart, late_parts
 from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
-from fablint.analyse.detect.goodness import Stratum, unexplained
+from fablint.analyse.detect.lateness.adaptive_links import LatePart, late_parts
 from fablint.analyse.detect.outlier_pairs import SlowPair, seen_alone, slow_hosts, slow_pairs
-from fablint.analyse.detect.paths import Paths, paths_of, without_paths
+from fablint.analyse.detect.paths.view_paths import Paths, paths_of, without_paths
 from fablint.analyse.detect.search import Bar, Conviction, Sides, convict, threshold_of
-from fablint.analyse.fit.classes import SMALLEST_SHARED, Classes, cables_beyond, loads
+from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
+from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.fit.effects import Effects, fit, median_error, without
-from fablint.analyse.fit.populations import Populations
+from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Fit, Question
-from fablint.routing import Routes
+from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
 HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from fablint.analyse.data.places import Codes, Places, unfold_cores
-from fablint.analyse.data.quantiles import Floats
+from fablint.analyse.data.rank_places import Codes, Places, unfold_cores
+from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.timing import Cells, drift_of, slow_periods, windows_of
+from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import relative
 from fablint.model import Finding, Run, State
-from fablint.names import fold, plural
+from fablint.text.names import fold, plural
 
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]

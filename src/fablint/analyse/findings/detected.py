@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fablint.analyse.data.places import Codes, Places
+from fablint.analyse.data.rank_places import Codes, Places
 from fablint.analyse.detect.ambiguity import Rival
+from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.search import Conviction
-from fablint.analyse.detect.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.view import Judged
-from fablint.analyse.findings.pair_routes import suspect_routes
-from fablint.analyse.fit.slopes import explain
-from fablint.analyse.words import NEXT_STEP, conviction_text, relative, view_text
+from fablint.analyse.findings.detection_text import conviction_text, relative, view_text
+from fablint.analyse.findings.paths.pair_routes import suspect_routes
+from fablint.analyse.fit.alpha_beta import explain
+from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import Component, Direction, Finding, State
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
@@ -94,7 +95,7 @@ def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
     """Per row with several sizes: is it the message that takes longer, or the byte?"""
     texts = []
     for row in dict.fromkeys(view.row for view, _ in charges):
-        sizes = [view for view in views if view.row == row]
+        sizes = [view for view in views if view.row == row and view.fit.class_time]
         found = {view.size: case.loss for view, case in charges if view.row == row}
         losses = [found.get(view.size) or _bounds(view, charges[0][1].ranks) for view in sizes]
         healthy = [float(np.median(list(view.fit.class_time.values()))) for view in sizes]

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.view import Judged, Quantity
-from fablint.analyse.fit.classes import SMALLEST_SHARED
+from fablint.analyse.findings.detection_text import relative
+from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
+from fablint.analyse.phrasing import listed
 from fablint.analyse.settings import Settings
-from fablint.analyse.words import listed, relative
 from fablint.model import Component, Finding, State
-from fablint.names import fold, plural, unfold
-from fablint.routing import Routes
+from fablint.text.names import fold, plural, unfold
+from fablint.topology.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
 

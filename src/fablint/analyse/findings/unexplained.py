@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from fablint.analyse.data.places import Places
-from fablint.analyse.detect.goodness import Stratum
+from fablint.analyse.data.rank_places import Places
+from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.detect.view import Judged
-from fablint.analyse.words import NEXT_STEP, relative, view_text
+from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import Finding, State
-from fablint.names import plural
+from fablint.text.names import plural
 
 
 def unexplained_pairs(views: Sequence[Judged], places: Places, named: Collection[int]) -> list[Finding]:

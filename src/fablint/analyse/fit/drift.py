@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pairs import Cells, Pairs, Values
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import MEDIAN_ERROR, Floats, lower_medians, robust_sd
-from fablint.analyse.fit.classes import Classes
+from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, lower_medians, robust_sd
+from fablint.analyse.fit.comparison_groups import Classes
 
 MOST_WINDOWS = 64
 FEWEST_CELLS = 24  # in a window of one class

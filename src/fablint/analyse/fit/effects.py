@@ -17,15 +17,29 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from fablint.analyse.data.balance import Mask, balanced
-from fablint.analyse.data.pairs import Cells, Pairs, Values
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd, row_medians
+from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
+from fablint.analyse.data.rank_places import Codes, Places
 from fablint.analyse.data.resolution import step_of
-from fablint.analyse.data.ways import Ways
-from fablint.analyse.fit.classes import Classes
+from fablint.analyse.data.robust_stats import (
+    FEWEST_VALUES,
+    MEDIAN_ERROR,
+    Floats,
+    interval_ranks,
+    robust_sd,
+    row_medians,
+)
+from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.drift import drift_of
 from fablint.analyse.fit.few_switches import MOST_FEW, usual_without_one
-from fablint.analyse.fit.populations import Populations, best_of_ranks, error_of, is_anchored, populations_of, subtract
+from fablint.analyse.fit.host_populations import (
+    Populations,
+    best_of_ranks,
+    error_of,
+    is_anchored,
+    populations_of,
+    subtract,
+)
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Scope
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.places import Codes
+from fablint.analyse.data.rank_places import Codes
 
 FEWEST_FEW, MOST_FEW = 3, 4  # switches: so few that a slow one decides on the median
 FEWEST_PAIRS = 6  # of ranks, that touch a switch and that do not

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.quantiles import robust_sd
+from fablint.analyse.data.robust_stats import robust_sd
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.flows import Flows
-from fablint.analyse.data.pairs import Cells, Pairs
-from fablint.analyse.data.places import Codes, Places
-from fablint.analyse.data.quantiles import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd
-from fablint.analyse.fit.classes import SMALLEST_SHARED
+from fablint.analyse.data.pair_matrix import Cells, Pairs
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.data.robust_stats import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd
+from fablint.analyse.data.samples import Flows
+from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
 
 Mask = npt.NDArray[np.bool_]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from fablint.discover.facts import Facts, Forward
 from fablint.discover.sources.source import Saved
-from fablint.snapshot.infiniband import guid_alias, host_and_nic
+from fablint.snapshot.parsers.infiniband_tools import guid_alias, host_and_nic
 
 _SWITCH = re.compile(r"^Unicast lids .* of switch .*\bguid (?:0x)?([0-9a-f]+)\b", re.IGNORECASE)
 _ENTRY = re.compile(r"^0x[0-9a-f]+\s+(\d+)\s*:\s*\(Channel Adapter portguid 0x[0-9a-f]+:\s*'(.*)'\)", re.IGNORECASE)

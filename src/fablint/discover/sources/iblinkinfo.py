@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fablint.discover.facts import Facts
-from fablint.discover.sources.infiniband import facts_of
+from fablint.discover.sources.infiniband_cables import facts_of
 from fablint.discover.sources.source import Saved
-from fablint.snapshot.infiniband import Joined, Port, rate_of
+from fablint.snapshot.parsers.infiniband_tools import Joined, Port, rate_of
 
 _HEAD = re.compile(r"^(CA|Switch|Router|RT):?\s+(?:0x([0-9a-f]+)\s+)?(.*?):?\s*$", re.IGNORECASE)
 _STATE = r"==\(\s*(\d+X)\s+([\d.]+)\s+Gbps\s+Active/\s*LinkUp\s*\)==>"

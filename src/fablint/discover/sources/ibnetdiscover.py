@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from fablint.discover.facts import Facts
-from fablint.discover.sources.infiniband import facts_of
+from fablint.discover.sources.infiniband_cables import facts_of
 from fablint.discover.sources.source import Saved
 from fablint.errors import UsageError
-from fablint.snapshot.ibnetdiscover import cables_of, is_ibnetdiscover, why_incomplete
-from fablint.snapshot.infiniband import Joined, Port
+from fablint.snapshot.parsers.ibnetdiscover import cables_of, is_ibnetdiscover, why_incomplete
+from fablint.snapshot.parsers.infiniband_tools import Joined, Port
 
 _LINE = re.compile(
     r"^(CA|SW|RT)\s+\d+\s+(\d+)\s+0x([0-9a-f]+)\s+(\d+x)\s+(\w+)\s+-\s+(CA|SW|RT)\s+\d+\s+(\d+)\s+0x([0-9a-f]+)"

@@ -10,10 +10,10 @@ from fablint.discover.facts import Attachment, Facts, SwitchFact, Told, Wire
 from fablint.discover.sources.source import Saved
 from fablint.errors import UsageError
 from fablint.model import Finding, State
-from fablint.names import fold, switch_name
-from fablint.snapshot import ama
-from fablint.snapshot.documents import documents
-from fablint.snapshot.lldp import Neighbour, local_name, neighbours
+from fablint.snapshot.parsers import ama
+from fablint.snapshot.parsers.documents import documents
+from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
+from fablint.text.names import fold, switch_name
 
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 

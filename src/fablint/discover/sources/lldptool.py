@@ -6,8 +6,8 @@ from fablint.discover.facts import Facts
 from fablint.discover.sources.lldpcli import of_host
 from fablint.discover.sources.source import Saved
 from fablint.errors import UsageError
-from fablint.names import plain
-from fablint.snapshot.lldptool import read_neighbour
+from fablint.snapshot.parsers.lldptool import read_neighbour
+from fablint.text.names import plain
 
 
 class Lldptool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told, Wire
 from fablint.discover.sources.source import Saved
-from fablint.discover.topology_file import read_topology
 from fablint.model import Routing, Topology
+from fablint.topology.file_reader import read_topology
 
 _KEYS = [re.compile(rf'(?:^|[{{,])\s*"?{key}"?\s*:', re.MULTILINE) for key in ("format", "switches", "hosts")]
 

@@ -10,9 +10,9 @@ from typing import Any
 from fablint.discover.facts import Facts, SwitchFact, Told, Wire
 from fablint.discover.sources.source import Saved
 from fablint.model import Finding, State
-from fablint.names import plain, switch_name
-from fablint.snapshot import ama
-from fablint.snapshot.documents import dicts, documents
+from fablint.snapshot.parsers import ama
+from fablint.snapshot.parsers.documents import dicts, documents
+from fablint.text.names import plain, switch_name
 
 _XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,2}p\d|j\d{1,2}|a\d{1,2}l\d{1,2})")
 

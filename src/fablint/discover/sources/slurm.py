@@ -13,8 +13,8 @@ from typing import Any
 
 from fablint.discover.facts import Attachment, Facts, SwitchFact, Told
 from fablint.discover.sources.source import Saved
-from fablint.names import plain, switch_name, unfold
-from fablint.snapshot.documents import dicts
+from fablint.snapshot.parsers.documents import dicts
+from fablint.text.names import plain, switch_name, unfold
 
 _ROW = re.compile(r"^\s*(SwitchName|BlockName)=", re.MULTILINE | re.IGNORECASE)
 _WORD = re.compile(r"(\w+)=(\S+)")
@@ -52,7 +52,7 @@ class SlurmYaml:
         return re.search(r"^-\s+topology:", text, re.MULTILINE) is not None
 
     def read(self, saved: Saved) -> Facts:
-        from fablint.discover.yaml_file import loads
+        from fablint.topology.yaml_file import loads
 
         topologies = dicts(loads(saved.name, saved.text))
         default = [one for one in topologies if one.get("cluster_default") is True] or topologies

@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from fablint.measure.launcher import SHARED_STEPS, Death
+from fablint.measure.launchers.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # MPICH: "=   PID 123 RUNNING AT n1" and "=   EXIT CODE: 9".

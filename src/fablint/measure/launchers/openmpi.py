@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from fablint.measure.launcher import SHARED_STEPS, Death
+from fablint.measure.launchers.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # 4.x: "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).", 5.x: "prterun noticed".

@@ -9,7 +9,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from fablint.measure.launcher import Death
+from fablint.measure.launchers.launcher import Death
 from fablint.model import Slots
 
 # "x4006c0s6b0n0.hsn.cm.site.gov: rank 256 died from signal 11", "x1001c6s2b1n1: rank 3 exited with code 137".

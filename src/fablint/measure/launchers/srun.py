@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fablint.measure.launcher import SHARED_STEPS, Death
+from fablint.measure.launchers.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # "srun: error: nid001003: task 3: Killed", "srun: error: nid[001000,001002]: tasks 0,2-3: Exited with exit code 1".

@@ -13,10 +13,11 @@ from math import inf
 from statistics import quantiles
 from typing import ClassVar, NamedTuple
 
-from fablint.fitness import Result
-from fablint.preflight.check import Check
+from fablint.model.preflight_results import Result
+from fablint.preflight.base import Check
 from fablint.preflight.counters import Delta, total
-from fablint.preflight.host import Fleet, Host
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
 
 _HOUR = 3600.0
 _FEWEST_PEERS = 4  # parts of other hosts, for totals to be compared

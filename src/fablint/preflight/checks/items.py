@@ -7,10 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from fablint.fitness import Outcome, Result
-from fablint.preflight.check import UniformCheck, Value
-from fablint.preflight.host import Fleet, Host
-from fablint.preflight.wording import shortened
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import UniformCheck, Value
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.text.sanitise import shortened
 
 Items = Mapping[str, str]  # name of a setting -> its value
 _ABSENT, _ANY = "absent", "* "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from fablint.fitness import Outcome, Result
-from fablint.preflight.check import Check
-from fablint.preflight.wording import shortened
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check
 from fablint.snapshot import Output
+from fablint.text.sanitise import shortened
 
 HUNG = "no answer in time"
 _TOO_LONG = "it printed more than "

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from fablint.fitness import Result
-from fablint.preflight.agreement import Agreement
-from fablint.preflight.check import Check, Value
-from fablint.preflight.host import Fleet, Host
+from fablint.model.preflight_results import Result
+from fablint.preflight.base import Check, Value
+from fablint.preflight.class_values import Agreement
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
 
 
 class Part(NamedTuple):

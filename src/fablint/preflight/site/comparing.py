@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fablint.fitness import Outcome, Result, Severity, Suppressed
-from fablint.preflight.check import Check
-from fablint.preflight.checks.classes import HostClasses
-from fablint.preflight.host import Fleet, Host
+from fablint.model.preflight_results import Outcome, Result, Severity, Suppressed
+from fablint.preflight.base import Check
+from fablint.preflight.checks.host.class_members import HostClasses
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
 from fablint.preflight.site.expectations import Site, SiteClass, Suppression, cards_of, difference, has_part
-from fablint.preflight.wording import shortened
+from fablint.text.sanitise import shortened
 
 _WRONG = (Outcome.FAIL, Outcome.WARN)
 _LETTERS = 160

@@ -9,11 +9,11 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from fablint.fitness import Severity
+from fablint.model.preflight_results import Severity
+from fablint.preflight.base import Value
 from fablint.preflight.cards import Card
-from fablint.preflight.check import Value
-from fablint.preflight.classes import Built, completed
 from fablint.preflight.host import Host
+from fablint.preflight.host_classes import Built, completed
 
 ALL = "*"  # hosts: of any name
 Cards = Counter[str]  # `NIC 15b3:1021 MT_0000000838` -> how many
@@ -116,7 +116,7 @@ def has_part(host: Host, target: str, cards: Cards) -> bool:
 
 
 def is_near(own: Cards, usual: Cards) -> bool:
-    """Do cards differ from those of a class at most as a faulty host does (preflight/classes.py)?"""
+    """Do cards differ from those of a class at most as a faulty host does (preflight/host_classes.py)?"""
     mine, others = _coarse(own), _coarse(usual)
     missing, extra = others - mine, mine - others
     if missing and extra:

@@ -11,17 +11,18 @@ from typing import NamedTuple
 import tomlkit
 from tomlkit.items import Table
 
-from fablint.fitness import Outcome, Result
-from fablint.names import fold
-from fablint.preflight.agreement import is_clear
-from fablint.preflight.check import Check, Value
-from fablint.preflight.classes import HostClass
-from fablint.preflight.host import Fleet, Host
+from fablint.model.preflight_results import Outcome, Result
+from fablint.preflight.base import Check, Value
+from fablint.preflight.class_values import is_clear
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.host_classes import HostClass
+from fablint.preflight.registry import CHECKS
 from fablint.preflight.site.expectations import built_of, counted, has_part
 from fablint.preflight.site.site_file import FOLDED
-from fablint.preflight.table import CHECKS
-from fablint.preflight.wording import shortened
-from fablint.site_tables import FORMAT
+from fablint.text.names import fold
+from fablint.text.sanitise import shortened
+from fablint.text.site_tables import FORMAT
 
 _PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")  # means itself in a folded list
 _MOST_TEXT = 100  # letters of a remark

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from fablint.errors import UsageError
-from fablint.fitness import NETWORK, Severity
-from fablint.names import expanded
-from fablint.preflight.check import Check, Value
+from fablint.model.preflight_results import NETWORK, Severity
+from fablint.preflight.base import Check, Value
+from fablint.preflight.registry import CHECKS
 from fablint.preflight.site.expectations import ALL, Cards, Expected, Site, SiteClass, Suppression
-from fablint.preflight.table import CHECKS
-from fablint.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
-from fablint.suggestions import did_you_mean
+from fablint.text.names import expanded
+from fablint.text.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
+from fablint.text.suggestions import did_you_mean
 
 CLASS_KEYS = ("name", "machine", "cpu", "hosts", "cards", "expect")
 SUPPRESS_KEYS = ("check", "hosts", "target", "until", "reason")

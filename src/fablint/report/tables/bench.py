@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.report import text
 from fablint.report.tables.quantiles import checked, percentile_times, stored
 from fablint.report.tables.table import Options, Table, nothing_suits, refuse, stacked
 from fablint.report.tables.traffic import mutual
+from fablint.text import units
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class BenchTable:
         names = (quantity, *(f"P{percentile:g}" for percentile in self.percentiles))
         head = ["# Size", *(f"{name} ({self.unit})" for name in names)]
         body = [[str(line.size), *map(_cell, (line.mean, *line.percentiles))] for line in self.lines]
-        return "\n".join([f"# {self.title}", *text.columns([head, *body])]) + "\n"
+        return "\n".join([f"# {self.title}", *units.columns([head, *body])]) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able: kernel, unit and per size the mean, the percentiles (`{"P50": ..}`), samples and pairs."""
@@ -87,9 +87,9 @@ def bench_table(run: Run, row: Row, percentiles: Sequence[float]) -> BenchTable:
     """
     wanted = checked(percentiles)
     lines = tuple(_line(row, index, size, wanted) for index, size in enumerate(row.sizes))
-    unit = "MB/s" if text.is_rate(row.quantity) else "us"
+    unit = "MB/s" if units.is_rate(row.quantity) else "us"
     pairs = max((line.pairs for line in lines), default=0)
-    title = f"fablint {row.kernel}, {text.plural(pairs, 'directed pair')} on {text.plural(len(run.hosts), 'host')}"
+    title = f"fablint {row.kernel}, {units.plural(pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
     return BenchTable(title, row.kernel, unit, wanted, lines)
 
 
@@ -104,7 +104,7 @@ def _line(row: Row, index: int, size: int, percentiles: tuple[float, ...]) -> Be
     def figure(seconds: float | None) -> float | None:
         if seconds is None:
             return None
-        if not text.is_rate(row.quantity):
+        if not units.is_rate(row.quantity):
             return seconds * 1e6
         return size * (2 if mutual(row) else 1) / seconds / 1e6 if seconds > 0 else None
 
@@ -114,4 +114,4 @@ def _line(row: Row, index: int, size: int, percentiles: tuple[float, ...]) -> Be
 
 
 def _cell(value: float | None) -> str:
-    return "-" if value is None else text.significant(value)
+    return "-" if value is None else units.significant(value)

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from fablint.model import Row, Run
-from fablint.report import text
 from fablint.report.tables.commitment import SIZE, rules
 from fablint.report.tables.steps import aggregates, factor, rate_words, steps, time_words
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
 from fablint.report.tables.traffic import messages, mutual, rates
+from fablint.text import units
 
 _UNITS = ((2.0**40, "TiB/s"), (2.0**30, "GiB/s"), (2.0**20, "MiB/s"), (1.0, "B/s"))
 
@@ -59,7 +59,7 @@ def _section(run: Run, row: Row) -> Rendered:
         " LinkTest's aggregated results",
         "",
         "Configuration",
-        *text.columns(
+        *units.columns(
             [
                 ["Messages", "Size", "Options", "Nodes", "Tasks per Node", "Steps"],
                 [str(count), str(size), options, str(len(run.hosts)), _per_node(run), str(len(whole))],
@@ -101,4 +101,4 @@ def _per_node(run: Run) -> str:
 def _bandwidths(low_mean_high: tuple[float, float, float]) -> list[str]:
     """One unit for the three, that of the smallest."""
     scale, unit = next((pair for pair in _UNITS if low_mean_high[0] >= pair[0]), _UNITS[-1])
-    return text.columns([["Unit", "Min", "Avg", "Max"], [unit, *(f"{value / scale:.4f}" for value in low_mean_high)]])
+    return units.columns([["Unit", "Min", "Avg", "Max"], [unit, *(f"{value / scale:.4f}" for value in low_mean_high)]])

@@ -9,7 +9,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row
-from fablint.report import facts
+from fablint.report import run_facts
 
 BLOCK_CELLS = 4_000_000
 
@@ -56,7 +56,7 @@ class Cells:
 
 def central(row: Row) -> str:
     """The statistic that stands for a cell: the mean, else what the row has. Raises UsageError where it has none."""
-    name = "mean" if "mean" in row.statistics else facts.statistic(row)
+    name = "mean" if "mean" in row.statistics else run_facts.statistic(row)
     if name is None:
         raise UsageError(f"row {row.name} has no times", "measure it again")
     return name

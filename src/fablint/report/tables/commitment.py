@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.model import Row, Run
-from fablint.names import natural
-from fablint.report import facts, text
+from fablint.report import run_facts
 from fablint.report.tables.cells import blocks
 from fablint.report.tables.traffic import messages, mutual, warmups
+from fablint.text import units
+from fablint.text.names import natural
 
 MESSAGES, WARMUPS, SIZE = 25, 3, 16 << 20
 
@@ -32,16 +33,16 @@ def rules(run: Run, row: Row, index: int) -> list[Rule]:
     """All rules, for the row at size number `index`."""
     count, exact = messages(row, index)
     warm, size = warmups(row, index), row.sizes[index]
-    measured, planned = facts.measured_cells(row), facts.planned_pairs(row) * len(row.sizes)
+    measured, planned = run_facts.measured_cells(row), run_facts.planned_pairs(row) * len(row.sizes)
     many = len(set(run.rank_host))
     return [
         Rule("bisection pattern", row.pattern == "bisection", row.pattern),
         Rule("both directions at once", mutual(row), f"kernel {row.kernel}"),
-        Rule("messages of 16 MiB", size == SIZE, text.size(size)),
+        Rule("messages of 16 MiB", size == SIZE, units.size(size)),
         Rule(f"at least {MESSAGES} messages", count >= MESSAGES, f"{count}{'' if exact else ' or more'}"),
         Rule(f"at least {WARMUPS} messages to warm up", warm >= WARMUPS, str(warm)),
         Rule("an even number of ranks", run.ranks % 2 == 0, str(run.ranks)),
-        Rule("more than one host", many > 1, text.plural(many, "host")),
+        Rule("more than one host", many > 1, units.plural(many, "host")),
         _one_rank_per_nic(run),
         _halves(run, row, index),
         Rule("all pairs measured", measured == planned > 0, f"{measured:,} of {planned:,} cells, row {row_state(row)}"),
@@ -89,13 +90,13 @@ def _one_rank_per_nic(run: Run) -> Rule:
     for host, nic in zip(run.rank_host, near, strict=True):
         nearest[host].append(nic)
     if unknown := [host for host in run.hosts if not adapters[host]]:
-        return Rule(name, False, f"no adapter known on {text.fold(unknown, ', ')}")
+        return Rule(name, False, f"no adapter known on {units.fold(unknown, ', ')}")
     total = sum(map(len, adapters.values()))
     wrong = []
     for host, mine in nearest.items():
         if len(mine) != len(adapters[host]):
             wrong.append(
-                f"{host} has {text.plural(len(mine), 'rank')} and {text.plural(len(adapters[host]), 'adapter')}"
+                f"{host} has {units.plural(len(mine), 'rank')} and {units.plural(len(adapters[host]), 'adapter')}"
             )
         elif sorted(mine) != sorted(adapters[host]):
             wrong.append(f"ranks of {host} are nearest to {', '.join(sorted(set(mine))) or 'none'}")
@@ -103,7 +104,7 @@ def _one_rank_per_nic(run: Run) -> Rule:
     if wrong and not left_over:
         return Rule(name, False, "; ".join(wrong[:3]) + (f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""))
     odd = ", one left over" if left_over else ""
-    return Rule(name, True, f"{text.plural(run.ranks, 'rank')}, {text.plural(total, 'adapter')}{odd}")
+    return Rule(name, True, f"{units.plural(run.ranks, 'rank')}, {units.plural(total, 'adapter')}{odd}")
 
 
 def _halves(run: Run, row: Row, index: int) -> Rule:
@@ -112,7 +113,7 @@ def _halves(run: Run, row: Row, index: int) -> Rule:
     split = sorted(set(hosts[:half]) & set(hosts[half:]), key=natural)
     inside = next(_within(row, index, half), None)
     if split:
-        return Rule(name, False, f"in both halves: {text.fold(split, ', ')}")
+        return Rule(name, False, f"in both halves: {units.fold(split, ', ')}")
     if inside is not None:
         return Rule(name, False, f"ranks {inside[0]} and {inside[1]} of one half were a pair")
     return Rule(name, run.ranks % 2 == 0, f"{half} and {run.ranks - half} ranks")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.report import text
 from fablint.report.conditions import alone, loaded
 from fablint.report.tables.quantiles import knows, percentile_times, stored
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
+from fablint.text import units
 
 _TAILS = (99.0, 99.9)
 _WIDTHS = (33, 14, 14, 14)
@@ -48,14 +48,14 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
     aggressors = [int(rank) for rank in row.attributes.get("aggressors") or ()]
     traffic = row.attributes.get("aggressor", "unknown")
     lines = [
-        f"# {program()}: victims of row {row.name} alone and beside {text.plural(len(aggressors), 'aggressor')}"
+        f"# {program()}: victims of row {row.name} alone and beside {units.plural(len(aggressors), 'aggressor')}"
         f" ({traffic})",
         "# impact factor: time of a message beside the aggressors over the time alone; 1 is no impact, for latency and"
         " bandwidth alike",
         "# Avg is the mean over the victim pairs; 99% and 99.9% are those of the time of a message: of a bandwidth, the"
         " slow end",
     ]
-    names = [f"{row.kernel} ({text.size(entry['size'])})" for entry in sizes]
+    names = [f"{row.kernel} ({units.size(entry['size'])})" for entry in sizes]
     unit = "MB/s/pair" if row.quantity == "bandwidth" else "usec"
     for title, part in (("Victims alone", "alone"), ("Victims beside aggressors", "loaded")):
         figures = [[*_figures(row, entry["size"], entry[part]), unit] for entry in sizes]
@@ -116,12 +116,12 @@ def _overall(row: Row, index: int, pairs: list[dict[str, Any]], part: str) -> Ti
 def _figures(row: Row, size: int, times: dict[str, float | None]) -> list[str]:
     """In the table's unit."""
     if row.quantity == "latency":
-        return ["-" if time is None else text.significant(time * 1e6) for time in times.values()]
-    return ["-" if not time else text.significant(size / time / 1e6) for time in times.values()]
+        return ["-" if time is None else units.significant(time * 1e6) for time in times.values()]
+    return ["-" if not time else units.significant(size / time / 1e6) for time in times.values()]
 
 
 def _factor(value: float | None) -> str:
-    return "-" if value is None else f"{text.significant(value)}X"
+    return "-" if value is None else f"{units.significant(value)}X"
 
 
 def _box(title: str, heads: Sequence[str], names: Sequence[str], figures: Sequence[Sequence[str]]) -> list[str]:
@@ -158,4 +158,4 @@ def _pair_lines(row: Row, entry: dict[str, Any], count: int | None) -> list[str]
         ]
         for pair in pairs
     ]
-    return text.columns([head, *body], left=0)
+    return units.columns([head, *body], left=0)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.report import text
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.steps import Aggregate, Step, aggregates, factor, rate_words, starts, steps, time_words
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, stacked
 from fablint.report.tables.traffic import PAIRS, messages, mutual, rates, warmups
+from fablint.text import units
 
 SLOWEST = 10  # LinkTest's --num-slowest
 
@@ -84,7 +84,7 @@ def _step_lines(row: Row, size: int, found: Sequence[Step], sofar: Sequence[Aggr
         if repeats > 1 and (place == 0 or number <= found[place - 1].number % per_repeat + 1):
             yield f"# iteration {step.number // per_repeat + 1} of {repeats}"
         if not step.complete:
-            yield f"# step {number}: {step.cells} of {text.plural(step.planned, 'directed pair')} measured"
+            yield f"# step {number}: {step.cells} of {units.plural(step.planned, 'directed pair')} measured"
         yield f"{word} Results for step {number}: {_figures(row, size, step)}"
         yield f"Aggregated Results: {_figures(row, size, total)}"
         following = found[place + 1].number if place + 1 < len(found) else None

@@ -13,7 +13,7 @@ from fablint.report.tables.cells import Cells, cells, central
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, right
 from fablint.report.tables.traffic import messages, window
-from fablint.report.text import significant
+from fablint.text.units import significant
 
 KERNELS = ("rpc_put", "rpc_get", "bandwidth")
 PATTERNS = ("clients-servers", "all-pairs", "rounds", "random", "bisection", "pairs", "pair")

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.report import text
 from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.osu_matrix import matrix, varies
@@ -21,6 +20,7 @@ from fablint.report.tables.quantiles import checked, percentile_times
 from fablint.report.tables.steps import factor
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
 from fablint.report.tables.traffic import COLLECTIVES, STARS, mutual, rates, repetitions, window
+from fablint.text import units
 
 PATTERNS = ("pair", "pairs", "fan-in", "fan-out", "world")
 _SIZE, _FIELD, _COUNT = 10, 18, 12  # widths of OSU's columns
@@ -223,13 +223,13 @@ def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> li
         words.append("percentiles are those of the time of a message: P99 is the slow end of a bandwidth too")
     windows = [window(row, at) for at in range(len(row.sizes))]
     if len(set(windows)) > 1:
-        at = [f"{count} at {text.size(size)}" for count, size in zip(windows, row.sizes, strict=True)]
+        at = [f"{count} at {units.size(size)}" for count, size in zip(windows, row.sizes, strict=True)]
         words.append("messages in flight: " + ", ".join(at))
     if mutual(row):
         counted = ", both are counted" if row.quantity == "bandwidth" else ""
         words.append(f"both directions at once{counted}, by the clock of the lower rank")
     words += osu_names.deviations(row)
-    if missing := [text.size(line.size) for line in lines if line.figures["figure"] is None]:
+    if missing := [units.size(line.size) for line in lines if line.figures["figure"] is None]:
         words.append("not measured: " + ", ".join(missing))
     return words + _on_reverse(row, lines)
 
@@ -244,5 +244,5 @@ def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
     if not behind:
         return []
     worst, size = max(behind)
-    how = f"at most {100 * worst:.1f} % worse, at {text.size(size)}" if worst > 0 else "nowhere worse"
+    how = f"at most {100 * worst:.1f} % worse, at {units.size(size)}" if worst > 0 else "nowhere worse"
     return [f"figures are those of rank i to its higher partner; the other direction is {how} (table pairs has both)"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fablint.model import Row
-from fablint.report import text
 from fablint.report.tables.table import program
 from fablint.report.tables.traffic import COLLECTIVES, STARS
+from fablint.text import units
 from fablint.version import __version__
 
 VERSION = "7.4"  # whose format and, where a comment says nothing else, whose meaning the tables have
@@ -121,7 +121,7 @@ def rule(row: Row, groups: int) -> str:
     rate = row.quantity == "bandwidth"
     if row.kernel not in _TITLES:  # no test of OSU's
         how = "all bytes over the mean time" if rate else "mean"
-        return f"{how} of {text.plural(groups, 'pair')}, by the clock of the lower rank of each"
+        return f"{how} of {units.plural(groups, 'pair')}, by the clock of the lower rank of each"
     if groups <= 1:
         over = "the whole loop" if row.attributes.get("mean") == "loop" else "all samples"
         return f"mean over {over}, as in OSU {VERSION}"

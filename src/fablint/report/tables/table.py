@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.report import text
+from fablint.text import units
 from fablint.version import __version__
 
 
@@ -44,7 +44,7 @@ class Rendered:
 
     @property
     def text(self) -> str:
-        return "".join(f"{text.printable(line)}\n" for line in self.lines)
+        return "".join(f"{units.printable(line)}\n" for line in self.lines)
 
     def as_dict(self) -> dict[str, Any]:
         return {key: _plain(value) for key, value in self.facts.items()}

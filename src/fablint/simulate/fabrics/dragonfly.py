@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
-from fablint.simulate.fabric import Fabric, checked, numbered
+from fablint.simulate.simulated_fabric import Fabric, checked, numbered
 
 MOST_CABLES = 64  # between groups, of a router
 

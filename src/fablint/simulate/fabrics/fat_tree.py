@@ -6,7 +6,7 @@ from typing import Literal
 
 from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
-from fablint.simulate.fabric import Fabric, checked, numbered
+from fablint.simulate.simulated_fabric import Fabric, checked, numbered
 
 LEVELS = {2: ("leaf", "spine"), 3: ("leaf", "agg", "core")}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fablint.model import Cable, Switch, Topology
-from fablint.simulate.fabric import Fabric, checked, numbered
+from fablint.simulate.simulated_fabric import Fabric, checked, numbered
 
 
 def full_mesh(switches: int = 8, hosts_per_switch: int = 8) -> Fabric:

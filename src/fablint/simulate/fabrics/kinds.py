@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from fablint.errors import UsageError
 from fablint.model import Routing
-from fablint.simulate.fabric import Fabric
 from fablint.simulate.fabrics.dragonfly import dragonfly
 from fablint.simulate.fabrics.fat_tree import fat_tree
 from fablint.simulate.fabrics.full_mesh import full_mesh
 from fablint.simulate.fabrics.torus import torus
+from fablint.simulate.simulated_fabric import Fabric
 
 Shape = tuple[int, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fablint.model import Cable, Switch, Topology
-from fablint.simulate.fabric import Fabric, checked
+from fablint.simulate.simulated_fabric import Fabric, checked
 
 
 def multi_rail(fabric: Fabric, rails: int) -> Fabric:

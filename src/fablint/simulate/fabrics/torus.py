@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
-from fablint.simulate.fabric import Fabric, checked, numbered
+from fablint.simulate.simulated_fabric import Fabric, checked, numbered
 
 MOST_ENTRIES = 4_000_000  # of forwarding tables
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Run
-from fablint.store.beside import written_beside
+from fablint.store.atomic_creation import written_beside
 from fablint.store.export.matrices import write_npy
 from fablint.store.export.netcdf import write_netcdf
 from fablint.store.export.table import write_csv, write_parquet

@@ -1,0 +1,171 @@
+"""The ways that messages take between switches: all pairs whose messages cross the same links have one way.
+
+A way is a row of segments. Segments are the directed links of the topology; where nobody knows which links a message
+crosses (no cables declared, several shortest paths, adaptive routing), one segment stands for all that lies between the
+two switches. Ways keep evidence small: a matrix of n x n pairs has switches x hosts ways at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.data.pair_matrix import Cells, Pairs
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.topology.routing import Index, Routes, codes_of
+
+MOST_UNKNOWN = 1 << 20  # pairs of switches that have a segment of their own
+DENSE_WAYS = 1 << 25  # possible ways of a matrix, which are all worked out
+BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the way depends on the destination host
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Ways of the pairs of one row. The last way is that of pairs of which nothing is known; it has no segments."""
+
+    routes: Routes | None
+    segments: Index  # (W, H), -1 none
+    known_links: int  # segments below are directed links, those from here on unknown in-betweens
+    count: int  # of segments
+    switch: Codes  # (n,) code of each rank's switch, -1 unknown
+    key: Codes  # (n,) what of the destination decides on the way
+    keys: int  # how many different ones there are
+    listed: npt.NDArray[np.int64] | None  # sorted codes of the ways; None: all possible ones
+    cells: Index | None  # (n, m) way of each cell of a list of rounds
+    codes: Index = field(default_factory=lambda: np.empty(0, np.int32))  # of the run's switches among the routes'
+
+    @property
+    def symmetric(self) -> bool:
+        """Is the way back the way there?"""
+        return self.routes is None or self.routes.routing.kind not in BY_HOST
+
+    def between(self, src: Codes, dst: Codes) -> Index:
+        """Way of each pair of ranks, broadcast against each other."""
+        code = self.switch[src] * self.keys + self.key[dst]
+        last = self.segments.shape[0] - 1
+        known = (self.switch[src] >= 0) & (self.key[dst] >= 0)
+        if self.listed is None:
+            return np.where(known, code, last).astype(np.int32)
+        place = np.minimum(np.searchsorted(self.listed, code), max(0, self.listed.size - 1))
+        found = known & (self.listed[place] == code) if self.listed.size else np.zeros_like(known)
+        return np.where(found, place, last).astype(np.int32)
+
+    def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Index:
+        """(rows, m) way of each cell."""
+        if self.cells is not None:
+            return self.cells[rows]
+        return self.between(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
+
+    def of_cells(self, pairs: Pairs, cells: Cells) -> Index:
+        """(k,) way of each of these cells."""
+        return self.between(cells[0], pairs.destination(cells)) if self.cells is None else self.cells[cells]
+
+    def crossing(self, segments: Codes) -> Mask:
+        """(W,) the ways that have one of these segments."""
+        wanted = np.zeros(self.count + 1, dtype=bool)
+        wanted[segments] = True
+        return np.asarray(wanted[self.segments].any(axis=1)) if self.segments.shape[1] else np.zeros(1, dtype=bool)
+
+    def cells_on(self, pairs: Pairs, ways: Mask) -> Cells:
+        """Cells whose messages take one of these ways."""
+        if self.cells is not None:
+            row, column = np.nonzero(ways[self.cells])
+            return row, column
+        table = ways[:-1].reshape(-1, self.keys)
+        rows = np.flatnonzero(np.append(table.any(axis=1), False)[self.switch])
+        columns = np.flatnonzero(np.append(table.any(axis=0), False)[self.key])
+        row, column = np.nonzero(table[self.switch[rows]][:, self.key[columns]])
+        return rows[row], columns[column]
+
+    @cached_property
+    def possible(self) -> Codes:
+        """(segments,) pairs of ranks that cross each, were all pairs measured; 0 where that is not known."""
+        if self.listed is not None:
+            return np.full(self.count, 0, dtype=np.int64)
+        here = np.bincount(self.switch[self.switch >= 0], minlength=(self.segments.shape[0] - 1) // max(1, self.keys))
+        there = np.bincount(self.key[self.key >= 0], minlength=self.keys)
+        return self.totals(np.append(np.outer(here, there).ravel(), 0))
+
+    def totals(self, values: Codes) -> Codes:
+        """(segments,) sum of (W,) values over the ways that have each segment."""
+        total = np.zeros(self.count, dtype=np.int64)
+        for hop in range(self.segments.shape[1]):
+            segment = self.segments[:, hop]
+            used = segment >= 0
+            total += np.bincount(segment[used], weights=values[used], minlength=self.count).astype(np.int64)
+        return total
+
+
+def ways_of(pairs: Pairs, places: Places, routes: Routes | None) -> Ways:
+    """The ways of a row's pairs."""
+    switch = np.asarray(places.switch, dtype=np.int64)
+    size = len(places.switches)
+    if not size:
+        return Ways(
+            None, np.full((1, 0), -1, np.int32), 0, 0, switch, switch, 1, np.zeros(0, np.int64), _nowhere(pairs)
+        )
+    by_host = routes is not None and routes.routing.kind in BY_HOST
+    key = _endpoints(places) if by_host else switch
+    keys = int(key.max(initial=0)) + 1 if by_host else size
+    if pairs.partner is None:
+        listed, cells = None, None
+        codes = np.arange(size * keys, dtype=np.int64)
+    else:
+        ranks = np.arange(pairs.ranks)[:, None]
+        to = np.maximum(pairs.partner, 0)
+        known = (pairs.partner >= 0) & (switch[ranks] >= 0) & (key[to] >= 0)
+        every = np.where(known, switch[ranks] * keys + key[to], -1)
+        codes, cell = np.unique(every, return_inverse=True)
+        cells = cell.reshape(every.shape).astype(np.int32)
+        if codes.size and codes[0] < 0:
+            cells, codes = np.where(cells == 0, codes.size - 1, cells - 1).astype(np.int32), codes[1:]
+        listed = codes
+    segments, links, count = _segments(codes, key, keys, places, routes)
+    return Ways(routes, segments, links, count, switch, key, keys, listed, cells, _codes(places, routes))
+
+
+def _codes(places: Places, routes: Routes | None) -> Index:
+    """(S,) the run's switches as those of the routes."""
+    return codes_of(places.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
+
+
+def _nowhere(pairs: Pairs) -> Index | None:
+    return None if pairs.partner is None else np.zeros(pairs.partner.shape, dtype=np.int32)
+
+
+def _endpoints(places: Places) -> Codes:
+    """(n,) code of each rank's host and switch, of which a host with several NICs has several; -1 unknown."""
+    known = places.switch >= 0
+    pair = places.host[known].astype(np.int64) * len(places.switches) + places.switch[known]
+    codes = np.full(known.size, -1, dtype=np.int64)
+    codes[known] = np.unique(pair, return_inverse=True)[1]
+    return codes
+
+
+def _segments(
+    codes: npt.NDArray[np.int64], key: Codes, keys: int, places: Places, routes: Routes | None
+) -> tuple[Index, int, int]:
+    """(W + 1, H) segments of the ways with these codes, the number of links, and of segments."""
+    size = len(places.switches)
+    known = key >= 0
+    home, number = np.full(keys, -1, dtype=np.int64), np.full(keys, -1, dtype=np.int32)
+    home[key[known]], number[key[known]] = places.switch[known], places.number[known]
+    start, end, host = codes // keys, home[codes % keys], number[codes % keys]
+    links = 0
+    hops = np.full((codes.size, 0), -1, dtype=np.int32)
+    if routes is not None:
+        links = len(routes.ends)
+        code = _codes(places, routes)
+        hops = routes.hops(code[start], np.where(end < 0, -1, code[end]), host)
+    hops = hops if hops.shape[1] else np.full((codes.size, 1), -1, dtype=np.int32)
+    unknown = (hops[:, 0] < 0) & (start != end) & (end >= 0)
+    count = links
+    if unknown.any() and size * size <= MOST_UNKNOWN:
+        hops[unknown, 0] = links + start[unknown] * size + end[unknown]
+        count = links + size * size
+    return np.vstack([hops, np.full((1, hops.shape[1]), -1, dtype=np.int32)]), links, count

@@ -1,0 +1,187 @@
+"""Pairs of hosts, the unit of evidence about late messages, and the components that their round trips cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.data.mean_ratios import Cells
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.model import Component, Direction
+from fablint.topology.routing import Routes, codes_of
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+FEWEST_PAIRS = 2  # of a candidate: one late pair alone is the pair's
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of hosts. With several switches per host, a pair of hosts has an entry for each two switches."""
+
+    hosts: Codes  # (u, 2)
+    ranks: Codes  # (u, 2) a rank of each that was measured
+    switches: Codes  # (u, 2) -1 where unknown
+    weight: Floats  # (u,) the entries of a pair of hosts have 1 together
+    of_cell: Codes  # (k,) the entry of each cell
+
+    def share(self, cells: Mask) -> Floats:
+        """(u,) share of each entry's cells that are in the mask: however often it was measured, a pair is one."""
+        return np.bincount(self.of_cell, weights=cells, minlength=self.weight.size) / np.bincount(self.of_cell)
+
+
+def pairs_of(cells: Cells, places: Places) -> Pairs:
+    """The pairs of hosts of some cells."""
+    turned = places.host[cells.src] > places.host[cells.dst]
+    ranks = np.stack([np.where(turned, cells.dst, cells.src), np.where(turned, cells.src, cells.dst)], axis=1)
+    hosts, switches = places.host[ranks], places.switch[ranks]
+    names, size = len(places.hosts), len(places.switches) + 1
+    of_hosts = hosts[:, 0] * names + hosts[:, 1]
+    key = (of_hosts * size + switches[:, 0] + 1) * size + switches[:, 1] + 1
+    _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
+    _, same, count = np.unique(of_hosts[first], return_inverse=True, return_counts=True)
+    return Pairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A component, or a set of links that has a name, which may make messages late."""
+
+    component: Component
+    name: str
+    kind: str  # host cable path exits switch scope
+    direction: Direction | None = None  # of a host: pairs in which it sends or receives; None: it does not matter
+
+    @property
+    def is_scope(self) -> bool:
+        """Is it all pairs of a distance, and no component?"""
+        return self.kind == "scope"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What may be faulty, and which pairs cross it: flat, in the order of candidates."""
+
+    candidate: tuple[Candidate, ...]
+    same: tuple[tuple[str, ...], ...]  # names of other candidates that exactly the same pairs cross
+    pair: Codes  # (e,)
+    of: Codes  # (e,) the candidate that the pair crosses
+
+    def pairs(self, number: int) -> Codes:
+        """Pairs that cross one of them."""
+        first, last = np.searchsorted(self.of, (number, number + 1))
+        return self.pair[first:last]
+
+
+class CandidateBuilder:
+    """Collects which pair crosses which candidate; candidates of a kind have codes of their own."""
+
+    def __init__(self) -> None:
+        self.named: list[Candidate] = []
+        self.entries: list[tuple[Codes, Codes]] = []
+
+    def add(self, kind: str, component: Component, names: list[str], pair: Codes, code: Codes) -> None:
+        """`code` (e,) is the position in `names`, -1: none."""
+        known = code >= 0
+        self.entries.append((pair[known], code[known] + len(self.named)))
+        self.named += [Candidate(component, name, kind) for name in names]
+
+    def candidates(self, pairs: int) -> Candidates:
+        """All of them; of those that the same pairs cross, the first that was added."""
+        pair, of = (np.concatenate(column).astype(np.int64) for column in zip(*self.entries, strict=True))
+        key = np.unique(of * pairs + pair)
+        of, pair = key // pairs, key % pairs
+        count = np.bincount(of, minlength=len(self.named))
+        random = np.random.default_rng(1).random(pairs)
+        signature = np.bincount(of, weights=random[pair], minlength=len(self.named))
+        known = np.flatnonzero(count >= FEWEST_PAIRS)
+        _, first, group = np.unique(signature[known], return_index=True, return_inverse=True)
+        members: list[list[int]] = [[] for _ in first]
+        for position, number in zip(group.ravel().tolist(), known.tolist(), strict=True):
+            members[position].append(number)
+        members.sort()
+        new = np.full(len(self.named), -1)
+        new[[own[0] for own in members]] = np.arange(len(members))
+        kept = new[of] >= 0
+        return Candidates(
+            tuple(self.named[own[0]] for own in members),
+            tuple(self._others(own) for own in members),
+            pair[kept],
+            new[of[kept]],
+        )
+
+    def _others(self, members: list[int]) -> tuple[str, ...]:
+        names = (self.named[number] for number in members)
+        first = next(names)
+        return tuple(dict.fromkeys(one.name for one in names if one.name != first.name and not one.is_scope))
+
+
+def candidates_of(pairs: Pairs, places: Places, routes: Routes | None) -> Candidates:
+    """Hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
+    builder = CandidateBuilder()
+    every = np.arange(pairs.weight.size)
+    for end in (0, 1):
+        builder.entries.append((every, pairs.hosts[:, end]))
+    builder.named = [Candidate("host", name, "host") for name in places.hosts]
+    if not places.switches:
+        return builder.candidates(every.size)
+    links = _links(pairs, places, routes)
+    if routes is not None:
+        pair, link = links
+        cables = [routes.cable(number) for number in range(len(routes.ends))]
+        builder.add("cable", "cable", cables[::2], pair, link // 2)
+        builder.add("cable", "cable", cables, pair, link)  # one direction of it
+    _add_paths(builder, pairs, places)
+    _add_switches(builder, pairs, places, routes, links)
+    return builder.candidates(every.size)
+
+
+def _add_paths(builder: CandidateBuilder, pairs: Pairs, places: Places) -> None:
+    """Paths between two switches, all paths of a switch, and all pairs that are as far apart."""
+    here, there = pairs.switches.min(axis=1), pairs.switches.max(axis=1)
+    far = np.flatnonzero((here >= 0) & (here != there))
+    size = len(places.switches)
+    known, code = np.unique(here[far] * size + there[far], return_inverse=True)
+    names = ["=".join(places.switches[end] for end in divmod(one, size)) for one in known.tolist()]
+    builder.add("path", "route", names, far, code.ravel())
+    ends = np.concatenate([pairs.switches[far, end] for end in (0, 1)])
+    builder.add("exits", "route", [f"{name}=any" for name in places.switches], np.tile(far, 2), ends)
+    builder.add("scope", "config", ["paths between switches"], far, np.zeros(far.size, np.int64))
+    groups = places.group[pairs.ranks[far]]
+    apart = far[(groups[:, 0] != groups[:, 1]) & (groups >= 0).all(axis=1)]
+    builder.add("scope", "config", ["paths between groups"], apart, np.zeros(apart.size, np.int64))
+
+
+def _add_switches(
+    builder: CandidateBuilder, pairs: Pairs, places: Places, routes: Routes | None, links: tuple[Codes, Codes]
+) -> None:
+    """A switch with all that begins or ends on it, or crosses one of its links."""
+    names = list(places.switches if routes is None else routes.switches)
+    code = codes_of(places.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
+    ends = np.where(pairs.switches >= 0, code[pairs.switches], -1)
+    every = np.arange(pairs.weight.size)
+    entries = [(every, ends[:, end]) for end in (0, 1)]
+    if routes is not None:
+        pair, link = links
+        entries += [(pair, routes.ends[link, end].astype(np.int64)) for end in (0, 1)]
+    pair, of = (np.concatenate(column) for column in zip(*entries, strict=True))
+    builder.add("switch", "switch", names, pair, of)
+
+
+def _links(pairs: Pairs, places: Places, routes: Routes | None) -> tuple[Codes, Codes]:
+    """Flat: pair, directed link that its round trips cross; nothing where no path is known."""
+    nothing = np.zeros(0, np.int64)
+    if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
+        return nothing, nothing
+    code = routes.codes(places.switches)
+    ends = np.where(pairs.switches >= 0, code[pairs.switches], -1).astype(np.int32)
+    found = []
+    for src, dst in ((0, 1), (1, 0)):
+        hops = routes.hops(ends[:, src], ends[:, dst], places.number[pairs.ranks[:, dst]])
+        at, step = np.nonzero(hops >= 0)
+        found.append((at, hops[at, step].astype(np.int64)))
+    pair, link = (np.concatenate(column) for column in zip(*found, strict=True))
+    return pair, link

@@ -1,0 +1,1 @@
+"""Detection of slow paths between switches."""

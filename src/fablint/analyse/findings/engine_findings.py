@@ -1,0 +1,114 @@
+"""Findings that the engine made by itself: damaged payloads and ranks that were lost."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from fablint.analyse.phrasing import NEXT_STEP
+from fablint.model import Finding, Row, Run, State
+from fablint.text.names import fold, plural
+
+ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
+SAME_END = 3  # partners with whom a host damages payloads, from which it is the host and not a route
+
+
+def damaged(run: Run) -> list[Finding]:
+    """Payloads that arrived changed are no matter of chance: FAULT of the route, or of the end that all share."""
+    routes: Counter[tuple[str, str]] = Counter()
+    where: dict[tuple[str, str], str] = {}
+    for row in run.rows:
+        for (src, dst), first in _damage(run, row):
+            routes[src, dst] += 1
+            where.setdefault((src, dst), f"{row.name}, {first}")
+    findings = _damaged_together(routes, where)
+    for side, direction in ((0, "tx"), (1, "rx")):
+        ends: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for route in routes:
+            ends[route[side]].append(route)
+        for host, shared in ends.items():
+            if len(shared) >= SAME_END:
+                messages = sum(routes.pop(route) for route in shared)
+                findings.append(
+                    Finding(
+                        state=State.FAULT,
+                        component="host",
+                        name=host,
+                        direction="tx" if direction == "tx" else "rx",
+                        evidence=f"{plural(messages, 'damaged payload')}, {len(shared)} partners; {where[shared[0]]}",
+                        alternatives=(f"NIC of {host}", f"memory of {host}", f"cable of {host}"),
+                        next_step=f"take {host} out of service; {NEXT_STEP['host'].format(name=host)}",
+                    )
+                )
+    for (src, dst), messages in routes.items():
+        findings.append(
+            Finding(
+                state=State.FAULT,
+                component="route",
+                name=f"{src}>{dst}",
+                evidence=f"{plural(messages, 'damaged payload')}; first: {where[src, dst]}",
+                alternatives=(f"host {src}", f"host {dst}"),
+                next_step=f"measure {src} and {dst} with other partners and --validate to tell which end it is",
+            )
+        )
+    return findings
+
+
+def _damaged_together(routes: Counter[tuple[str, str]], where: dict[tuple[str, str], str]) -> list[Finding]:
+    """Takes out the payloads that have no single sender: one finding, as one bad contribution damages all results."""
+    common = [route for route in routes if route[0] == ANYBODY]
+    if not common:
+        return []
+    payloads = plural(sum(routes.pop(route) for route in common), "damaged payload")
+    hosts = fold([dst for _, dst in common])
+    return [
+        Finding(
+            state=State.FAULT,
+            component="route",
+            name=f"any>{hosts}",
+            evidence=f"{payloads}, of results that several ranks contribute to; first: {where[common[0]]}",
+            next_step="measure all pairs with --validate: they name the sender",
+        )
+    ]
+
+
+def _damage(run: Run, row: Row) -> list[tuple[tuple[str, str], str]]:
+    """Host pair and place of each damaged payload of a row."""
+    host = run.rank_host
+    return [
+        (
+            (host[entry["src"]] if entry["src"] >= 0 else ANYBODY, host[entry["dst"]]),
+            f"message {entry.get('message', '?')} of {entry['size']} B at byte {entry.get('offset', '?')}",
+        )
+        for entry in row.attributes.get("corrupt", ())
+    ]
+
+
+def lost(run: Run) -> list[Finding]:
+    """Ranks that hung or died: SUSPECT, since a crashed program and a dead host look the same from here."""
+    by_host: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for entry in run.attributes.get("lost", ()):
+        by_host[entry["host"] or "an unknown host"].append(entry)
+    findings = []
+    for host, entries in by_host.items():
+        first = entries[0]
+        partner = first.get("partner")
+        beside = run.rank_host[partner] if isinstance(partner, int) and partner >= 0 else ""
+        with_whom = f", paired with {beside}" if beside else ""
+        ranks = plural(len(entries), "rank")
+        findings.append(
+            Finding(
+                state=State.SUSPECT,
+                component="host",
+                name=host,
+                evidence=f"{ranks} lost: {_which(first)}{with_whom}: {first['reason']}",
+                alternatives=(f"host {beside}", "the path between them") if beside else (),
+                next_step=f"see whether {host} is up and what its system log says, then resume the run",
+            )
+        )
+    return findings
+
+
+def _which(entry: dict[str, object]) -> str:
+    """The rank and the round: a launcher knows the host of a dead rank, but not always these."""
+    rank, number = entry.get("rank"), entry.get("round")
+    return ("one of its ranks" if rank is None else f"rank {rank}") + ("" if number is None else f" in round {number}")

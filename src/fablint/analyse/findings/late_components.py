@@ -1,0 +1,197 @@
+"""Components across which some messages are much later than the others: what is lost on the way is sent again.
+
+The median of a pair does not show it, and a stream recovers. The mean of small messages does: one in a hundred that
+waits for a timeout of 10 ms makes a mean of 100 us of a median of 2. So a measurement is late when its mean is a
+multiple of its median, compared with what is usual in the run. Hosts, cables, switches and paths compete to explain
+which pairs of hosts are late (detect/explanation.py). How large the multiple has to be is not fixed: of several bounds
+the one whose explanation scores most is the run's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.analyse.data.mean_ratios import Cells, Mask, ratios_of
+from fablint.analyse.data.rank_places import Places
+from fablint.analyse.data.samples import Usable
+from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
+from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates, Floats, Pairs, candidates_of, pairs_of
+from fablint.analyse.phrasing import NEXT_STEP, times_text
+from fablint.analyse.settings import Settings
+from fablint.model import Finding, State
+from fablint.text.names import plural
+from fablint.topology.routing import Routes
+
+BOUNDS = tuple(1.5 * 2**step for step in range(7))  # times the usual mean by median, beyond which a cell may be late
+SPEAKS = 1.5  # nats beyond the log of the number of candidates, from which a component is named: 4 hosts give no more
+LOSS = 3.0  # mean by median of late pairs that a loss or a timeout explains; less is as likely noise of the host
+SHARE = 0.3  # of a component's pairs are late in a FAULT: of fewer, some paths across it are as good a reason
+STRETCHES = 8  # equal parts of the time that the measurement took
+FEWEST_STRETCHES = 2  # in which a faulty component makes messages late
+
+
+def late_messages(rows: Sequence[Usable], places: Places, routes: Routes | None, settings: Settings) -> list[Finding]:
+    """Components whose small messages are late in a good share of their pairs."""
+    cells = ratios_of(rows, places)
+    if cells is None or not np.any(cells.ratio > BOUNDS[0]):
+        return []
+    pairs = pairs_of(cells, places)
+    candidates = candidates_of(pairs, places, routes)
+    if not candidates.candidate:
+        return []
+    judgement = _judged(cells, pairs, candidates)
+    if judgement is None:
+        return []
+    evidence = _Evidence(cells, pairs, candidates, judgement.late, places, routes, settings)
+    return [
+        finding
+        for member in judgement.search.members(judgement.explanation, SPEAKS)
+        if (finding := evidence.finding(member)) is not None
+    ]
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """Which cells are late, and the components that explain them."""
+
+    late: Mask
+    search: LateSearch
+    explanation: Explanation
+
+
+def _judged(cells: Cells, pairs: Pairs, candidates: Candidates) -> _Judgement | None:
+    """The judgement by the bound whose explanation scores most; None where nothing is to be explained."""
+    price = math.log(len(candidates.candidate)) + SPEAKS
+    best: _Judgement | None = None
+    for bound in BOUNDS:
+        late = np.asarray(cells.ratio > bound)
+        if not late.any():
+            break
+        search = LateSearch(candidates, pairs.share(late), pairs.weight, price)
+        explanation = search.best()
+        if explanation.chosen and (best is None or explanation.score > best.explanation.score):
+            best = _Judgement(late, search, explanation)
+    return best
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What speaks for the components of an explanation."""
+
+    cells: Cells
+    pairs: Pairs
+    candidates: Candidates
+    late: Mask  # (k,) cells
+    places: Places
+    routes: Routes | None
+    settings: Settings
+
+    def finding(self, member: Member) -> Finding | None:
+        """What is said of a component; None where all pairs of a scope are somewhat later than others."""
+        candidate = self.candidates.candidate[member.number]
+        share = self.pairs.share(self.late)
+        cells = np.isin(self.pairs.of_cell, member.pairs)
+        ratio = float(np.median(self.cells.ratio[cells & self.late]))
+        if candidate.is_scope and ratio < LOSS:
+            return None
+        doubts = self._doubts(member, candidate, share, cells, ratio)
+        state = State.CONFOUNDED if candidate.is_scope else State.SUSPECT if doubts else State.FAULT
+        return Finding(
+            state=state,
+            component=candidate.component,
+            name=candidate.name,
+            quantity="latency",
+            effect=float(self.cells.ratio[cells].mean()) - 1.0,
+            evidence="; ".join([self._text(member, share, ratio), *doubts]),
+            alternatives=self._alternatives(member, candidate),
+            next_step=_next_step(candidate),
+        )
+
+    def _doubts(self, member: Member, candidate: Candidate, share: Floats, cells: Mask, ratio: float) -> list[str]:
+        """Why it is not sure that the component is faulty; empty where it is."""
+        settings = self.settings
+        bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("late messages"))
+        own = share[member.pairs]
+        late = self.pairs.hosts[member.pairs[own > 0]]
+        partners = np.unique(late[:, 0] * len(self.places.hosts) + late[:, 1]).size
+        stretches = self._stretches(cells & self.late)
+        doubts = {
+            "it may be chance": member.gain < bar,
+            f"of fewer than {settings.min_partners} pairs of hosts": partners < settings.min_partners,
+            "all in one stretch of time": stretches is not None and stretches < FEWEST_STRETCHES,
+            f"less than {LOSS:.0f} times, which may be noise of the hosts": ratio < LOSS,
+            f"less than {SHARE:.0%} of its pairs": np.average(own, weights=self.pairs.weight[member.pairs]) < SHARE,
+            "no other path of this kind to compare with": candidate.kind != "host" and not self._compared(member),
+            "which cables the paths cross is not known": candidate.kind in ("path", "exits")
+            and not self._paths_known(),
+        }
+        return [doubt for doubt, holds in doubts.items() if holds]
+
+    def _compared(self, member: Member) -> bool:
+        """Are there pairs as far apart as its own that do not cross it?"""
+        scope = self._scopes()
+        own = np.zeros(scope.size, bool)
+        own[self.candidates.pairs(member.number)] = True
+        others = ~own & np.isin(scope, np.unique(scope[member.pairs]))
+        return float(self.pairs.weight[others].sum()) >= self.settings.min_partners
+
+    def _scopes(self) -> np.ndarray:
+        """(u,) 0: one switch, 1: one group, 2: two groups."""
+        groups, switches = self.places.group[self.pairs.ranks], self.pairs.switches
+        return np.where(switches[:, 0] == switches[:, 1], 0, np.where(groups[:, 0] == groups[:, 1], 1, 2))
+
+    def _paths_known(self) -> bool:
+        """Is a path between two switches a component, or is it made of cables that the routing chooses from?"""
+        return self.routes is None or self.routes.routing.kind not in ("adaptive", "ecmp")
+
+    def _stretches(self, cells: Mask) -> int | None:
+        """In how many stretches of time these cells were measured; None where it is not known, or there is but one."""
+        started = self.cells.started
+        known = np.isfinite(started)
+        if not known[cells].all() or not known.any():
+            return None
+        begin, end = float(started[known].min()), float(started[known].max())
+        if end <= begin:
+            return None
+        stretch = np.minimum((started[cells] - begin) / (end - begin) * STRETCHES, STRETCHES - 1)
+        return int(np.unique(stretch.astype(np.int64)).size)
+
+    def _alternatives(self, member: Member, candidate: Candidate) -> tuple[str, ...]:
+        """What the same pairs cross, or nearly the same."""
+        name = candidate.name
+        own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
+        rivals = [
+            (self.candidates.candidate[rival], self.candidates.same[rival])
+            for rival in member.rivals
+            if np.isin(self.candidates.pairs(rival), member.pairs).any()
+        ]
+        others = [one for rival, same in rivals for one in (rival.name, *same) if not rival.is_scope]
+        names = dict.fromkeys((*own, *self.candidates.same[member.number], *others))
+        return tuple(one for one in names if one != name)
+
+    def _text(self, member: Member, share: Floats, ratio: float) -> str:
+        explained = np.zeros(share.size, bool)
+        explained[member.pairs] = True
+        late = share >= 0.5
+        here, there = int(np.count_nonzero(late & explained)), int(np.count_nonzero(late & ~explained))
+        return (
+            f"some messages come much later than the others, as after a loss: the mean is {times_text(ratio)} times"
+            f" what is usual in {here} of {plural(member.pairs.size, 'pair')} of hosts, and in {there} of"
+            f" {share.size - member.pairs.size} others"
+        )
+
+
+def _next_step(candidate: Candidate) -> str:
+    name = candidate.name
+    if candidate.kind == "host":
+        return f"read the error and drop counters at both ends of the cable of {name}; then reseat or swap it"
+    if candidate.kind == "exits":
+        switch = name.removesuffix("=any")
+        return f"read the error and drop counters of all ports of {switch} to other switches; reseat or swap that cable"
+    if candidate.is_scope:
+        return "measure again with --order serial: if they are still late, look at what all of these paths share"
+    return NEXT_STEP[candidate.component].format(name=name)

@@ -1,0 +1,337 @@
+"""A run beside what its site promises: which pairs miss it, and which hosts make them.
+
+Not the way in which faults are found: that is by what is unlike its peers (`diagnose`). A threshold says what a whole
+fabric should reach, however alike its parts are. A single pair that misses it is a SUSPECT route; a host is at fault
+only when most of its partners miss it with that host and there are three or more of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.findings.additional import with_besides
+from fablint.analyse.findings.unreported_components import ACCUSED
+from fablint.analyse.phrasing import NEXT_STEP, size_text
+from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
+from fablint.model.pair_metrics import Figures, figures_of, joined, quotable
+from fablint.model.thresholds import Compared, Comparison, Threshold
+from fablint.text.names import expanded, plural
+
+FEWEST_PARTNERS = 3  # of a host, to say that it is the host
+MOST_HOSTS = 64  # with more it is not the hosts
+MOST_ROUTES = 8  # that are named
+ACROSS = "bisection-"  # rows that share the bottleneck on purpose: they have no figures of single pairs
+
+Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.integer]
+
+
+def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> Comparison:
+    """The pairs of each scope beside the threshold that holds for them: its own, else that for any scope.
+
+    Args:
+        run: what was measured.
+        thresholds: of the site.
+        diagnosis: of the run: what it names is not named again.
+    """
+    if not thresholds:
+        return Comparison()
+    placement = Placement.of(run, diagnosis.topology)
+    compared: list[Compared] = []
+    findings: list[Finding] = []
+    notes: list[str] = []
+    accused = _Accused.by(diagnosis, run, placement)
+    for kernel, size in dict.fromkeys((one.kernel, one.size) for one in thresholds):
+        view = _view(run, [one for one in thresholds if (one.kernel, one.size) == (kernel, size)], placement)
+        if view is None:
+            continue
+        compared += view.compared
+        found, note = _judged(view, run, placement, accused)
+        findings += found
+        notes += [note] if note else []
+    used = {one.threshold.source for one in compared}
+    idle = (one for one in thresholds if one.source not in used)
+    notes += [f"{one.source} ({_name(one.scope, one)}): no such pair was measured" for one in idle]
+    return Comparison(tuple(compared), _each_once(findings), tuple(notes))
+
+
+def with_comparison(diagnosis: Diagnosis, comparison: Comparison) -> Diagnosis:
+    """The diagnosis with what the thresholds accuse: they can make a pass a fault, and never the reverse."""
+    judged = with_besides(diagnosis, comparison.findings)
+    before = diagnosis.comparison or Comparison()
+    every = Comparison(
+        (*before.compared, *comparison.compared),
+        (*before.findings, *comparison.findings),
+        (*before.notes, *comparison.notes),
+    )
+    facts = tuple(one.facts() for one in every.compared)
+    update = {"notes": (*judged.verdict.notes, *comparison.notes), "thresholds": facts}
+    return replace(judged, verdict=judged.verdict.model_copy(update=update), comparison=every)
+
+
+# ------------------------------------------------------------------------------------------------ one kernel and size
+
+
+@dataclass(frozen=True)
+class _View:
+    """Pairs of one kernel and size for which a threshold holds."""
+
+    compared: tuple[Compared, ...]
+    figures: Figures
+    outside: Mask
+    ratio: npt.NDArray[np.float64]  # of each figure to what is promised
+
+    @property
+    def threshold(self) -> Threshold:
+        return self.compared[0].threshold
+
+    @property
+    def what(self) -> str:
+        return f"{self.threshold.kernel} {size_text(self.threshold.size)}"
+
+
+def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _View | None:
+    """None where none of the pairs was measured."""
+    kernel, size = thresholds[0].kernel, thresholds[0].size
+    rows = [row for row in quotable(run) if row.kernel == kernel and size in row.sizes]
+    rows = [row for row in rows if not row.name.startswith(ACROSS)]
+    parts = [figures_of(row, size, placement) for row in rows]
+    if not sum(part.value.size for part in parts):
+        return None
+    figures = joined(parts).by_pair()
+    outside = np.zeros(figures.value.size, dtype=bool)
+    promised = np.full(figures.value.size, np.nan)
+    compared = []
+    of_scope = {one.scope: one for one in thresholds}
+    for code in np.unique(figures.scope).tolist():
+        threshold = of_scope.get(SCOPES[code]) or of_scope.get(None)
+        if threshold is None:
+            continue
+        mine = figures.scope == code
+        values = figures.value[mine]
+        promised[mine] = threshold.value
+        outside[mine] = _outside(values, threshold)
+        names = tuple(row.name for row, part in zip(rows, parts, strict=True) if (part.scope == code).any())
+        middle = float(np.median(values))
+        least, most, missed = float(values.min()), float(values.max()), int(outside[mine].sum())
+        compared.append(Compared(threshold, SCOPES[code], names, values.size, least, middle, most, missed))
+    held = promised > 0
+    ratio = figures.value[held] / promised[held]
+    return _View(tuple(compared), figures.where(held), outside[held], ratio) if compared else None
+
+
+def _outside(values: npt.NDArray[np.float64], threshold: Threshold) -> Mask:
+    low = -np.inf if threshold.lowest is None else threshold.lowest
+    high = np.inf if threshold.highest is None else threshold.highest
+    return (values < low) | (values > high)
+
+
+def _judged(view: _View, run: Run, placement: Placement, accused: _Accused) -> tuple[list[Finding], str]:
+    """Hosts, then scopes as a whole, then what is left over as routes; and a note on what is not told one by one."""
+    src, dst = (placement.host[ranks] for ranks in (view.figures.src, view.figures.dst))
+    told = np.isin(src, accused.hosts) | np.isin(dst, accused.hosts)
+    guilty = _hosts(src, dst, view.outside, ~told & (src != dst))
+    findings = [_of_host(case, view, run, src, dst) for case in guilty]
+    codes = [case.host for case in guilty]
+    for named in (codes, accused.suspects):
+        told |= np.isin(src, named) | np.isin(dst, named)
+    left = view.outside & ~told
+    for one in view.compared:
+        mine = (view.figures.scope == SCOPES.index(one.scope)) & ~told
+        missed = int(np.count_nonzero(left & mine))
+        if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(mine):
+            findings.append(_of_scope(one))
+            left &= ~mine
+    routes = [one for one in _pairs(view, run, src, dst, left) if one.name not in accused.routes]
+    kept = [] if accused.between else routes[:MOST_ROUTES]
+    if len(kept) == len(routes):
+        return findings + kept, ""
+    why = "; a part between switches is accused, which may explain them" if accused.between else ""
+    more = plural(len(routes) - len(kept), "pair" if accused.between else "more pair")
+    return findings + kept, f"{view.what}: {more} outside the threshold{why}"
+
+
+@dataclass(frozen=True)
+class _Guilty:
+    """A host that misses the threshold with most of its partners, as sender, receiver or both."""
+
+    host: int
+    direction: Direction
+    partners: int
+    missed: int
+
+
+def _hosts(src: Codes, dst: Codes, outside: Mask, considered: Mask) -> list[_Guilty]:
+    """The worst first; what it explains counts against nobody else. None where it is so many that it is not they."""
+    found: list[_Guilty] = []
+    live = considered.copy()
+    most = min(MOST_HOSTS, np.unique(src[live]).size // 2)
+    while len(found) <= most:
+        cases = [_worst(src, dst, outside, live), _worst(dst, src, outside, live)]
+        best = max((case for case in cases if case), key=lambda case: (case[2] / case[1], case[2]), default=None)
+        if best is None:
+            return found
+        host, partners, missed = best
+        sides = [side for side, case in zip(("tx", "rx"), cases, strict=True) if case and case[0] == host]
+        direction: Direction = "both" if len(sides) == 2 else "tx" if sides == ["tx"] else "rx"
+        found.append(_Guilty(host, direction, partners, missed))
+        live &= (src != host) & (dst != host)
+    return []
+
+
+def _worst(mine: Codes, other: Codes, outside: Mask, live: Mask) -> tuple[int, int, int] | None:
+    """Host, its partners, and with how many of them it is outside: the host with the largest share of its partners."""
+    if not live.any():
+        return None
+    width = int(max(mine.max(), other.max())) + 1
+    pair = mine[live].astype(np.int64) * width + other[live]
+    pairs, place, cells = np.unique(pair, return_inverse=True, return_counts=True)
+    missed = 2 * np.bincount(place, outside[live], pairs.size) > cells
+    partners = np.bincount(pairs // width, minlength=width)
+    bad = np.bincount(pairs // width, missed, width)
+    share = np.where(partners >= FEWEST_PARTNERS, bad / np.maximum(partners, 1), 0.0)
+    host = int(np.lexsort((bad, share))[-1])
+    return (host, int(partners[host]), int(bad[host])) if share[host] > 0.5 else None
+
+
+# ------------------------------------------------------------------------------------------------ findings
+
+
+@dataclass(frozen=True)
+class _Accused:
+    """What a diagnosis names already."""
+
+    hosts: Codes
+    suspects: Codes
+    routes: frozenset[str]  # in both directions
+    between: bool  # parts between switches
+
+    @classmethod
+    def by(cls, diagnosis: Diagnosis, run: Run, placement: Placement) -> _Accused:
+        named = [finding for finding in diagnosis.verdict.findings if finding.state in ACCUSED]
+        sure = [finding for finding in named if finding.state is not State.SUSPECT]
+        hosts = _hosts_named(sure, run)
+        sick = {finding.name for finding in sure}
+        for container, codes in ((placement.switches, placement.switch), (placement.groups, placement.group)):
+            within = [code for code, name in enumerate(container) if name in sick]
+            hosts = np.union1d(hosts, placement.host[np.isin(codes, within)])
+        routes = [re.split("[=>]", one.name) for one in named if one.component == "route"]
+        both = frozenset(f"{a}>{b}" for ends in routes if len(ends) == 2 for a, b in (ends, ends[::-1]))
+        links = [one for one in sure if one.component in ("link", "cable", "switch")]
+        between = any(not {*_names(one)} & set(run.hosts) for one in links)
+        return cls(hosts, _hosts_named(named, run), both, between)
+
+
+def _hosts_named(findings: Sequence[Finding], run: Run) -> Codes:
+    names = {name for finding in findings for name in _names(finding)}
+    return np.array([code for code, host in enumerate(run.hosts) if {host, host.split(".")[0]} & names], dtype=np.int64)
+
+
+def _names(finding: Finding) -> Iterator[str]:
+    """Hosts and switches in the name of a part, sets of them unfolded. A route is named by what it is, not its ends."""
+    if finding.component in ("route", "config"):
+        return
+    for end in re.split("[=>]", finding.name):
+        try:
+            yield from expanded(end.split("/")[0].partition(":")[0])
+        except ValueError:
+            yield end
+
+
+def _of_host(case: _Guilty, view: _View, run: Run, src: Codes, dst: Codes) -> Finding:
+    name = run.hosts[case.host]
+    sends, receives = src == case.host, dst == case.host
+    mine = {"tx": sends, "rx": receives, "both": sends | receives}[case.direction]
+    middle = float(np.median(view.figures.value[mine & view.outside]))
+    threshold = next(one for one in view.compared if (view.figures.scope[mine] == SCOPES.index(one.scope)).any())
+    direction = case.direction if view.threshold.quantity == "bandwidth" else None
+    evidence = (
+        f"{view.what}: outside the threshold with {case.missed} of {plural(case.partners, 'partner')}, median"
+        f" {_figure(view.threshold, middle)}; {_limits(threshold)}"
+    )
+    effect = float(np.median(view.ratio[mine & view.outside])) - 1.0
+    finding = _finding(State.FAULT, "host", name, view, effect, evidence)
+    return finding.model_copy(update={"direction": direction})
+
+
+def _of_scope(one: Compared) -> Finding:
+    """Most pairs of a scope miss it: that is nobody's fault in particular, and no pass."""
+    return Finding(
+        state=State.FAULT,
+        component="config",
+        name=_name(one.scope, one.threshold),
+        quantity=one.threshold.quantity,
+        effect=one.median / one.threshold.value - 1.0,
+        evidence=(
+            f"{one.outside} of {one.pairs} {one.scope} pairs are outside the threshold, median"
+            f" {_figure(one.threshold, one.median)}; {_limits(one)}"
+        ),
+        next_step="compare the threshold with what this fabric was built for, and look at what all these pairs share",
+    )
+
+
+def _pairs(view: _View, run: Run, src: Codes, dst: Codes, left: Mask) -> list[Finding]:
+    """Pairs of hosts by their worse direction, the farthest from the threshold first; a host of its own by itself."""
+    worst: dict[tuple[int, int], int] = {}
+    away = np.abs(np.log(view.ratio))
+    for cell in np.flatnonzero(left)[np.argsort(-away[left], kind="stable")].tolist():
+        a, b = sorted((int(src[cell]), int(dst[cell])))
+        worst.setdefault((a, b), cell)
+    found = []
+    for (a, b), cell in worst.items():
+        one = next(one for one in view.compared if SCOPES.index(one.scope) == view.figures.scope[cell])
+        value = float(view.figures.value[cell])
+        evidence = f"{view.what}, {one.scope}: {_figure(one.threshold, value)}; {_limits(one)}"
+        kind: Component = "host" if a == b else "route"
+        name = run.hosts[a] if a == b else f"{run.hosts[src[cell]]}>{run.hosts[dst[cell]]}"
+        found.append(_finding(State.SUSPECT, kind, name, view, float(view.ratio[cell]) - 1.0, evidence))
+    return found
+
+
+def _finding(state: State, component: Component, name: str, view: _View, effect: float, evidence: str) -> Finding:
+    return Finding(
+        state=state,
+        component=component,
+        name=name,
+        quantity=view.threshold.quantity,
+        effect=effect,
+        evidence=evidence,
+        next_step=NEXT_STEP[component].format(name=name),
+    )
+
+
+def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One finding for each part: the worst, with the evidence of the others."""
+    found: dict[tuple[str, str], Finding] = {}
+    for finding in findings:
+        key = finding.component, finding.name
+        if key in found:
+            both = f"{found[key].evidence}; {finding.evidence}"
+            finding = found[key].model_copy(update={"evidence": both})
+        found[key] = finding
+    return tuple(found.values())
+
+
+def _name(scope: Scope | None, threshold: Threshold) -> str:
+    """`edge bandwidth 1 MiB`."""
+    return f"{scope or 'any'} {threshold.kernel} {size_text(threshold.size)}"
+
+
+def _limits(one: Compared) -> str:
+    """`edge: at least 10980 MB/s (site.toml: threshold 1)`."""
+    limits: list[tuple[Literal["at least", "at most"], float | None]]
+    limits = [("at least", one.threshold.lowest), ("at most", one.threshold.highest)]
+    words = " and ".join(f"{word} {_figure(one.threshold, limit)}" for word, limit in limits if limit is not None)
+    return f"{one.scope}: {words} ({one.threshold.source})"
+
+
+def _figure(threshold: Threshold, value: float) -> str:
+    scale, unit = (1e6, "MB/s") if threshold.quantity == "bandwidth" else (1e-6, "us")
+    shown = value / scale
+    return f"{shown:.0f} {unit}" if shown >= 1000 else f"{shown:.3g} {unit}"

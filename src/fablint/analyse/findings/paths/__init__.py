@@ -1,0 +1,1 @@
+"""Findings about paths, routes and cables between switches."""

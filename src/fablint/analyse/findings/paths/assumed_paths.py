@@ -1,0 +1,61 @@
+"""Presumed cables: how a switch reaches other groups is not known, and may be over the cable to one of its neighbours.
+
+Where no source tells the cables, each switch of a group has a presumed cable to a gate, a switch of the group's name,
+through which messages leave the group. In the fabric they leave over a cable of some switch of the group, so that one
+slow cable inside the group makes the presumed one slow as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fablint.analyse.findings.paths.uplinks import is_slow_cable
+from fablint.model import Finding, State, Topology
+from fablint.text.names import ends_of
+
+
+def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -> list[Finding]:
+    """The same findings, where a presumed cable and one inside the group have the same reason.
+
+    A presumed cable of a switch that has a `FAULT` on a cable inside the group is left out; beside a `SUSPECT` one, it
+    is `SUSPECT` too.
+    """
+    result = list(findings)
+    if topology is None:
+        return result
+    for gate in [name for name, one in topology.switches.items() if one.group == name]:
+        for outward in [one for one in result if is_slow_cable(one) and gate in _ends(one)]:
+            inside = [one for one in result if _is_inside(one, outward, gate, topology)]
+            at = result.index(outward)
+            certain = [one for one in inside if one.state is State.FAULT]
+            if certain:
+                result[result.index(certain[0])] = _with_outward(certain[0], outward, gate)
+                del result[at]
+            elif inside:
+                result[at] = _doubted(outward, inside)
+    return result
+
+
+def _ends(finding: Finding) -> set[str]:
+    return set(ends_of(finding.name))
+
+
+def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology) -> bool:
+    """Is it about a cable from the same switch to another one of the group?"""
+    ends = _ends(finding)
+    own = ends & _ends(outward) - {gate}
+    members = {name for name, switch in topology.switches.items() if switch.group == gate and name != gate}
+    return is_slow_cable(finding) and ends <= members and bool(own)
+
+
+def _with_outward(finding: Finding, outward: Finding, gate: str) -> Finding:
+    (switch,) = _ends(outward) - {gate}
+    more = f"messages between {switch} and other groups are slow as well, and their way out of {gate} is not declared"
+    return finding.model_copy(update={"evidence": f"{finding.evidence}; {more}"})
+
+
+def _doubted(outward: Finding, inside: Sequence[Finding]) -> Finding:
+    others = tuple(f"{one.component} {one.name}" for one in inside)
+    return outward.model_copy(
+        update={"state": State.SUSPECT, "alternatives": tuple(dict.fromkeys((*outward.alternatives, *others)))}
+    )

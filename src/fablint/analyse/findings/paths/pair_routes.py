@@ -1,0 +1,162 @@
+"""Findings about single pairs of hosts: routes that are SUSPECT, and pairs that are faster than all others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from fablint.analyse.data.rank_places import Places
+from fablint.analyse.detect.outlier_pairs import SlowPair
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.settings import Settings
+from fablint.model import Finding, State
+from fablint.text.names import directions, fold, plural
+
+MOST_NAMED = 6  # pairs in the name of a finding
+
+
+def suspect_routes(views: Sequence[Judged], places: Places, reported: set[int]) -> list[Finding]:
+    """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
+
+    `reported`: codes of the hosts that other findings are about.
+    """
+    losses: dict[tuple[int, int], tuple[float, Judged]] = {}
+    one_way: dict[tuple[int, int], tuple[SlowPair, Judged]] = {}
+    for view in views:
+        for pair in view.slow_pairs:
+            a, b = (int(places.host[rank]) for rank in pair.ranks)
+            if a in reported or b in reported or places.crowded[[a, b]].any() or pair.loss < 0:
+                continue
+            ends = (min(a, b), max(a, b))
+            if pair.one_way and ((a, b) not in one_way or pair.loss > one_way[a, b][0].loss):
+                one_way[a, b] = pair, view
+            if not pair.one_way and (ends not in losses or pair.loss > losses[ends][0]):
+                losses[ends] = pair.loss, view
+    findings = [
+        _one_way_route(view, pair, places)
+        for ends, (pair, view) in one_way.items()
+        if (min(ends), max(ends)) not in losses
+    ]
+    for left, right in _blocks(losses):
+        inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
+        loss, view = max(inside, key=lambda found: found[0])
+        name = f"{fold([places.hosts[host] for host in left])}={fold([places.hosts[host] for host in right])}"
+        findings.append(
+            Finding(
+                state=State.SUSPECT,
+                component="route",
+                name=name,
+                quantity=view.quantity,
+                effect=relative(loss, view.quantity),
+                evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
+                "directions; both ends are fine with their other partners",
+                next_step=NEXT_STEP["route"].format(name=name),
+            )
+        )
+    return findings + _faster(views, places)
+
+
+def off_slow_paths(
+    findings: Sequence[Finding], designed: Mapping[str, float], places: Places, settings: Settings
+) -> list[Finding]:
+    """The findings without routes between hosts whose streams lose what a path between their switches loses.
+
+    The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction of it, by name. A
+    route that loses more than the path by the loss in scope has a reason of its own.
+    """
+    effects = {path: effect for name, effect in designed.items() for path in directions(name)}
+    for finding in findings:
+        at_fault = finding.state is State.FAULT and finding.component in ("link", "cable")
+        if at_fault and finding.quantity == "bandwidth" and finding.effect is not None:
+            effects |= dict.fromkeys(directions(finding.name), finding.effect)
+    if not effects:
+        return list(findings)
+    of = {
+        host: places.switches[code]
+        for host, code in zip(_names(places), places.switch.tolist(), strict=True)
+        if code >= 0
+    }
+
+    def explained(finding: Finding) -> bool:
+        if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None:
+            return False
+        paths = {(of.get(a, ""), of.get(b, "")) for a, b in directions(finding.name)}
+        known = [effects[path] for path in paths if path in effects]
+        return len(known) == len(paths) > 0 and 1 + finding.effect >= (1 + max(known)) * (1 - settings.loss_in_scope)
+
+    return [finding for finding in findings if not explained(finding)]
+
+
+def _names(places: Places) -> list[str]:
+    """(n,) host of each rank."""
+    return [places.hosts[code] for code in places.host.tolist()]
+
+
+def _one_way_route(view: Judged, pair: SlowPair, places: Places) -> Finding:
+    source, target = (places.hosts[places.host[rank]] for rank in pair.ranks)
+    if pair.beside:
+        reason = "; others sent at the same time, and messages that share a link take longer in this run"
+    else:
+        reason = (
+            "; both ends are fine with their other partners. A moment of load during one measurement looks the same"
+        )
+    return Finding(
+        state=State.NOT_JUDGED if pair.beside else State.SUSPECT,
+        component="route",
+        name=f"{source}>{target}",
+        quantity=view.quantity,
+        effect=relative(pair.loss, view.quantity),
+        evidence=f"{view_text(view)}: slow in this direction only, far beyond the noise of all other pairs{reason}",
+        next_step=NEXT_STEP["route"].format(name=f"the messages of {source} to {target}"),
+    )
+
+
+def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs as blocks left x right: hosts with the same slow partners together."""
+    partners: dict[int, list[int]] = defaultdict(list)
+    for a, b in sorted(pairs):
+        partners[a].append(b)
+    blocks: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for host, others in partners.items():
+        blocks[tuple(others)].append(host)
+    return [(tuple(hosts), others) for others, hosts in blocks.items()]
+
+
+def _of_whole_switches(pairs: Sequence[SlowPair], places: Places) -> list[SlowPair]:
+    """Those that are, together, all pairs of the hosts of a switch."""
+    found: list[SlowPair] = []
+    for switch in range(len(places.switches)):
+        own = [pair for pair in pairs if all(places.switch[rank] == switch for rank in pair.ranks)]
+        hosts = np.unique(places.host[places.switch == switch]).size
+        met = {tuple(sorted(int(places.host[rank]) for rank in pair.ranks)) for pair in own}
+        if own and len(met) == hosts * (hosts - 1) // 2:
+            found += own
+    return found
+
+
+def _faster(views: Sequence[Judged], places: Places) -> list[Finding]:
+    """CONFOUNDED where all pairs on a switch are far faster than all others on switches: the majority may be slow."""
+    for view in views:
+        fast = _of_whole_switches([pair for pair in view.slow_pairs if pair.loss < 0], places)
+        if not fast:
+            continue
+        names = [">".join(places.hosts[places.host[rank]] for rank in pair.ranks) for pair in fast]
+        gain = relative(max(pair.loss for pair in fast), view.quantity)
+        pairs = plural(len(fast), "direction")
+        return [
+            Finding(
+                state=State.CONFOUNDED,
+                component="config",
+                name=f"faster pairs: {', '.join(names[:MOST_NAMED])}{', ...' if len(names) > MOST_NAMED else ''}",
+                quantity=view.quantity,
+                effect=gain,
+                evidence=f"{view_text(view)}: {pairs} of pairs of hosts far faster than all others of their kind; which"
+                " of the two is healthy is not known",
+                next_step="compare with the negotiated speed of the NICs, or with an earlier run of the same fabric",
+            )
+        ]
+    return []

@@ -1,0 +1,201 @@
+"""Which component explains a set of slow paths: a link that only slow ones cross, or what their ends have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fablint.analyse.data.rank_places import Places
+from fablint.model import Component
+from fablint.text.names import fold
+from fablint.topology.routing import Routes
+
+Path = tuple[int, int]  # codes of two switches of the run, the sender's first
+
+HEALTHY_COUNTS = 0.5  # of a slow path: how much a path without slow pairs speaks against a link that it may cross
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A component and the slow paths across it."""
+
+    component: Component
+    name: str
+    paths: frozenset[Path]
+    series: tuple[str, ...] = ()  # components that the same paths cross
+
+
+@dataclass
+class SlowLink:
+    """A directed link and the slow paths across it."""
+
+    link: int
+    paths: frozenset[Path]
+    others: list[int] = field(default_factory=list)  # links that lie in series with it
+
+
+def both_directions(paths: Collection[Path]) -> set[Path]:
+    """The same with their ways back: round trips cross both."""
+    return {*paths, *((b, a) for a, b in paths)}
+
+
+# ------------------------------------------------------------------------------------------------ known links
+
+
+def over_links(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -> list[Explanation]:
+    """Links that explain the slow paths, and cables where both directions of one do."""
+    by_cable: dict[str, list[SlowLink]] = {}
+    for found in links_of(slow, fine, places, routes):
+        by_cable.setdefault(routes.cable(found.link), []).append(found)
+    explanations = []
+    for cable, links in by_cable.items():
+        both = len(links) > 1
+        name = cable if both else routes.names[links[0].link]
+        series = [routes.cable(other) if both else routes.names[other] for one in links for other in one.others]
+        paths = frozenset().union(*(one.paths for one in links))
+        others = tuple(dict.fromkeys(other for other in series if other != name))
+        explanations.append(Explanation("cable" if both else "link", name, paths, others))
+    return explanations
+
+
+def links_of(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -> list[SlowLink]:
+    """Links that only slow paths cross, those that explain most first, until every slow path is explained."""
+    crossed: dict[int, set[Path]] = {}
+    for path in slow | fine:
+        for link in _crossed(path, places, routes):
+            crossed.setdefault(link, set()).add(path)
+    candidates = {link: frozenset(paths) for link, paths in crossed.items() if paths <= slow}
+    left, found = set(slow), list[SlowLink]()
+    while left:
+        best = max(candidates, key=lambda link: len(candidates[link] & left), default=None)
+        if best is None or not candidates[best] & left:
+            break
+        alike = [link for link, paths in candidates.items() if paths == candidates[best] and link != best]
+        found.append(SlowLink(best, candidates[best], alike))
+        left -= candidates[best]
+    return _without_gates(found, routes, places)
+
+
+def _crossed(path: Path, places: Places, routes: Routes) -> list[int]:
+    """Directed links of a path. Where the destination host decides, those to the first of its switch."""
+    code = {name: index for index, name in enumerate(routes.switches)}
+    ends = [code.get(places.switches[switch], -1) for switch in path]
+    host = int(places.number[np.flatnonzero(places.switch == path[1])[0]])
+    hops = routes.hops(np.array([ends[0]]), np.array([ends[1]]), np.array([host]))
+    return [int(link) for link in hops.ravel() if link >= 0]
+
+
+def _without_gates(found: Sequence[SlowLink], routes: Routes, places: Places) -> list[SlowLink]:
+    """The same without the paths of a switch out of its group where the path to one neighbour in it is slow as well.
+
+    How a switch reaches other groups is presumed where no source declares it; it is through that neighbour.
+    """
+    own = set(places.switches)
+    inside = [one for one in found if all(end in own for end in _ends(one.link, routes))]
+    kept = []
+    for one in found:
+        here, there = _ends(one.link, routes)
+        switch = here if here in own else there
+        explained = [other for other in inside if switch in _ends(other.link, routes)]
+        if (here in own and there in own) or not (here in own or there in own) or not explained:
+            kept.append(one)
+    return kept
+
+
+def _ends(link: int, routes: Routes) -> tuple[str, str]:
+    here, there = routes.names[link].split(">")
+    return here, there
+
+
+# ------------------------------------------------------------------------------------------------ unknown links
+
+
+def over_ends(slow: set[Path], every: set[Path], places: Places) -> list[Explanation]:
+    """The fewest sets of paths that have an end in common and of which all are slow.
+
+    All paths out of a switch, into it, or both, and all between two groups; what is left is one path each, in one
+    direction (`s0>s1`) or in both (`s0=s1`).
+    """
+    candidates = _common_ends(every, places)
+    candidates = {key: paths for key, paths in candidates.items() if paths <= slow and len(paths) > 1}
+    left, found = set(slow), list[Explanation]()
+    while left:
+        key = max(candidates, key=lambda key: len(candidates[key] & left), default=None)
+        if key is None or len(candidates[key] & left) < 2:
+            break
+        found.append(Explanation(key[0], key[1], candidates[key]))
+        left -= candidates[key]
+    for path in sorted(left):
+        back = path[::-1]
+        if back in left and back < path:
+            continue
+        component: Component = "cable" if back in left else "link"
+        name = ("=" if back in left else ">").join(places.switches[code] for code in path)
+        found.append(Explanation(component, name, frozenset({path, back} & left)))
+    return found
+
+
+def _common_ends(every: set[Path], places: Places) -> Mapping[tuple[Component, str], frozenset[Path]]:
+    """Sets of paths by component and name."""
+    found: dict[tuple[Component, str], frozenset[Path]] = {}
+    for switch in sorted({end for path in every for end in path}):
+        name = places.switches[switch]
+        out = frozenset(path for path in every if path[0] == switch)
+        into = frozenset(path for path in every if path[1] == switch)
+        for paths, sign, component in ((out, ">", "link"), (into, "<", "link"), (out | into, "=", "cable")):
+            others = fold(sorted({places.switches[end] for path in paths for end in path} - {name}))
+            if len({frozenset(path) for path in paths}) > 1:
+                label = f"{others}>{name}" if sign == "<" else f"{name}{sign}{others}"
+                found["cable" if component == "cable" else "link", label] = paths
+    return {**found, **_between_groups(every, places)}
+
+
+def _between_groups(every: set[Path], places: Places) -> Mapping[tuple[Component, str], frozenset[Path]]:
+    group = {int(switch): int(code) for switch, code in zip(places.switch, places.group, strict=True)}
+    names = places.placement.groups
+    between: dict[Path, set[Path]] = {}
+    for path in every:
+        between.setdefault((group[path[0]], group[path[1]]), set()).add(path)
+    found: dict[tuple[Component, str], frozenset[Path]] = {}
+    for (a, b), paths in between.items():
+        if a == b or len(paths) < 2:
+            continue
+        back = between.get((b, a), set())
+        found["link", f"{names[a]}>{names[b]}"] = frozenset(paths)
+        if back and a < b:
+            found["cable", f"{names[a]}={names[b]}"] = frozenset(paths | back)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ one of several links
+
+
+def over_candidates(slow: set[Path], fine: set[Path], places: Places, routes: Routes) -> list[Explanation]:
+    """Of paths that take one of several: links that most of the slow paths and fewest of the others may take.
+
+    Links between which the paths do not decide are the series of an explanation by path.
+    """
+    code = {name: index for index, name in enumerate(routes.switches)}
+    every = sorted(slow | fine)
+    src, dst = (np.array([code.get(places.switches[path[end]], -1) for path in every], np.int32) for end in (0, 1))
+    query, link, _ = routes.exposure(src, dst)
+    may: dict[int, set[Path]] = {}
+    for at, over in zip(query.tolist(), link.tolist(), strict=True):
+        may.setdefault(over, set()).add(every[at])
+    left, found = set(slow), list[Explanation]()
+    while left:
+        score = {one: len(paths & left) - HEALTHY_COUNTS * len(paths & fine) for one, paths in may.items()}
+        most = max(score.values(), default=0.0)
+        best = [one for one, value in score.items() if value == most and may[one] & left]
+        if not best or most <= 0:
+            break
+        paths = frozenset(may[best[0]] & left)
+        left -= paths
+        if len(best) == 1:
+            found.append(Explanation("link", routes.names[best[0]], paths))
+            continue
+        [whole] = over_ends(set(paths), set(paths), places)[:1]
+        found.append(Explanation("route", whole.name, paths, tuple(f"link {routes.names[one]}" for one in best)))
+    return [*found, *over_ends(left, left | fine, places)]

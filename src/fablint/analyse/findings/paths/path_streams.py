@@ -1,0 +1,398 @@
+"""Findings, follow-up measurements and notes about the paths between switches.
+
+FAULT is a path that differs from its own kind, or that no design explains. Where nothing of its kind was measured, or
+where messages of others may have delayed it, it is SUSPECT and measured alone; where measuring more decides nothing, it
+is CONFOUNDED. A kind that is slower as a whole is a note: that is how the network was built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.data.rank_places import Codes, Places
+from fablint.analyse.detect.paths.path_modes import Mode
+from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S, Judgement
+from fablint.analyse.detect.paths.view_paths import Paths
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.findings.paths.path_groups import (
+    Explanation,
+    Path,
+    both_directions,
+    over_candidates,
+    over_ends,
+    over_links,
+)
+from fablint.analyse.fit.path_levels import group_medians
+from fablint.analyse.phrasing import NEXT_STEP, listed
+from fablint.model import Finding, Question, State
+from fablint.text.names import ends_of, plural
+from fablint.topology.routing import Routes
+
+MOST_ASKED = 16  # paths
+PAIRS_ASKED = 6  # of each
+LONE_SHARE = 0.5  # of the loss of a slow path, that a path which makes it slow has at least
+MOST_SPLITTING = 24  # pairs that split a group of candidates
+HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
+NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
+
+
+@dataclass(frozen=True)
+class PathFindings:
+    """What the views of a run say of the paths."""
+
+    findings: tuple[Finding, ...] = ()
+    questions: tuple[Question, ...] = ()  # pairs to be measured alone
+    notes: tuple[str, ...] = ()
+    undeclared: bool = False  # declared routes do not explain which pairs are slow
+
+
+@dataclass(frozen=True)
+class _View:
+    """One view whose messages crossed paths."""
+
+    judged: Judged
+    paths: Paths
+    places: Places
+    routes: Routes | None
+    faulty: Codes  # hosts at fault
+
+    def some(self, *judgements: Judgement) -> dict[Path, int]:
+        """Entries of the paths that were judged so, without those that are slow with hosts at fault only."""
+        of = self.paths.judgements.of
+        found = {path: entry for path, entry in self.paths.best.items() if of[entry] in judgements}
+        return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts[entry]}
+
+    @cached_property
+    def _by_hosts(self) -> npt.NDArray[np.bool_]:
+        """(k,) entries whose pairs without hosts at fault are as fast as what they are compared with, or are none."""
+        levels, judged = self.paths.levels, self.paths.judgements
+        entries = levels.level.size
+        if not self.faulty.size:
+            return np.zeros(entries, dtype=bool)
+        faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
+        others = group_medians(levels.left[~faulty], levels.entry[~faulty], entries)
+        slow = others - judged.reference > judged.tolerance
+        return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
+
+    def name(self, path: Path) -> str:
+        sign = "=" if self.paths.levels.mutual else ">"
+        return sign.join(self.places.switches[code] for code in path)
+
+
+def about_paths(views: Sequence[Judged], places: Places, routes: Routes | None, faulty: Codes) -> PathFindings:
+    """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
+    seen = [_View(judged, judged.paths, places, routes, faulty) for judged in views if judged.paths is not None]
+    findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
+    questions = [question for view in seen for question in (*_alone(view), *_splitting(view))]
+    at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.convictions)
+    undeclared = any(view.paths.declared is False for view in seen) and not at_fault
+    notes = [NOT_EXPLAINED] if undeclared else []
+    return PathFindings(
+        tuple(_merged(findings)),
+        tuple(questions[:MOST_ASKED]),
+        (*notes, *(note for view in seen for note in _notes(view))),
+        undeclared,
+    )
+
+
+# ------------------------------------------------------------------------------------------------ slow paths
+
+
+def _slow(view: _View) -> list[Finding]:
+    """FAULT for what explains the paths that are slower than their kind."""
+    slow = view.some(Judgement.SLOW)
+    reasons, others = _lone(view, slow)
+    entry_of = {**reasons, **slow}
+    fine = {*view.some(Judgement.FINE, Judgement.DESIGN), *others}
+    explanations = _explained(view, set(entry_of), fine)
+    left = set(slow).difference(*(one.paths for one in explanations))
+    findings = []
+    for explanation in explanations:
+        ends = {end for path in explanation.paths for end in path}
+        if not explanation.paths & set(slow) and not any(ends & set(path) for path in left):
+            continue
+        entries = [entry_of[path] for path in view.paths.best if path in explanation.paths and path in entry_of]
+        steady = sum(path in explanation.paths for path in slow)
+        if 2 * steady <= len(entries):  # load that varies makes some of the paths look evenly slow
+            findings.append(_finding(view, State.SUSPECT, explanation, entries))
+        elif view.routes is not None and not view.paths.followed:
+            # messages choose among the links between two switches
+            route = Explanation("route", explanation.name, explanation.paths, explanation.series)
+            findings.append(_finding(view, State.SUSPECT, route, entries))
+        else:
+            findings.append(_finding(view, State.FAULT, explanation, entries))
+    return findings
+
+
+def _lone(view: _View, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[Path, int]]:
+    """Paths that have nothing to be compared with: those that may be the reason of slow ones, and the others.
+
+    With known links, a slow path may cross the link that makes a lone one slow: the lone one has lost as much then.
+    """
+    if not slow or not view.paths.followed:
+        return {}, {}
+    loss = view.paths.judgements.loss
+    least = LONE_SHARE * min(float(loss[entry]) for entry in slow.values())
+    lone = view.some(Judgement.LONE, Judgement.ONCE)
+    reasons = {path: entry for path, entry in lone.items() if loss[entry] >= least}
+    return reasons, {path: entry for path, entry in lone.items() if path not in reasons}
+
+
+def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanation]:
+    mutual = view.paths.levels.mutual
+    every = set(view.paths.best)
+    if mutual:
+        slow, fine, every = both_directions(slow), both_directions(fine), both_directions(every)
+    if not slow:
+        return []
+    if view.paths.followed and view.routes is not None:
+        found = over_links(slow, fine, view.places, view.routes)
+        if view.paths.compared or set().union(*(one.paths for one in found)) >= slow:
+            return found
+    return over_ends(slow, every, view.places)
+
+
+def _finding(view: _View, state: State, explanation: Explanation, entries: Sequence[int], more: str = "") -> Finding:
+    judged = view.paths.judgements
+    quantity = view.judged.quantity
+    losses = np.array([judged.loss[entry] for entry in entries])
+    lower, upper = (
+        np.fmin.reduce([bound[entry] - judged.reference[entry] for entry in entries])
+        if sign < 0
+        else np.fmax.reduce([bound[entry] - judged.reference[entry] for entry in entries])
+        for bound, sign in ((view.paths.levels.lower, -1), (view.paths.levels.upper, 1))
+    )
+    ends = sorted(relative(float(loss), quantity) for loss in (lower, upper) if not np.isnan(loss))
+    return Finding(
+        state=state,
+        component=explanation.component,
+        name=explanation.name,
+        direction="both" if explanation.component == "cable" else None,
+        quantity=quantity,
+        effect=relative(float(np.median(losses)), quantity),
+        interval=(ends[0], ends[-1]) if ends else None,
+        evidence="; ".join(filter(None, (_evidence(view, entries), more))),
+        alternatives=explanation.series,
+        next_step=_next_step(explanation, view.places),
+    )
+
+
+def _evidence(view: _View, entries: Sequence[int]) -> str:
+    """`bandwidth 1 MiB: 36 of 36 pairs of hosts across s0>s1 slow, median -40.0 % beside 5 other paths`."""
+    levels, judged, quantity = view.paths.levels, view.paths.judgements, view.judged.quantity
+    pairs = sum(int(levels.pairs[entry]) for entry in entries)
+    slow = 0
+    for entry in entries:
+        own = levels.left[levels.entry == entry] - judged.reference[entry]
+        slow += round(float((own > judged.tolerance[entry]).mean()) * int(levels.pairs[entry]))
+    loss = relative(float(np.median([judged.loss[entry] for entry in entries])), quantity)
+    text = f"{view_text(view.judged)}: {slow} of {plural(pairs, 'pair')} of hosts slow, median {loss:+.1%}"
+    text += f" beside {judged.beside[entries[0]]}"
+    if quantity == "latency":
+        extra_s = np.median([np.exp(levels.level[entry]) - np.exp(judged.reference[entry]) for entry in entries])
+        text += f" ({float(extra_s) * 1e9:+,.0f} ns)"
+    when = [judged.slow_at[entry] for entry in entries if entry in judged.slow_at]
+    return "; ".join([text, *when[:1]])
+
+
+def _next_step(explanation: Explanation, places: Places) -> str:
+    """A path through a group is presumed: its cables have to be found first."""
+    ends = ends_of(explanation.name)
+    if all(end in places.switches for end in ends):
+        return NEXT_STEP[explanation.component].format(name=explanation.name)
+    return (
+        f"find the cables between {' and '.join(ends)} (fablint discover --from), then read the counters of their ports"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ doubtful paths
+
+
+def _doubtful(view: _View) -> list[Finding]:
+    findings = []
+    for judgement in (Judgement.ONCE, Judgement.LONE, Judgement.BESIDE, Judgement.POPULATION):
+        found = view.some(judgement)
+        if judgement is Judgement.BESIDE and view.paths.followed:
+            continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
+        for explanation in _explained(view, set(found), set(view.some(Judgement.FINE))):
+            own = explanation.paths | (both_directions(explanation.paths) if view.paths.levels.mutual else set())
+            entries = [found[path] for path in view.paths.best if path in own and path in found]
+            if not entries:
+                continue
+            open_ = judgement is not Judgement.POPULATION and any(_open(view, entry) for entry in entries)
+            state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
+            finding = _finding(view, state, explanation, entries, judgement.value)
+            if state is State.CONFOUNDED:
+                finding = finding.model_copy(
+                    update={
+                        "alternatives": (*finding.alternatives, "config: slower cables"),
+                        "next_step": _decides(explanation),
+                    }
+                )
+            findings.append(finding)
+    return findings
+
+
+def _decides(explanation: Explanation) -> str:
+    return (
+        f"compare the negotiated speed of the ports of {explanation.name} with what was ordered, or this run with an"
+        " earlier one of the same fabric"
+    )
+
+
+def _open(view: _View, entry: int) -> bool:
+    """Would measuring its pairs alone say more?"""
+    levels = view.paths.levels
+    cells = int(np.count_nonzero(levels.entry == entry))
+    judgement = view.paths.judgements.of[entry]
+    few = cells < FEWEST_CELLS or levels.fewest_hosts[entry] < FEWEST_ENDS
+    return judgement in (Judgement.BESIDE, Judgement.ONCE) or few
+
+
+def _alone(view: _View) -> list[Question]:
+    """Pairs of different hosts along each path that measuring alone decides about, the slowest path first."""
+    found = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
+    loss = view.paths.judgements.loss
+    order = sorted((path for path in found if _open(view, found[path])), key=lambda path: -float(loss[found[path]]))
+    return [_question(view, path, found[path]) for path in order]
+
+
+def _question(view: _View, path: Path, entry: int) -> Question:
+    """Each rank at most twice."""
+    pairs = np.unique(_rank_pairs(view, np.flatnonzero(view.paths.levels.entry == entry)), axis=0)
+    pairs = np.random.default_rng(path).permutation(pairs)
+    chosen: list[tuple[int, int]] = []
+    for a, b in pairs.tolist():
+        if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
+            chosen.append((a, b))
+    return Question("route", view.name(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
+
+
+def _rank_pairs(view: _View, cells: Codes) -> Codes:
+    """(k, 2) sender and receiver of these cells of the levels."""
+    return np.stack([ranks[cells] for ranks in view.paths.ranks], axis=1)
+
+
+# ------------------------------------------------------------------------------------------------ one of several
+
+
+def _modes(view: _View) -> list[Finding]:
+    """SUSPECT for the cables among which one makes some pairs slow."""
+    levels = view.paths.levels
+    modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
+    if not modes:
+        return []
+    every = set(view.paths.best)
+    slow = set(modes)
+    if levels.mutual:
+        slow, every = both_directions(slow), both_directions(every)
+    if view.routes is not None and len(view.routes.ends):
+        explanations = over_candidates(slow, every - slow, view.places, view.routes)
+    else:
+        explanations = over_ends(slow, every, view.places)
+    own = [[modes[path] for path in sorted(modes) if {path, path[::-1]} & one.paths] for one in explanations]
+    return [_mode_finding(view, one, of) for one, of in zip(explanations, own, strict=True) if of]
+
+
+def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
+    slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
+    loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
+    why = [NOT_EXPLAINED] if view.paths.declared is False else []
+    text = (
+        f"{view_text(view.judged)}: {slow} of {pairs} pairs of hosts across {explanation.name} slow, median {loss:+.1%}"
+    )
+    return Finding(
+        state=State.SUSPECT,
+        component=explanation.component,
+        name=explanation.name,
+        quantity=view.judged.quantity,
+        effect=loss,
+        evidence="; ".join([text, "the others as fast as elsewhere: one of several cables or paths", *why]),
+        alternatives=explanation.series,
+        next_step=f"measure slow and healthy pairs across {explanation.name} again, alone; read the error counters of"
+        " all its cables",
+    )
+
+
+def _splitting(view: _View) -> list[Question]:
+    """Slow pairs and as many others across the same path, in turns."""
+    questions = []
+    levels = view.paths.levels
+    for mode in view.paths.modes:
+        others = np.setdiff1d(np.flatnonzero(levels.entry == mode.entry), mode.cells)
+        rng = np.random.default_rng(mode.entry)
+        slow, fast = (rng.permutation(cells)[: MOST_SPLITTING // 2] for cells in (mode.cells, others))
+        both = min(slow.size, fast.size)
+        turns = np.concatenate([np.stack([slow[:both], fast[:both]], axis=1).ravel(), slow[both:], fast[both:]])
+        path = (int(levels.src[mode.entry]), int(levels.dst[mode.entry]))
+        questions.append(Question("route", view.name(path), _rank_pairs(view, turns)))
+    return questions
+
+
+# ------------------------------------------------------------------------------------------------ notes, all views
+
+
+def _notes(view: _View) -> list[str]:
+    notes = []
+    judged = view.paths.judgements
+    for judgement in (Judgement.DESIGN, Judgement.GEOMETRY):
+        found = view.some(judgement)
+        if not found:
+            continue
+        loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
+        names = listed([view.name(path) for path in found], "path")
+        beside = judged.beside[next(iter(found.values()))]
+        notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {judgement.value} (no fault)")
+    return notes
+
+
+def without_geometry(findings: Sequence[Finding], views: Sequence[Judged]) -> tuple[list[Finding], list[str]]:
+    """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
+
+    A constant that messages of any size take longer is no fault of a path whose streams are as fast as others. Where
+    no streams were measured, nobody knows.
+    """
+    streams = any(view.quantity == "bandwidth" for view in views)
+    medians = [case.part() for view in views for case in (*view.convictions, *view.suspicions) if case.late is None]
+    times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
+    far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
+    kept, notes = [], []
+    for finding in findings:
+        extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
+        of_path = finding.component in ("link", "cable") and (finding.component, finding.name) in medians
+        if streams and of_path and finding.quantity == "latency" and extra_s <= GEOMETRY_S:
+            ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
+            notes.append(f"{ns}, {Judgement.GEOMETRY.value}; its streams are as fast as others (no fault)")
+        else:
+            kept.append(finding)
+    return kept, notes
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Each component once: its worst state, its largest effect, the evidence of all views.
+
+    What round trips show of a cable is part of what streams show of one of its directions.
+    """
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.name, []).append(finding)
+    one_way = {name.replace(">", "=") for name in found if ">" in name}
+    merged = []
+    for name, same in found.items():
+        turned = "=".join(reversed(name.split("=")))
+        if "=" in name and one_way & {name, turned} and all(one.quantity == "latency" for one in same):
+            continue
+        worst = min(same, key=lambda finding: finding.rank).state
+        main = max(
+            (one for one in same if one.state is worst),
+            key=lambda one: (one.quantity == "bandwidth", abs(one.effect or 0)),
+        )
+        evidence = "; ".join(dict.fromkeys([main.evidence, *(one.evidence for one in same)]))
+        merged.append(main.model_copy(update={"evidence": evidence}))
+    return merged

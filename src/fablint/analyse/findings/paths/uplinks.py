@@ -1,0 +1,79 @@
+"""All uplinks of a switch slow at once: one finding about what they have in common, and not one per cable."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from fablint.analyse.data.rank_places import Places
+from fablint.model import Finding, State
+from fablint.text.names import ends_of, plural
+from fablint.topology.routing import Routes
+
+FEWEST = 2  # cables of a switch
+
+
+def uplinks_together(findings: Sequence[Finding], places: Places, routes: Routes | None) -> list[Finding]:
+    """The same findings, where those of all cables of a switch are one `SUSPECT` about the switch; one is a `FAULT`.
+
+    Several cables of one switch do not fail at the same time. Its own load does the same, and so do cables that are
+    thinner by design: a switch that is slow itself is slow between its own hosts as well, and is found by that.
+    """
+    if routes is None:
+        return list(findings)
+    result = list(findings)
+    concerned = {end for finding in result if is_slow_cable(finding) for end in ends_of(finding.name)}
+    cables = _cables_of(concerned & set(places.switches), routes)
+    for switch in [name for name in places.switches if name in cables]:
+        own = cables[switch]
+        slow = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
+        certain = any(finding.state is State.FAULT for finding in slow.values())
+        if certain and len(own) >= FEWEST and own <= slow.keys():
+            result = [finding for finding in result if not _is_of(finding, switch)]
+            result.append(_together(switch, [slow[cable] for cable in sorted(own)]))
+    return result
+
+
+def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[str]]:
+    """The cables at each of these switches."""
+    found: dict[str, set[str]] = {switch: set() for switch in switches}
+    for link in range(0, len(routes.ends), 2) if found else ():
+        cable = routes.cable(link)
+        for end in ends_of(cable):
+            if end in found:
+                found[end].add(_sorted(cable))
+    return found
+
+
+def is_slow_cable(finding: Finding) -> bool:
+    """Is it about a cable, or one direction of it, that is `FAULT` or `SUSPECT`?"""
+    return finding.component in ("cable", "link") and finding.state in (State.FAULT, State.SUSPECT)
+
+
+def _is_of(finding: Finding, switch: str) -> bool:
+    return is_slow_cable(finding) and switch in ends_of(finding.name)
+
+
+def _cable(finding: Finding) -> str:
+    return _sorted(finding.name.replace(">", "="))
+
+
+def _sorted(cable: str) -> str:
+    """A cable with its ends in the order of the alphabet."""
+    return "=".join(sorted(cable.split("=")))
+
+
+def _together(switch: str, cables: Sequence[Finding]) -> Finding:
+    worst = max(cables, key=lambda finding: abs(finding.effect or 0.0))
+    return worst.model_copy(
+        update={
+            "state": State.SUSPECT,
+            "component": "switch",
+            "name": switch,
+            "direction": None,
+            "evidence": f"all {plural(len(cables), 'cable')} between {switch} and other switches are slow, pairs on"
+            f" {switch} are not; the slowest: {worst.evidence}",
+            "alternatives": tuple(f"{finding.component} {finding.name}" for finding in cables),
+            "next_step": f"read the load and the error counters of {switch}; compare the speed of its uplinks with the"
+            " others; measure again when no other job uses them",
+        }
+    )

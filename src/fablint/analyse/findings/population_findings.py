@@ -1,0 +1,119 @@
+"""Populations of hosts as findings: one for a whole population, with the fact that separates it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fablint.analyse.data.rank_places import Places
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.fit.host_populations import Populations
+from fablint.model import Finding, Run, State
+from fablint.text.names import fold, plural
+
+Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
+HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
+MOST_VALUES = 3  # of a fact that a finding spells out
+
+
+def populations(run: Run, views: Sequence[Judged], places: Places, host_facts: HostFacts) -> list[Finding]:
+    """One finding for each way in which the hosts fall into populations.
+
+    The majority does not decide which population is the healthy one: the finding is CONFOUNDED.
+    """
+    by_members: dict[tuple[int, ...], list[tuple[Judged, Populations]]] = defaultdict(list)
+    for view in views:
+        shared = places.containers and view.quantity == "latency"  # hosts take turns on the CPUs of one machine
+        for found in () if shared else view.populations:
+            if found is not None:
+                by_members[tuple(found.label.tolist())].append((view, found))
+    facts = facts_of(run, places, host_facts)
+    return [_finding(cases, places, facts) for cases in by_members.values()]
+
+
+def facts_of(run: Run, places: Places, host_facts: HostFacts) -> Facts:
+    """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
+    nics = [(run.attributes.get("nics") or {}).get(host, ()) for host in places.hosts]
+    cores = dict(zip(run.rank_host, run.attributes.get("rank_cores") or (), strict=False))
+    switch = {host: places.switches[code] for host, code in zip(run.rank_host, places.switch, strict=True) if code >= 0}
+    groups = places.placement.groups
+    group = {host: groups[code] for host, code in zip(run.rank_host, places.group, strict=True) if code >= 0}
+    facts = {
+        "NIC speed": ["/".join(sorted({_speed(nic) for nic in own})) for own in nics],
+        "NIC type": ["/".join(sorted({str(nic.get("kind", "")) for nic in own})) for own in nics],
+        "MTU": ["/".join(sorted({str(nic.get("mtu", "")) for nic in own})) for own in nics],
+        "CPUs of a rank": [str(cores.get(host, "")) for host in places.hosts],
+        **_of_snapshots(host_facts, places),
+        "group": [group.get(host, "") for host in places.hosts],
+        "switch": [switch.get(host, "") for host in places.hosts],
+    }
+    return {name: values for name, values in facts.items() if any(values)}
+
+
+def _of_snapshots(host_facts: HostFacts, places: Places) -> Facts:
+    """The same of what the hosts said before they were measured: firmware, driver, CPU model, image."""
+    names = dict.fromkeys(name for own in host_facts.values() for name in own)
+    return {name: [host_facts.get(host, {}).get(name, "") for host in places.hosts] for name in names}
+
+
+def _speed(nic: Mapping[str, object]) -> str:
+    speed = nic.get("speed_mbps")
+    return f"{speed} Mbit/s" if speed else ""
+
+
+def _finding(cases: Sequence[tuple[Judged, Populations]], places: Places, facts: Facts) -> Finding:
+    view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
+    names = [fold([places.hosts[host] for host in found.members(number)]) for number in range(found.count)]
+    slower = [
+        f"{plural(found.members(number).size, 'host')} ({names[number]})"
+        f" {relative(float(found.effect[number]), view.quantity):+.1%}"
+        for number in range(1, found.count)
+    ]
+    fact = separating(found, facts)
+    evidence = [
+        f"{view_text(view)}: {' and '.join(slower)}, compared with"
+        f" {plural(found.members(0).size, 'host')} ({names[0]})",
+        "the members of each agree",
+        fact.text if fact else "no recorded fact separates them",
+    ]
+    common: dict[str, Any] = {
+        "quantity": view.quantity,
+        "effect": relative(float(found.effect.max()), view.quantity),
+        "next_step": f"compare the hosts of {' and '.join(names)}: NIC, firmware, driver, CPU, BIOS settings",
+    }
+    undecided = "a threshold of the site or a baseline decides which of them is healthy"
+    text = "; ".join([*evidence, undecided])
+    name = f"populations of hosts: {' and '.join(names[1:])}"
+    other = (f"{names[0]} faster than it should be",)
+    return Finding(state=State.CONFOUNDED, component="config", name=name, evidence=text, alternatives=other, **common)
+
+
+@dataclass(frozen=True)
+class Separation:
+    """A fact whose values never occur in two populations."""
+
+    name: str
+    values: tuple[tuple[str, ...], ...]  # of each population
+
+    @property
+    def text(self) -> str:
+        """As evidence: the fact, and its values where these are few."""
+        few = all(len(own) <= MOST_VALUES for own in self.values[1:])
+        slower = " and ".join(", ".join(own) for own in self.values[1:])
+        return f"{self.name} separates them ({slower})" if few else f"{self.name} separates them"
+
+
+def separating(found: Populations, facts: Facts) -> Separation | None:
+    """The first fact whose values never occur in two populations, and that has fewer values than hosts."""
+    for name, values in facts.items():
+        of = np.array(values)
+        each = [sorted(set(of[found.members(number)].tolist())) for number in range(found.count)]
+        distinct = set().union(*map(set, each))
+        if sum(map(len, each)) == len(distinct) and "" not in distinct and len(distinct) <= of.size / 2:
+            return Separation(name, tuple(map(tuple, each)))
+    return None

@@ -1,0 +1,286 @@
+"""Which of the parts in series is it: the host, its NIC, the cable, or the switch port?
+
+Times cannot tell: all messages of a host cross all four. Error counters, loopback tests and what is known of other
+parts can. Exactly one of the four is taken to be at fault; each symptom multiplies its odds by how likely the symptom
+is if that part is (naive Bayes). The likelihoods below are stated judgements, not measurements: they put in
+numbers what the meaning of the counters says, and a site that knows its own repairs gives its own `prior`.
+
+What follows from the counters (moved.py): the damage is on the way to whoever counts broken code words; a packet that
+arrives marked bad on a clean line was damaged before it; one poisoned before it was sent was damaged in the NIC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fablint.analyse.data.counter_steps import TCP_LOST, Moved, Symptom, moved_counters
+from fablint.model import Direction, Finding, Run, State, Topology
+from fablint.snapshot.fabric_nics import fabric_nics
+from fablint.snapshot.nics import NicFact
+from fablint.text.names import expanded
+
+Part = Literal["host", "nic", "cable", "port"]
+PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
+PRIOR: Mapping[Part, float] = {"host": 0.2, "nic": 0.2, "cable": 0.45, "port": 0.15}
+SETTLED = np.log(3)  # log-odds from which the first part is acted on; below, the next test is the one that tells most
+
+# Chance that a symptom is seen in a run that found the host slow, if this part is at fault: host, NIC, cable, port.
+LIKELY: Mapping[Symptom, tuple[float, float, float, float]] = {
+    "line_rx": (0.02, 0.15, 0.85, 0.25),  # on the slow way; on the other way see BESIDE
+    "line_tx": (0.02, 0.20, 0.85, 0.10),
+    "marked": (0.02, 0.03, 0.08, 0.60),
+    "poisoned": (0.08, 0.50, 0.02, 0.02),
+    "late": (0.60, 0.25, 0.03, 0.03),
+    "down": (0.02, 0.10, 0.30, 0.15),
+    "again": (0.15, 0.40, 0.60, 0.60),
+    "loopback": (0.70, 0.70, 0.02, 0.02),
+    "rails": (0.80, 0.03, 0.03, 0.05),
+    "neighbours": (0.03, 0.03, 0.03, 0.30),
+}
+BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors on the way that is not slow: damaged cables often are so both ways
+OPPOSITE: Mapping[Symptom, Symptom] = {"line_tx": "line_rx", "line_rx": "line_tx", "down": "down"}  # of the switch
+ACCUSED = 20.0  # to 1: odds of a part that another check found at fault
+
+SAID: Mapping[Symptom, tuple[str, str]] = {
+    "line_rx": ("the NIC received damaged code words", "the line to the NIC is clean"),
+    "line_tx": ("the switch received damaged code words and had them sent again", "the line to the switch is clean"),
+    "marked": ("packets arrived marked bad on a clean line", ""),
+    "poisoned": ("packets were damaged in the NIC before they were sent", ""),
+    "late": ("packets were dropped since the host was late to take them", ""),
+    "down": ("the link went down", ""),
+    "again": ("messages were sent again", ""),
+    "loopback": ("slow in loopback", "fine in loopback"),
+    "rails": ("its other NICs are slow too", "its other NICs are fine"),
+    "neighbours": ("other hosts of the switch are slow too", ""),
+}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The parts in series, the most likely first."""
+
+    parts: tuple[tuple[str, float], ...]  # name and natural log of the odds
+    reason: str  # empty where no symptom tells them apart
+    next_step: str
+
+    @property
+    def first(self) -> str:
+        """The part to look at."""
+        return self.parts[0][0]
+
+
+@dataclass(frozen=True)
+class Series:
+    """What lies in series behind a slow host or NIC. Empty: unknown."""
+
+    host: str
+    nic: str = ""
+    switch: str = ""
+    port: str = ""
+    neighbours: tuple[str, ...] = ()  # other hosts of the switch
+
+    @property
+    def names(self) -> Mapping[Part, str]:
+        """As findings name the parts."""
+        where = self.switch or "its switch"
+        port = f"port {self.port} of {where}" if self.port else f"port of {where} to {self.host}"
+        cable = f"{self.host}={self.switch}" if self.switch else f"cable of {self.host}"
+        return {
+            "host": self.host,
+            "nic": f"{self.host}/{self.nic}" if self.nic else f"NIC of {self.host}",
+            "cable": cable,
+            "port": port,
+        }
+
+
+def fuse(
+    series: Series,
+    direction: Direction | None,
+    counters: Moved | None,
+    others: Sequence[Finding],
+    *,
+    switch_counters: Moved | None = None,
+    prior: Mapping[Part, float] = PRIOR,
+    run: str = "RUN",
+) -> Ranking:
+    """Rank the parts in series of a host or NIC that was found slow.
+
+    Args:
+        series: the host, its NIC, the switch and its port.
+        direction: which side of it is slow; None where it could not be told.
+        counters: of the NIC during the run (`moved_counters`); None where there are none.
+        others: findings of this run and of other stages (`fablint preflight --json`). One whose evidence begins with
+            `loopback` is a loopback test of the host or NIC that it names.
+        switch_counters: of the switch port, where somebody read them: its receiver is at the other end of the line.
+        prior: how often each part is the one, by the site's own repairs.
+        run: name of the run directory, for the next step.
+    """
+    seen = _symptoms(series, counters, switch_counters, others)
+    log = np.log([prior[part] for part in PARTS])
+    for symptom, present in seen.items():
+        chance = np.array(_chances(symptom, direction))
+        log += np.log(chance if present else 1 - chance)
+    for at, part in enumerate(PARTS):
+        if any(finding.state is State.FAULT and _about(finding, series, part) for finding in others):
+            log[at] += np.log(ACCUSED)
+    log -= np.logaddexp.reduce(log)
+    odds = log - np.log(-np.expm1(np.minimum(log, -1e-12)))
+    order = np.argsort(-odds, kind="stable")
+    ranked = tuple((series.names[PARTS[at]], float(odds[at])) for at in order)
+    best = PARTS[order[0]]
+    settled = odds[order[0]] >= SETTLED
+    loses = counters is not None and TCP_LOST in counters.by
+    step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, seen)
+    return Ranking(ranked, _reason(seen), f"{step}, then `fablint retest {run}`")
+
+
+def fuse_run(
+    run: Run,
+    topology: Topology | None,
+    name: str,
+    direction: Direction | None,
+    others: Sequence[Finding],
+    lost: int = 0,
+) -> Ranking:
+    """The same for a host `h00` or NIC `h00/hsn1` of a run: its NIC, switch, port and counters are looked up.
+
+    `lost` is how many segments TCP has lost there; 0 shows nothing, since MPI may not use TCP.
+    """
+    series, counted_nic = _series(run, topology, name)
+    counters = moved_counters(run.attributes.get("counters") or {}, series.host, counted_nic)
+    if lost:
+        counters = Moved({**(counters.by if counters else {}), TCP_LOST: lost})
+    return fuse(series, direction, counters, others, run=run.path.name if run.path else "RUN")
+
+
+def _series(run: Run, topology: Topology | None, name: str) -> tuple[Series, str]:
+    """What the run and the topology know of it, and the name under which the run counts its NIC.
+
+    A topology may call a NIC by its network interface (`hsn1`) and the run by its device (`cxi1`).
+    """
+    host, _, nic = name.partition("/")
+    used = {used for used, at in zip(run.attributes.get("rank_nic") or (), run.rank_host, strict=False) if at == host}
+    nic = nic or (next(iter(used)) if len(used) == 1 else "" if used else _single_nic(run, host))
+    counted_nic, aliases = nic, {nic}
+    for known in (run.attributes.get("nics") or {}).get(host, ()):
+        if nic in (names := {known["name"], *known.get("netdevs", ())}):
+            counted_nic, aliases = known["name"], names
+    if topology is None:
+        return Series(host, nic), counted_nic
+    short = host if host in topology.host_switch else host.split(".")[0]
+    end = next((f"{short}/{alias}" for alias in sorted(aliases) if f"{short}/{alias}" in topology.nic_switch), short)
+    switch = topology.nic_switch.get(end) or topology.host_switch.get(short, "")
+    neighbours = tuple(
+        other for other in run.hosts if other != host and topology.host_switch.get(other.split(".")[0]) == switch
+    )
+    port = topology.ports.get((switch, end), "")
+    return Series(host, end.partition("/")[2] or nic, switch, port, neighbours if switch else ()), counted_nic
+
+
+def _single_nic(run: Run, host: str) -> str:
+    """The NIC of the fabric of a host that has one of them; empty where it has several, or the run names none."""
+    every = (run.attributes.get("nics") or {}).get(host, ())
+    physical = [nic for nic in every if nic.get("physical")] or every  # hosts that are containers have virtual ones
+    known = {nic["name"]: NicFact(host, nic["name"], speed=nic.get("speed_mbps")) for nic in physical}
+    found = fabric_nics(known, known)
+    return next(iter(found)) if len(found) == 1 else ""
+
+
+# ------------------------------------------------------------------------------------------------ symptoms
+
+
+def _symptoms(
+    series: Series, counters: Moved | None, switch_counters: Moved | None, others: Sequence[Finding]
+) -> dict[Symptom, bool]:
+    """What is known to be there or not to be there; what nobody looked at is left out."""
+    seen: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
+    if switch_counters:
+        far = switch_counters.symptoms()
+        for here, there in OPPOSITE.items():
+            if there in far:
+                seen[here] = seen.get(here, False) or far[there]
+    loopback = [f for f in others if f.evidence.lower().startswith("loopback") and _is_end(f, series)]
+    if loopback:
+        seen["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
+    rails = [f for f in others if f.component == "nic" and f.name.startswith(f"{series.host}/") and f not in loopback]
+    others_of_host = [finding for finding in rails if finding.name != series.names["nic"]]
+    if others_of_host:
+        seen["rails"] = all(finding.state is State.FAULT for finding in others_of_host)
+    if series.neighbours:
+        slow = [finding for finding in others if finding.state is State.FAULT and finding.component in ("host", "nic")]
+        seen["neighbours"] = any(_holds(f.name.partition("/")[0], host) for f in slow for host in series.neighbours)
+    return seen
+
+
+def _chances(symptom: Symptom, direction: Direction | None) -> tuple[float, float, float, float]:
+    """How likely the symptom is for each part; errors on a way that is not slow are another symptom."""
+    if (symptom, direction) in (("line_rx", "tx"), ("line_tx", "rx")):
+        return BESIDE
+    return LIKELY[symptom]
+
+
+def _is_end(finding: Finding, series: Series) -> bool:
+    return _holds(finding.name, series.host) or finding.name == series.names["nic"]
+
+
+def _about(finding: Finding, series: Series, part: Part) -> bool:
+    """Does another check accuse this very part? The finding on the host itself, from its times, is about them all."""
+    if finding.evidence.lower().startswith("loopback") or finding.quantity is not None:
+        return False
+    if part == "port":
+        return bool(series.switch) and finding.name in (series.names["port"], series.switch)
+    component = {"host": "host", "nic": "nic", "cable": "cable"}[part]
+    if finding.component != component:
+        return False
+    return _holds(finding.name, series.names[part]) or (part == "cable" and _is_at_end(finding.name, series))
+
+
+def _is_at_end(name: str, series: Series) -> bool:
+    """Does a cable have the name of this NIC? What reads counters knows the end that it is in, and not the other."""
+    host, slash, nic = name.partition("/")
+    return bool(slash) and host.split(".")[0] == series.host.split(".")[0] and series.nic in ("", nic)
+
+
+def _holds(names: str, name: str) -> bool:
+    """Is it one of these folded names?"""
+    try:
+        return name == names or name in expanded(names)
+    except ValueError:
+        return False
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def _reason(seen: Mapping[Symptom, bool]) -> str:
+    said = [SAID[symptom][0 if present else 1] for symptom, present in seen.items()]
+    return "; ".join(filter(None, said))
+
+
+def _action(part: Part, series: Series) -> str:
+    """What to do about it."""
+    here = f"{series.host} {series.nic}".strip()
+    there = f"{series.switch or 'its switch'} port {series.port}" if series.port else series.switch or "its switch"
+    return {
+        "host": f"read the system log, PCIe width and power state of {series.host}",
+        "nic": f"reseat or change the NIC {here}",
+        "cable": f"swap cable between {here} and {there}",
+        "port": f"move the cable of {here} from {there} to another port",
+    }[part]
+
+
+def _reading(series: Series) -> str:
+    """What a loopback test does not show: segments are lost on the way, and who receives them counts why."""
+    here, names = f"{series.host} {series.nic}".strip(), series.names
+    return f"read the error and drop counters of {here} and of the {names['port'] if series.switch else 'switch port'}"
+
+
+def _splitting(best: Part, series: Series, seen: Mapping[Symptom, bool]) -> str:
+    """The test that tells most where nothing is settled: what costs no hand first."""
+    if "loopback" not in seen:
+        return f"run a loopback test on {f'{series.host} {series.nic}'.strip()}"
+    return _action("cable" if best in ("cable", "port") else best, series)

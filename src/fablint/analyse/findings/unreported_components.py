@@ -1,0 +1,88 @@
+"""What is said of the parts that no finding is about: OK with a bound, NOT JUDGED, or hidden by a switch at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from fablint.analyse.data.rank_places import Places
+from fablint.analyse.detect.components import FEWEST_PEERS
+from fablint.analyse.detect.view import Judged
+from fablint.analyse.findings.healthy import (
+    Mask,
+    clean_parts,
+    concerned_hosts,
+    hidden_losses,
+    hosts_alike,
+    judged_hosts,
+    judged_links,
+    unjudged,
+)
+from fablint.analyse.settings import Settings
+from fablint.model import Finding, State
+from fablint.text.names import fold
+from fablint.topology.routing import Routes
+
+ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+
+
+def not_accused(
+    judged: Sequence[Judged],
+    places: Places,
+    routes: Routes | None,
+    findings: Sequence[Finding],
+    settings: Settings,
+    designed: Collection[str],
+) -> list[Finding]:
+    """NOT JUDGED and OK findings, and the hosts that a sick switch hides. Notes tell of `designed` cables."""
+    if not judged or len(places.hosts) == 1:
+        return []
+    judgeable, named = judgeable_links(judged, routes), concerned_hosts(findings, judged, places)
+    hosts = ~np.isin(np.arange(len(places.hosts)), named) & ~places.crowded
+    switches = np.full(len(places.switches), all(hosts_alike(view, settings) for view in judged))
+    links = judgeable.copy()
+    for view in judged:
+        hosts &= judged_hosts(view, settings)
+        links &= judged_links(view, settings)
+    result = []
+    for code, name in enumerate(places.switches):
+        if any(finding.component == "switch" and finding.name == name for finding in findings):
+            switches[code] = False
+            behind = np.unique(places.host[places.switch == code])
+            hosts[behind] = False
+            links &= ~_touching(routes, name)
+            result.append(_hidden(name, fold([places.hosts[host] for host in behind])))
+    accused = {finding.name for finding in findings if finding.state in ACCUSED} | set(designed)
+    if routes is not None:
+        for link, name in enumerate(routes.names):
+            links[link] &= not accused & {name, routes.cable(link)}
+    result += unjudged(judged, places, routes, judgeable, settings, named=named)
+    hidden, hosts, links = hidden_losses(judged, places, routes, hosts, links, settings)
+    return result + hidden + clean_parts(judged, places, routes, hosts, switches, links)
+
+
+def _hidden(switch: str, hosts: str) -> Finding:
+    return Finding(
+        state=State.NOT_JUDGED,
+        component="host",
+        name=hosts,
+        evidence=f"whatever they send or receive crosses {switch}, which is slow itself",
+        next_step=f"measure again when {switch} is mended",
+    )
+
+
+def _touching(routes: Routes | None, switch: str) -> Mask:
+    if routes is None:
+        return np.zeros(0, dtype=bool)
+    return np.asarray((routes.ends == routes.switches.index(switch)).any(axis=1))
+
+
+def judgeable_links(judged: Sequence[Judged], routes: Routes | None) -> Mask:
+    """(links,) which links enough pairs of this run's hosts could cross, were they all measured."""
+    if routes is None or len(routes.ends) < 2 * FEWEST_PEERS:
+        return np.zeros(0 if routes is None else len(routes.ends), dtype=bool)
+    possible = np.zeros(len(routes.ends), dtype=bool)
+    for view in judged:
+        possible |= view.links_possible
+    return possible

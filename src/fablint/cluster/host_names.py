@@ -1,0 +1,50 @@
+"""Names of hosts: unfolded, and found again where one side writes `n01` and the other `n01.site.org`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fablint.text.names import expanded, quoted, refuse_too_many
+
+_ITEM = re.compile(r"(?:\[[^\]]*\]|[^,\[]|\[)+")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def is_host(name: str) -> bool:
+    """Can this be the name of a host?"""
+    return _HOST.fullmatch(name) is not None
+
+
+def unfold(nodelist: str) -> tuple[str, ...]:
+    """The hosts of a scheduler's list, `nid[001000-001003],login`, in its order.
+
+    Raises:
+        ValueError: it is no such list.
+    """
+    refuse_too_many(nodelist)
+    hosts = tuple(host for item in _items(nodelist) for host in expanded(item))
+    odd = next((host for host in hosts if not is_host(host)), None)
+    if odd is not None:
+        raise ValueError(f"{quoted(odd)} is no host")
+    return tuple(dict.fromkeys(hosts))
+
+
+def _items(nodelist: str) -> list[str]:
+    """The parts between the commas outside of brackets: ClusterShell would sort the whole."""
+    return [item.strip() for item in _ITEM.findall(nodelist) if item.strip()]
+
+
+class Roster:
+    """Hosts that can be asked for by their full name or by the part before the first dot."""
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        self._full = {host: host for host in hosts}
+        self._short: dict[str, str | None] = {}
+        for host in hosts:
+            short = host.split(".")[0]
+            self._short[short] = None if short in self._short else host
+
+    def find(self, name: str) -> str | None:
+        """The host as the roster writes it; None where it is not on it, or two of the same short name are."""
+        return self._full.get(name) or self._short.get(name.split(".")[0])

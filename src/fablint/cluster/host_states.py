@@ -1,0 +1,119 @@
+"""What the scheduler says about its hosts: idle, busy, drained (and why), down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from fablint.cluster.host_names import Roster, is_host
+from fablint.cluster.schedulers.pbs_job import loaded
+from fablint.model import HostState
+from fablint.system import System
+
+Word = Literal["idle", "busy", "drained", "down", "unknown"]
+
+_SLURM: dict[str, Word] = {
+    **dict.fromkeys(
+        ("allocated", "alloc", "mixed", "mix", "completing", "comp", "reserved", "resv", "planned"), "busy"
+    ),
+    **dict.fromkeys(("plnd", "blocked", "block", "perfctrs"), "busy"),
+    **dict.fromkeys(("drained", "drain", "draining", "drng", "maint", "reboot", "reboot_issued", "inval"), "drained"),
+    **dict.fromkeys(("down", "fail", "failing", "error", "powered_down", "powering_down", "no_respond"), "down"),
+    "idle": "idle",
+}
+_SUFFIX: dict[str, tuple[Word, str]] = {  # sinfo(1), NODE STATE CODES; `~ # % !` are about power only
+    "*": ("down", "does not respond"),
+    "$": ("drained", "reserved for maintenance"),
+    "@": ("drained", "waits for a reboot"),
+    "^": ("drained", "reboots"),
+    "-": ("busy", ""),
+}
+_PBS: dict[str, Word] = {
+    "free": "idle",
+    **dict.fromkeys(("job-busy", "job-exclusive", "resv-exclusive", "busy"), "busy"),
+    **dict.fromkeys(("provisioning", "wait-provisioning"), "busy"),
+    **dict.fromkeys(("offline", "maintenance"), "drained"),
+    **dict.fromkeys(("down", "sleep", "unresolvable"), "down"),
+}
+_WORST: tuple[Word, ...] = ("down", "drained", "busy", "unknown", "idle")
+
+
+def host_states(system: System, hosts: Sequence[str] = ()) -> list[HostState]:
+    """State of `hosts` in their order, of all hosts where none are given; nothing without a scheduler.
+
+    A host that the scheduler does not know, or all of them where it does not answer, are `unknown` with the reason.
+    """
+    if system.which("sinfo"):  # Slurm brings a pbsnodes of its own
+        done = system.run(["sinfo", "-h", "-N", "-o", "%N|%T|%E"], timeout_s=30)
+        known, name = parse_sinfo(done.output), "Slurm"
+    elif system.which("pbsnodes"):
+        done = system.run(["pbsnodes", "-a", "-F", "json"], timeout_s=30)
+        known, name = parse_pbsnodes(done.output), "PBS"
+    else:
+        return []
+    if not hosts:
+        return known
+    trouble = next(iter(done.errors.splitlines()), f"exit status {done.status}")
+    missing = f"{name} does not know it" if done.status == 0 else f"{name} does not answer: {trouble}"
+    roster = Roster([state.host for state in known])
+    by_name = {state.host: state for state in known}
+    found = ((host, by_name.get(roster.find(host) or "")) for host in hosts)
+    return [
+        HostState(host, state.state, state.reason) if state else HostState(host, "unknown", missing)
+        for host, state in found
+    ]
+
+
+def parse_sinfo(text: str) -> list[HostState]:
+    """`sinfo -h -N -o '%N|%T|%E'`: a line per host and partition."""
+    return _merged(state for line in text.splitlines() if (state := _sinfo_line(line)))
+
+
+def _sinfo_line(line: str) -> HostState | None:
+    host, bar, rest = line.partition("|")
+    word, _, reason = rest.partition("|")
+    host, word, reason = host.strip(), word.strip().lower(), reason.strip()
+    if not bar or not is_host(host):
+        return None
+    said = re.fullmatch(r"([a-z_+]*)(.*)", word)
+    base, suffixes = (said[1].partition("+")[0], said[2]) if said else (word, "")
+    state = _SLURM.get(base, "unknown")
+    reason = "" if reason in ("none", "(null)") else reason
+    for suffix in suffixes:
+        other, why = _SUFFIX.get(suffix, (state, ""))
+        if state in ("idle", "busy"):
+            state, reason = other, reason or why
+    return HostState(host, state, reason if state in ("drained", "down", "unknown") else "")
+
+
+def parse_pbsnodes(text: str) -> list[HostState]:
+    """`pbsnodes -a -F json`: an entry per vnode; a host is as bad as the worst of its vnodes."""
+    nodes = loaded(text).get("nodes")
+    entries = nodes.items() if isinstance(nodes, dict) else ()
+    return _merged(state for name, said in entries if (state := _vnode(name, said)))
+
+
+def _vnode(name: str, said: object) -> HostState | None:
+    if not isinstance(said, dict):
+        return None
+    resources = said.get("resources_available")
+    host = str((resources.get("host") if isinstance(resources, dict) else None) or name)
+    if not is_host(host):
+        return None
+    words = [_PBS.get(word.strip(), "unknown") for word in str(said.get("state", "")).lower().split(",")]
+    state = min(words, key=_WORST.index)
+    if state == "idle" and said.get("jobs"):
+        state = "busy"  # `free` means that it has free CPUs
+    comment = " ".join(str(said.get("comment") or "").split())
+    return HostState(host, state, comment if state in ("drained", "down", "unknown") else "")
+
+
+def _merged(states: Iterable[HostState]) -> list[HostState]:
+    """Each host once, in its worst state."""
+    found: dict[str, HostState] = {}
+    for state in states:
+        before = found.get(state.host)
+        if before is None or _WORST.index(state.state) < _WORST.index(before.state):
+            found[state.host] = state
+    return list(found.values())

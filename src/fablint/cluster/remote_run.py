@@ -1,0 +1,52 @@
+"""Run a program once on every host of an allocation: through srun inside a Slurm job, over ssh elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from fablint.cluster import output_framing
+from fablint.cluster.output_framing import Replies
+from fablint.cluster.pbsdsh import over_pbsdsh
+from fablint.cluster.srun import over_srun
+from fablint.cluster.ssh import over_ssh
+from fablint.model import Allocation, Answer
+from fablint.system import System
+
+
+def everywhere(
+    system: System, allocation: Allocation, argv: Sequence[str], text: str = "", timeout_s: float = 20.0
+) -> list[Answer]:
+    """Run `argv` on every host at once with `text` on stdin; an answer per host, in the allocation's order.
+
+    A program that fails has its last line on stderr, or its exit status, as `error`, and keeps its output. Hosts that
+    do not answer are reported, not waited for: all of them together cost `timeout_s` and a little, at most twice that
+    where a launcher gave up because of some of them and the others are asked again.
+    """
+    hosts = allocation.hosts
+    if not hosts:
+        return []
+    if allocation.scheduler == "slurm" and allocation.job and system.which("srun"):
+        replies = over_srun(system, allocation.job, hosts, argv, text, timeout_s)
+    elif len(hosts) == 1 and is_here(hosts[0]):
+        replies = _here(system, hosts[0], argv, text, timeout_s)
+    else:
+        replies = over_ssh(system, hosts, argv, text, timeout_s)
+        rest = replies.open(hosts)
+        if rest and allocation.scheduler == "pbs" and system.which("pbsdsh"):
+            replies = replies.then(over_pbsdsh(system, rest, argv, text, timeout_s))
+    return [
+        replies.answers.get(host) or Answer(host, error=replies.silent.get(host) or "does not answer") for host in hosts
+    ]
+
+
+def is_here(host: str) -> bool:
+    """Is this the host that we are on?"""
+    return host == "localhost" or host.split(".")[0] == os.uname().nodename.split(".")[0]
+
+
+def _here(system: System, host: str, argv: Sequence[str], text: str, timeout_s: float) -> Replies:
+    process = system.spawn(output_framing.framed(argv, timeout_s), text=text)
+    lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S)
+    answer = output_framing.answer(host, lines, timeout_s)
+    return Replies({host: answer}) if answer else Replies(silent={host: output_framing.late(timeout_s)})

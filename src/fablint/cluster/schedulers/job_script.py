@@ -1,0 +1,62 @@
+"""What the job scripts of all schedulers have in common: values that are safe to write, and the body."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from pathlib import Path
+
+from fablint.cluster.schedulers.scheduler import JobRequest
+from fablint.errors import UsageError
+
+
+def checked(option: str, text: str) -> str:
+    """A text that stands in a directive, in quotes where it needs them.
+
+    Raises:
+        UsageError: it would end the directive, or the quotes around it.
+    """
+    if not text.isprintable() or any(letter in text for letter in "\"'\\`"):
+        raise UsageError(f"{option} {text!r} cannot stand in a job script", "write it without quotes and line breaks")
+    return text if re.fullmatch(r"[\w.,:@+=/\[\]%~-]+", text, re.ASCII) else f'"{text}"'
+
+
+def check_texts(request: JobRequest) -> None:
+    """Refuse texts of the user that no script can hold, by the names of fablint's options."""
+    for field in ("begin", "account", "partition", "mail_user", "constraint"):
+        checked(f"--{field.replace('_', '-')}", getattr(request, field))
+
+
+def clock(seconds: float) -> str:
+    """Time for a job as `HH:MM:SS`, rounded up."""
+    whole = math.ceil(seconds)
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def body(request: JobRequest, place: Path | None) -> list[str]:
+    """The commands: they pass the scheduler's SIGTERM on, and leave the exit status behind.
+
+    Slurm without accounting forgets a job minutes after its end; what the script leaves does not go away.
+    """
+    command = shlex.join(request.command)
+    if "\0" in command or "\0" in str(request.folder):
+        raise UsageError("a command cannot hold a NUL character", "leave it out")
+    lines = [f"cd {shlex.quote(str(request.folder))} || exit 2", f"{command} &", "child=$!"]
+    lines += [
+        "signalled=",
+        "trap 'signalled=1; kill -TERM \"$child\" 2>/dev/null' TERM INT",
+        'wait "$child"',
+        "status=$?",
+    ]
+    lines += ['while [ -n "$signalled" ]; do  # the signal ended the waiting and not the command', "    signalled="]
+    lines += ['    wait "$child"', "    again=$?", '    [ "$again" -eq 127 ] || status=$again', "done"]
+    if place is not None:
+        lines.append(f'echo "$status" >{shlex.quote(str(place / "exit"))}')
+    return [*lines, 'exit "$status"']
+
+
+def written(directives: list[str], mark: str, request: JobRequest, place: Path | None) -> str:
+    """The whole script: directives of a scheduler whose lines begin with `mark`, then the body."""
+    head = [f"{mark} {directive}" for directive in directives]
+    return "\n".join(["#!/bin/sh", *head, "", *body(request, place)]) + "\n"

@@ -1,0 +1,79 @@
+"""The Slurm job that we are in: its hosts, the room on each, the time that is left.
+
+The words are those of sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and scontrol(1).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from fablint.cluster.host_names import unfold
+from fablint.errors import UsageError
+from fablint.model import Allocation
+from fablint.system import System
+
+_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9:/_]*)=")
+_COUNTS = re.compile(r"(\d{1,6})(?:\(x(\d{1,7})\))?")
+_OVER = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "OUT_OF_MEMORY")
+
+
+def allocation(system: System) -> Allocation:
+    """The allocation that the environment names.
+
+    Raises:
+        UsageError: the job has no hosts, or has ended (a shell that outlived its salloc).
+    """
+    environ = system.environ
+    job = environ["SLURM_JOB_ID"]
+    try:
+        hosts = unfold(environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST", ""))
+    except ValueError as error:
+        raise UsageError(f"SLURM_JOB_NODELIST: {error}", "run inside an allocation, or name hosts with -w") from None
+    if not hosts:
+        raise UsageError(f"Slurm job {job} has no hosts", "ask for some with salloc -N")
+    fields = job_fields(system, job)
+    if fields.get("JobState", "").startswith(_OVER):
+        raise UsageError(f"Slurm job {job} has ended ({fields['JobState'].lower()})", "leave this shell; salloc again")
+    counts = counted(environ.get("SLURM_TASKS_PER_NODE") or environ.get("SLURM_JOB_CPUS_PER_NODE", ""))
+    room = dict(zip(hosts, counts, strict=True)) if len(counts) == len(hosts) else {}
+    return Allocation(hosts, f"Slurm job {job}", "slurm", job, room, _seconds_left(system, fields))
+
+
+def counted(text: str) -> tuple[int, ...]:
+    """`2(x3),1` as 2, 2, 2, 1; nothing where it is no such list."""
+    counts: list[int] = []
+    for item in text.split(",") if text else ():
+        found = _COUNTS.fullmatch(item)
+        if found is None or len(counts) + int(found[2] or 1) > 1 << 20:
+            return ()
+        counts += [int(found[1])] * int(found[2] or 1)
+    return tuple(counts)
+
+
+def job_fields(system: System, job: str) -> dict[str, str]:
+    """What `scontrol show job` says; nothing where it knows no such job."""
+    done = system.run(["scontrol", "show", "job", "-o", job], timeout_s=20)
+    return pairs(done.output) if done.status == 0 else {}
+
+
+def pairs(text: str) -> dict[str, str]:
+    """`Key=value` of scontrol's first line; the first of a key that appears twice."""
+    line = next(iter(text.splitlines()), "")
+    keys = list(_KEY.finditer(line))
+    ends = [*(key.start() for key in keys), len(line)][1:]
+    found: dict[str, str] = {}
+    for key, end in zip(keys, ends, strict=True):
+        found.setdefault(key[1], line[key.end() : end].strip())
+    return found
+
+
+def _seconds_left(system: System, fields: dict[str, str]) -> float | None:
+    now = system.now()
+    end = system.environ.get("SLURM_JOB_END_TIME", "")
+    if end.isascii() and end.isdigit():
+        return max(0.0, int(end) - now.timestamp())
+    try:
+        return max(0.0, datetime.fromisoformat(fields.get("EndTime", "")).timestamp() - now.timestamp())
+    except (ValueError, OverflowError, OSError):
+        return None  # `Unknown`, or a job without a limit

@@ -1,0 +1,1 @@
+"""The check: default rows, levels, suites, follow-up measurements, retest and resume."""

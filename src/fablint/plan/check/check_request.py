@@ -1,0 +1,33 @@
+"""What a check is to measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fablint.model import Slots, Topology
+from fablint.plan.check.default_rows import ROWS
+from fablint.plan.schedule.seats import Seats, seats_of
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a check is to measure: `slots` say where the ranks go, as many as there are on one host without them."""
+
+    ranks: int
+    slots: tuple[Slots, ...] = ()
+    topology: Topology | None = None
+    oversubscribed: bool = False
+    full: bool = False
+    budget_s: float | None = None
+    seed: int = 1
+    lines: tuple[str, ...] = ROWS  # kernels that questions are answered with
+    shared_cpus: bool = False  # hosts share CPUs, as containers of one machine do: small messages go pair by pair
+
+    @property
+    def rank_hosts(self) -> list[str]:
+        if not self.slots:
+            return ["this host"] * self.ranks
+        return [slot.host for slot in self.slots for _ in range(slot.ranks)]
+
+    def seats(self) -> Seats:
+        return seats_of(self.rank_hosts, self.topology)

@@ -1,0 +1,160 @@
+"""What a check will be able to tell, said before anything is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fablint.model import Scope
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.default_rows import ROWS
+from fablint.plan.check.stages import Stage
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.schedule.seats import Pairs, Seats, link_flows
+from fablint.plan.schedule.stratified import collisions
+
+# Noise of a pair's median (standard deviation, relative) that is assumed: of small messages what launches of a
+# healthy cluster differ by, of large ones what a stream of 1 MiB messages differs by.
+NOISE = {"latency": 0.025, "bandwidth": 0.005}
+TOLERANCE = 0.05  # healthy parts may be this much slower than others
+TUNED_TO = 0.05  # beyond the tolerance: the fault that the analysis is tuned to tell from noise
+ALPHA = 0.01
+FEWEST_CROSSINGS = 8  # below it a link is not judged
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The smallest fault that one kernel shows in one kind of part: relative, in `measurements` of each of them."""
+
+    kernel: str
+    part: str
+    measurements: int
+    noise: float
+    smallest: float | None  # None: measured too seldom to be judged
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A plan's first stage in figures."""
+
+    ranks: int
+    hosts: int
+    rounds: Mapping[str, int]  # per scope
+    predicted_s: float
+    links: int  # directed, between switches
+    most_flows: float  # on one directed link at once; as many as the routes force, or little more
+    colliding: float  # share of messages that share a link with another
+    fewest_crossings: int
+    sights: Sequence[Sight]
+
+    def facts(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "ranks": self.ranks,
+            "hosts": self.hosts,
+            "rounds": dict(self.rounds),
+            "predicted_s": self.predicted_s,
+            "links": self.links,
+            "most_flows_per_link": self.most_flows,
+            "colliding_share": self.colliding,
+            "fewest_crossings": self.fewest_crossings,
+            "smallest_faults": [vars(sight) for sight in self.sights],
+        }
+
+    def text(self) -> str:
+        """For people."""
+        lines = [f"{count:>6} rounds  {name}" for name, count in self.rounds.items()]
+        lines.append(f"{self.predicted_s:>6.1f} s       predicted, without starting MPI and without what is asked next")
+        if self.links:
+            lines += [
+                f"{self.most_flows:>6.3g} flows   at most on one of {self.links:,} directed links at once",
+                f"{self.colliding:>6.1%}         of the messages share a link with another one",
+                f"{self.fewest_crossings:>6} pairs   at least cross each link (not judged below {FEWEST_CROSSINGS})",
+            ]
+        for sight in self.sights:
+            what = f"smallest {sight.kernel} fault of a {sight.part}, {sight.measurements} measurements of each"
+            size = f"{sight.smallest:>6.1%}" if sight.smallest is not None else "  none"
+            lines.append(f"{size}         {what}, if the noise is {sight.noise:.1%}")
+        return "\n".join(lines)
+
+
+def explain(stage: Stage, asked: Asked, seats: Seats | None = None) -> Explained:
+    """The figures of the first stage of a check."""
+    seats = seats or asked.seats()
+    rounds = next(iter(stage.rounds.values()), None)
+    if rounds is None:
+        return _all_pairs(stage, asked, seats)
+    flows = [link_flows(pairs, seats) for pairs in rounds]
+    crossed = sum(flow.sum(axis=0) for flow in flows)
+    links = crossed.size
+    messages = 2 * sum(len(pairs) for pairs in rounds)
+    each = int(np.median(np.bincount(np.concatenate([pairs.ravel() for pairs in rounds]), minlength=seats.ranks)))
+    fewest = int(crossed[crossed > 0].min(initial=np.inf)) if links and (crossed > 0).any() else 0
+    return Explained(
+        ranks=seats.ranks,
+        hosts=seats.hosts,
+        rounds=_by_scope(rounds, seats),
+        predicted_s=stage.plan.predicted_s,
+        links=links,
+        most_flows=max((float(flow.max(initial=0.0)) for flow in flows), default=0.0),
+        colliding=collisions(rounds, seats) / messages,
+        fewest_crossings=fewest,
+        sights=_sights(each, fewest, seats.hosts, links),
+    )
+
+
+def smallest_fault(measurements: int, noise: float, parts: int, views: int = len(ROWS)) -> float:
+    """The smallest relative slowing of a part that its measurements convict, nine times of ten.
+
+    A part is convicted by evidence of L = ln(2 parts views / alpha) nats. A measurement of a part that is d slower than
+    tolerated gives about d^2 / (2 noise^2) of it; half of that is counted on, for the noise has heavier tails than a
+    normal one and its size is learnt from the same data. However small the noise, what is less than half as slow as
+    what the evidence is tuned to tell counts for the part.
+    """
+    needed = math.log(2 * parts * views / ALPHA)
+    return TOLERANCE + max(TUNED_TO / 2, noise * math.sqrt(4 * needed / measurements))
+
+
+def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
+    """Round trips of a host count twice: it is at one end of both."""
+    found = []
+    for line in ROWS:
+        kernel = parse_row(line.split()).kernel
+        ends = 2 if kernel == "latency" else 1
+        for part, count, parts in (("host", ends * of_host, 2 * hosts), ("link", of_link, links)):
+            if parts:
+                judged = part == "host" or count >= FEWEST_CROSSINGS
+                size = smallest_fault(count, NOISE[kernel], 2 * hosts + links) if judged and count else None
+                found.append(Sight(kernel, part, count, NOISE[kernel], size))
+    return found
+
+
+def _by_scope(rounds: Sequence[Pairs], seats: Seats) -> dict[str, int]:
+    """Rounds by the scope of most of their pairs, near ones first."""
+    counts: dict[str, int] = {}
+    for pairs in rounds:
+        scopes, number = np.unique(seats.scopes(pairs).astype(str), return_counts=True)
+        name = str(scopes[number.argmax()])
+        counts[name] = counts.get(name, 0) + 1
+    order = [str(scope) for scope in Scope]
+    return dict(sorted(counts.items(), key=lambda item: order.index(item[0])))
+
+
+def _all_pairs(stage: Stage, asked: Asked, seats: Seats) -> Explained:
+    """Every pair: who crosses what follows from the engine's schedule, and is not looked at."""
+    row = parse_row(stage.plan.rows[0].options.split())
+    return Explained(
+        ranks=asked.ranks,
+        hosts=seats.hosts,
+        rounds={row.pattern: stage.plan.rows[0].rounds},
+        predicted_s=stage.plan.predicted_s,
+        links=0,
+        most_flows=0.0,
+        colliding=0.0,
+        fewest_crossings=0,
+        sights=_sights(stage.plan.rows[0].rounds, 0, seats.hosts, 0) if seats.hosts > 1 else [],
+    )

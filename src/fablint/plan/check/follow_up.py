@@ -1,0 +1,244 @@
+"""Rounds that answer questions: pairs that would decide about a part, packed into as few rounds as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.model import Question, Run
+from fablint.plan.schedule.seats import Codes, Flows, Pairs, Seats, crossings_in_turn, number_within, pair_keys
+
+Keys = npt.NDArray[np.int64]
+
+LEAST = 3  # new partners for each part: so often is a suspect connected anew
+MOST_ROUNDS = 8
+CONTROL_PASSES = 6  # over healthy ranks that are idle, to find pairs that collide with nobody
+LEAST_SHARE = 0.05  # of a pair's messages, from which a link counts for it
+ROOM = 0.75  # messages to be expected on a link, up to which several pairs may cross it
+NO_KEYS: Keys = np.zeros(0, np.int64)
+
+
+def follow_up(
+    questions: Sequence[Question],
+    seats: Seats,
+    measured: Keys = NO_KEYS,
+    *,
+    least: int = LEAST,
+    most_rounds: int = MOST_ROUNDS,
+) -> list[Pairs]:
+    """Rounds of disjoint pairs that answer the questions: at least `least` new pairs to each, where there are so many.
+
+    Questions take turns, so that none waits for another to be answered. Pairs that were measured already come after
+    those that were not. A pair goes to the first round in which both ranks are free and no cable is crossed
+    twice in a direction; where there is none, a round is added; at `most_rounds` it goes where it collides least.
+    At last what room the rounds have is used for further pairs.
+
+    Args:
+        questions: what is open; their pairs with the most telling first.
+        seats: where the ranks are.
+        measured: keys of the pairs that were measured (`measured_pairs`).
+        least: pairs for each question.
+        most_rounds: rounds at most; what finds no room is left for the next time.
+    """
+    turns = _Turns(questions, seats, measured)
+    packed = _Packing(seats, turns.pairs)
+    for _ in range(least):
+        turns.take(lambda pair: packed.add(pair, most_rounds))
+    while turns.take(packed.add):
+        pass
+    return packed.rounds()
+
+
+def measured_pairs(run: Run, ranks: int) -> Keys:
+    """Keys of the pairs that the listed rows of a run have measured; those of matrices are not looked at."""
+    found = [NO_KEYS]
+    for row in run.rows:
+        if row.layout == "list":
+            partner = np.asarray(row.arrays["dst"][:])
+            src, column = np.nonzero(partner >= 0)
+            found.append(pair_keys(np.stack([src, partner[src, column]], axis=1).astype(np.int32), ranks))
+    return np.unique(np.concatenate(found))
+
+
+def with_controls(
+    rounds: Sequence[Pairs], seats: Seats, suspects: Sequence[int], each: int, seed: int = 1
+) -> list[Pairs]:
+    """The same with up to `each` more pairs in every round, of ranks that nobody suspects: what is healthy today.
+
+    They are the suspects' partners, meeting each other, and a few more from two switches of each of two groups, so that
+    every distance is seen. Who was measured least comes first. They cross no cable that the round crosses in their
+    direction already.
+    """
+    random = np.random.default_rng(seed)
+    pool = _pool(rounds, seats, suspects, each, random)
+    met = [len(found) for found in _partners(rounds, seats.ranks)]
+    known = {key for pairs in rounds for key in pair_keys(pairs, seats.ranks).tolist()}
+    result = []
+    for pairs in rounds:
+        more = pairs
+        tried = set(known)
+        for _ in range(CONTROL_PASSES):
+            idle: list[int] = random.permutation(np.setdiff1d(pool, more)).tolist()
+            idle.sort(key=met.__getitem__)
+            found = _pairs_among(idle, seats, tried)
+            tried |= set(pair_keys(found, seats.ranks).tolist())
+            more = _as_many_as_fit(more, found, seats, len(pairs) + each)
+        known |= set(pair_keys(more, seats.ranks).tolist())
+        for rank in more[len(pairs) :].ravel().tolist():
+            met[rank] += 1
+        result.append(more)
+    return result
+
+
+def _as_many_as_fit(pairs: Pairs, found: Pairs, seats: Seats, most: int) -> Pairs:
+    """`pairs` and those of `found` that cross none of their links, `most` in all."""
+    packed = _Packing(seats, np.concatenate([pairs, found]))
+    packed.place(range(len(pairs)), 0)
+    for pair in range(len(pairs), len(pairs) + len(found)):
+        if packed.size(0) < most and packed.fits(pair, 0):
+            packed.place([pair], 0)
+    return packed.rounds()[0]
+
+
+def _pool(
+    rounds: Sequence[Pairs], seats: Seats, suspects: Sequence[int], each: int, random: np.random.Generator
+) -> Codes:
+    """Ranks that nobody suspects: all that are measured anyhow, and `2 each` others."""
+    used = np.unique(np.concatenate([np.zeros((0, 2), np.int32), *rounds]))
+    clean = np.setdiff1d(np.arange(seats.ranks, dtype=np.int32), np.append(used, suspects))
+    order = [random.permutation(int(code.max()) + 1)[code[clean]] for code in (seats.switch, seats.group)]
+    clean = clean[np.lexsort(order)]  # group by group, switch by switch, both in a drawn order
+    group = number_within(np.zeros_like(clean), np.sort(order[1]).astype(np.int32))
+    switch = number_within(group, np.take(order[0], np.lexsort(order)).astype(np.int32))
+    place = number_within(group * clean.size + switch, np.arange(clean.size, dtype=np.int32))
+    few = (group < 2) & (switch < 2) & (place < max(2, each // 2))
+    chosen = np.concatenate([clean[few], clean[~few]])[: 2 * each]
+    return np.union1d(np.setdiff1d(used, suspects), chosen).astype(np.int32)
+
+
+def _partners(rounds: Sequence[Pairs], ranks: int) -> list[set[int]]:
+    found: list[set[int]] = [set() for _ in range(ranks)]
+    for a, b in (pair for pairs in rounds for pair in pairs.tolist()):
+        found[a].add(b)
+        found[b].add(a)
+    return found
+
+
+def _pairs_among(ranks: list[int], seats: Seats, known: set[int]) -> Pairs:
+    """Disjoint pairs of ranks on two hosts that have not met, those at the front of the list first."""
+    left, found = list(ranks), []
+    while left:
+        one = left.pop(0)
+        for other in left:
+            key = min(one, other) * seats.ranks + max(one, other)
+            if seats.host[one] != seats.host[other] and key not in known:
+                left.remove(other)
+                found.append((one, other))
+                break
+    return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+
+class _Turns:
+    """Pairs of all questions in one list, each question with its own queue."""
+
+    def __init__(self, questions: Sequence[Question], seats: Seats, measured: Keys) -> None:
+        ordered = [_new_first(question, seats, measured) for question in questions]
+        self.pairs: Pairs = np.concatenate([np.zeros((0, 2), np.int32), *ordered])
+        ends = np.cumsum([len(pairs) for pairs in ordered]).tolist()
+        self._queues = [
+            list(range(end - 1, end - len(pairs) - 1, -1)) for end, pairs in zip(ends, ordered, strict=True)
+        ]
+
+    def take(self, add: Callable[[int], bool]) -> bool:
+        """One pair of each question that can be added; what cannot is dropped. False when nothing was added."""
+        added = False
+        for queue in self._queues:
+            while queue:
+                if add(queue.pop()):
+                    added = True
+                    break
+        return added
+
+
+def _new_first(question: Question, seats: Seats, measured: Keys) -> Pairs:
+    """The pairs of a question, each once whatever its direction: both are measured."""
+    pairs = np.asarray(question.pairs, dtype=np.int32).reshape(-1, 2)
+    pairs = pairs[seats.host[pairs[:, 0]] != seats.host[pairs[:, 1]]]
+    keys = pair_keys(pairs, seats.ranks)
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    old = np.isin(keys[first], measured)
+    ordered: Pairs = pairs[first[np.argsort(old, kind="stable")]]
+    return ordered
+
+
+class _Packing:
+    """Rounds under construction: the ranks that each uses, and the messages to be expected on each directed link."""
+
+    def __init__(self, seats: Seats, pairs: Pairs) -> None:
+        self._pairs = pairs
+        links = len(seats.routes.ends) if seats.routes is not None else 0
+        self._free = np.zeros(2 * links, np.float32)
+        found = [crossings_in_turn(pairs, way, seats) for way in (0, 1)]  # each way has its turn
+        pair, link, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        link += np.repeat(np.array([0, links], link.dtype), [len(query) for query, _, _ in found])
+        tells = share >= LEAST_SHARE
+        order = np.flatnonzero(tells)[np.argsort(pair[tells], kind="stable")]
+        bounds = np.searchsorted(pair[order], np.arange(1, len(pairs)))
+        self._links = np.split(link[order], bounds)
+        self._shares = np.split(share[order], bounds)
+        self._chosen: list[list[int]] = []
+        self._busy: list[set[int]] = []
+        self._flows: list[Flows] = []
+        self._placed: set[tuple[int, int]] = set()
+
+    def add(self, pair: int, most_rounds: int = 0) -> bool:
+        """Into the first round that it fits; a new one, or one where it collides, while there are not `most_rounds`."""
+        ends = self._ends(pair)
+        if (min(ends), max(ends)) in self._placed:  # asked for by two questions: it answers both
+            return most_rounds > 0
+        free = [number for number, busy in enumerate(self._busy) if not busy & set(ends)]
+        clear = next((number for number in free if self.fits(pair, number)), None)
+        if clear is None and len(self._chosen) < most_rounds:
+            clear = len(self._chosen)
+        if clear is None and most_rounds and free:
+            clear = min(free, key=lambda number: self._busiest(pair, number))
+        if clear is None:
+            return False
+        self.place([pair], clear)
+        return True
+
+    def fits(self, pair: int, number: int) -> bool:
+        """Are both ranks free in the round, and would hardly any link carry two messages?"""
+        if self._busy[number] & set(self._ends(pair)):
+            return False
+        others = self._flows[number][self._links[pair]]
+        return not ((others > 0) & (others + self._shares[pair] > ROOM)).any()
+
+    def _busiest(self, pair: int, number: int) -> float:
+        """Messages on the busiest of its links if it were in the round."""
+        return float((self._flows[number][self._links[pair]] + self._shares[pair]).max(initial=0.0))
+
+    def place(self, pairs: Sequence[int], number: int) -> None:
+        """Into round `number`, which may be the next one."""
+        while len(self._chosen) <= number:
+            self._chosen.append([])
+            self._busy.append(set())
+            self._flows.append(self._free.copy())
+        for pair in pairs:
+            ends = self._ends(pair)
+            self._chosen[number].append(pair)
+            self._busy[number] |= set(ends)
+            self._flows[number][self._links[pair]] += self._shares[pair]
+            self._placed.add((min(ends), max(ends)))
+
+    def size(self, number: int) -> int:
+        return len(self._chosen[number])
+
+    def rounds(self) -> list[Pairs]:
+        return [self._pairs[np.array(chosen, dtype=np.int64)] for chosen in self._chosen]
+
+    def _ends(self, pair: int) -> tuple[int, int]:
+        a, b = self._pairs[pair].tolist()
+        return a, b

@@ -1,0 +1,189 @@
+"""Levels of a suite: from the ranks of one host to the whole fabric, each made of the ranks that the last one left.
+
+A level's rounds are made when its time comes: hosts that failed before are in none of them.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fablint.errors import UsageError
+from fablint.model import Scope, Slots
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.default_rows import (
+    COMFORTABLE_S,
+    FEWEST_REPEATS,
+    LONGEST_S,
+    MOST_REPEATS,
+    ROWS,
+    SHORTEST_S,
+    SMALL,
+)
+from fablint.plan.check.rate_adaptation import REACH, lines_at, slowest_seconds
+from fablint.plan.check.stages import Stage, stage_of, unlike
+from fablint.plan.rows.cost import OVERHEAD
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.schedule.bisection import bisection_rounds
+from fablint.plan.schedule.host_rounds import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
+from fablint.plan.schedule.interleaving import repeated
+from fablint.plan.schedule.seats import Pairs, Seats
+
+LEVEL_S = 20.0  # seconds of a level where no budget says otherwise
+STREAM_S = LONGEST_S / 2  # of a round, for which windows are chosen: all levels measure the same stream
+MOST_ROUNDS = 24  # up to which all pairs of a scope are measured
+FEWEST_ROUNDS = 2
+REACH_CAP_S = 0.5  # of a round: its rows stop on samples
+MOST_WEIGHT = 8  # a row of many sizes has the time of so many rows of one
+
+
+@dataclass(frozen=True)
+class Level:
+    """Pairs of one kind, and the kernels that they are measured with (plan lines without a pattern).
+
+    `scope` None: pairs of several scopes. `pairs` says which: those of the `scope`, a few `near and far`, `all`, or
+    those between two `halves` of the fabric; `every` measures all pairs of the scope, however many there are.
+    """
+
+    name: str
+    what: str
+    scope: Scope | None
+    lines: tuple[str, ...] = ROWS
+    pairs: Literal["scope", "near and far", "all", "halves"] = "scope"
+    every: bool = False
+    unequal: bool = False  # halves of unequal groups: hosts that are too many stay idle
+
+    @property
+    def within_hosts(self) -> bool:
+        """Is it measured between ranks of one host? Those take several ranks on each (`several_each`)."""
+        return self.scope is Scope.INTRA_NODE
+
+
+REACH_LEVEL = Level(
+    REACH,
+    "everybody talks to somebody near and to somebody far, for the rate of the network",
+    None,
+    ("latency --sizes 8 --warmup 2 --samples 20", "bandwidth --sizes 32K --window 4 --warmup 0 --samples 2 --batch 1"),
+    "near and far",
+)
+
+
+def several_each(asked: Asked, each: int = 2) -> Asked:
+    """The same hosts with `each` ranks on each of them, as a level within hosts needs."""
+    hosts = list(dict.fromkeys(asked.rank_hosts))
+    slots = tuple(Slots(host, each) for host in hosts) if asked.slots else ()
+    return replace(asked, ranks=each * len(hosts), slots=slots)
+
+
+def level_stage(
+    level: Level,
+    asked: Asked,
+    seats: Seats,
+    left_out: Collection[int] = (),
+    rate: float | None = None,
+    budget_s: float | None = None,
+) -> Stage | None:
+    """The rows and rounds of a level; None where no two ranks make a pair of it.
+
+    Where the busiest host has no more than 24 partners all pairs are measured, on up to 64 hosts at least twice, for
+    the reasons of `check_plan`; else matchings of the scope. Rows are named LEVEL-KERNEL and share `rounds/LEVEL.txt`.
+
+    Args:
+        level: what is measured.
+        asked: ranks, fabric, seed.
+        seats: where the ranks are (`asked.seats()`).
+        left_out: ranks that take no part.
+        rate: bytes/s of a healthy rank (`rate_of`), None where it is not known.
+        budget_s: time for the level; None: some 20 s, more where the rounds take longer.
+
+    Raises:
+        UsageError: the fabric has no two halves, or a budget that is not above 0.
+    """
+    if budget_s is not None and not 0 < budget_s < math.inf:
+        raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
+    rate = None if level.within_hosts else rate
+    lines = level.lines if level.pairs == "near and far" else lines_at(level.lines, rate, STREAM_S)
+    lines = tuple(_in_turn(line) if asked.shared_cpus and not level.within_hosts else line for line in lines)
+    serial = asked.oversubscribed and not level.within_hosts
+    turns = [seats.ranks // 2 if serial or "serial" in line.split() else 1 for line in lines]
+    pace = _Pace(lines, rate, (budget_s or LEVEL_S) / OVERHEAD, turns)
+    most = None if level.every else MOST_ROUNDS if budget_s is None else min(MOST_ROUNDS, pace.most_rounds)
+    rounds, complete = _rounds(level, asked, seats, left_out, most)
+    if not rounds:
+        return None
+    if complete:
+        fewest = FEWEST_REPEATS if seats.hosts <= SMALL else 1
+        repeats = pace.repeats(len(rounds), fewest if budget_s is None else 1)
+        rounds = repeated(rounds, repeats, seats, asked.seed)
+    shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(lines)
+    names = unlike([f"{level.name}-{line.split()[0]}" for line in lines])
+    rows = list(zip(names, lines, shares, strict=True))
+    return _as_slow(stage_of(level.name, rounds, asked, "serial" if serial else "parallel", rows), lines, rate, pace)
+
+
+def _rounds(
+    level: Level, asked: Asked, seats: Seats, left_out: Collection[int], most: int | None
+) -> tuple[list[Pairs], bool]:
+    """Rounds, and whether it makes sense to repeat them: they are all there is."""
+    if level.within_hosts:
+        return neighbour_rounds(seats, left_out), True
+    if level.pairs == "near and far":
+        return reach_rounds(seats, left_out, asked.seed), False
+    if level.pairs == "all":
+        return all_pairs_rounds(seats, left_out, asked.seed), True
+    if level.pairs == "halves":
+        return bisection_rounds(
+            seats, asked.rank_hosts, asked.topology, left_out, unequal=level.unequal, seed=asked.seed
+        ), False
+    assert level.scope is not None
+    return scope_rounds(seats, level.scope, left_out, most=most, seed=asked.seed)
+
+
+def _in_turn(line: str) -> str:
+    """Small messages pair by pair: where ranks wait for a CPU, a stream does not show it."""
+    return line if parse_row(line.split()).does.windowed else f"{line} --order serial"
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How `seconds` are shared by the rounds of some lines, each of which takes its time `turns` times."""
+
+    lines: Sequence[str]
+    rate: float | None
+    seconds: float
+    turns: Sequence[int]
+
+    def _weights(self) -> list[float]:
+        return [min(len(parse_row(line.split()).sizes), MOST_WEIGHT) for line in self.lines]
+
+    def _round_s(self, each_s: float) -> float:
+        """Seconds of a round of all lines, when one of one size has `each_s`; a slow network takes longer."""
+        rows = zip(self.lines, self._weights(), self.turns, strict=True)
+        return sum(turns * max(weight * each_s, slowest_seconds(line, self.rate)) for line, weight, turns in rows)
+
+    @property
+    def most_rounds(self) -> int:
+        return max(FEWEST_ROUNDS, int(self.seconds / self._round_s(SHORTEST_S)))
+
+    def repeats(self, rounds: int, fewest: int) -> int:
+        return max(fewest, min(int(self.seconds / rounds / self._round_s(COMFORTABLE_S)), MOST_REPEATS))
+
+    def shares(self, rounds: int) -> list[float]:
+        """Seconds of a round of each line."""
+        each = self.seconds / rounds / sum(map(operator.mul, self._weights(), self.turns))
+        return [weight * min(max(each, SHORTEST_S), LONGEST_S) for weight in self._weights()]
+
+
+def _as_slow(stage: Stage, lines: Sequence[str], rate: float | None, pace: _Pace) -> Stage:
+    """The same, predicted for a network of that rate."""
+    rows = tuple(
+        replace(
+            row,
+            predicted_s=max(row.predicted_s, row.rounds * turns * slowest_seconds(line, rate) * OVERHEAD),
+        )
+        for row, line, turns in zip(stage.plan.rows, lines, pace.turns, strict=True)
+    )
+    return replace(stage, plan=replace(stage.plan, rows=rows))

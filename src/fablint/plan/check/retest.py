@@ -1,0 +1,187 @@
+"""Measure again what a run accuses: the same kernels, the parts at fault beside healthy pairs, in a run of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fablint.model import Diagnosis, Finding, Question, Run, Scope, Slots, State, Topology
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.follow_up import follow_up, with_controls
+from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
+from fablint.plan.rows.grammar import split_row, write_row
+from fablint.plan.rows.host_lists import joined, parse_hosts
+from fablint.plan.rows.kernels import PATTERNS
+from fablint.plan.schedule.interleaving import interleaved
+from fablint.plan.schedule.seats import Pairs, Seats, seats_of
+
+PAIRS = 12  # of each part: a link that fewer than 8 pairs cross is not judged
+MOST_ROUNDS = 24
+NEAR = 4  # of the pairs, where there are so many on the same switch
+CONTROLS = 8  # healthy pairs in a round
+FEWEST_TIMES = 3  # of its pairs, to say that a part is fine
+ACCUSED = (State.FAULT, State.SUSPECT)
+
+# What a row is measured with; all other options say whom, when and for how long.
+_KEPT = ("sizes", "window", "warmup", "buffers", "batch", "win", "sync", "transport", "memory", "validate", "histogram")
+
+
+@dataclass(frozen=True)
+class Retest:
+    """What to measure again. Ranks are those of the hosts that take part, counted anew."""
+
+    stage: Stage
+    seats: Seats
+    questions: Sequence[Question]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a part that was accused; `effect` is the loss that its pairs have now."""
+
+    was: Finding
+    state: Literal["gone", "still there", "undecided"]
+    now: Finding | None = None  # what the new run says about it
+    effect: float | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "component": self.was.component,
+            "name": self.was.name,
+            "state": self.state,
+            "effect": self.effect,
+            "was": self.was.model_dump(mode="json"),
+            "now": self.now.model_dump(mode="json") if self.now else None,
+        }
+
+
+def accused(diagnosis: Diagnosis) -> list[Finding]:
+    """The findings that a retest is about."""
+    return [finding for finding in diagnosis.verdict.findings if finding.state in ACCUSED]
+
+
+def plan_retest(
+    run: Run, diagnosis: Diagnosis, topology: Topology | None = None, budget_s: float | None = None
+) -> Retest | None:
+    """Rounds with the pairs that test what is accused, and with others that show what is healthy now.
+
+    Only hosts that take part are started, with all their ranks. None where no pair would tell, or there is no time.
+    """
+    names = run.rank_host
+    nics = run.attributes.get("rank_nic") or ()
+    seats = seats_of(names, topology, nics)
+    questions = [_near_first(one, seats) for one in (*diagnosis.retests, *diagnosis.questions) if one.open]
+    rounds = follow_up(questions, seats, least=PAIRS, most_rounds=MOST_ROUNDS)
+    if not rounds:
+        return None
+    rounds = with_controls(rounds, seats, suspects_of(questions), CONTROLS)
+    rounds = interleaved(rounds, seats, groups=[one.pairs for one in questions])
+    part = np.flatnonzero(np.isin(seats.host, seats.host[np.concatenate(rounds)]))
+    hosts = [names[rank] for rank in part.tolist()]
+    own_nics = [nics[rank] for rank in part.tolist()] if nics else []
+    asked = Asked(
+        len(hosts),
+        joined([Slots(host, 1) for host in hosts]),
+        topology,
+        oversubscribed=bool(run.attributes.get("instrument", {}).get("oversubscribed")),
+    )
+    anew = [np.searchsorted(part, pairs).astype(np.int32) for pairs in rounds]
+    stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, kernel_lines(run))
+    kept = [
+        Question(one.component, one.name, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
+        for one in questions
+    ]
+    return None if stage is None else Retest(stage, seats_of(hosts, topology, own_nics), kept)
+
+
+def _near_first(question: Question, seats: Seats) -> Question:
+    """A few partners on the same switch come first: without them a host is not told from its switch."""
+    near = np.flatnonzero(seats.scopes(question.pairs) == Scope.EDGE)[:NEAR]
+    rest = np.setdiff1d(np.arange(len(question.pairs)), near)
+    return Question(question.component, question.name, question.pairs[np.concatenate([near, rest])])
+
+
+def kernel_lines(run: Run) -> Sequence[str]:
+    """The kernels of a run's rows of pairs with what they were measured with, each once."""
+    lines: dict[str, None] = {}
+    for row in run.rows:
+        kernel, texts = split_row(str(row.attributes["options"]).split())
+        if PATTERNS[texts.get("pattern") or "pair"] == "pairs":
+            kept = {option: text for option, text in texts.items() if option in _KEPT}
+            lines[write_row(kernel, kept)] = None
+    return list(lines)
+
+
+def fates(before: Diagnosis, after: Diagnosis, run: Run, retest: Retest) -> list[Fate]:
+    """What became of every part that was accused; `run` is the new one.
+
+    Still there: the new run finds it, or what it could not be told from, at fault; or suspects it, and its pairs have
+    half of their loss still. Gone: the new run says nothing
+    against it, and its pairs have lost less than half of what they had lost, compared with the others of their
+    distance. Undecided: neither.
+    """
+    return [_fate(finding, after, run, retest) for finding in accused(before)]
+
+
+def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
+    names = {was.name, *was.alternatives}
+    about = [found for found in after.verdict.findings if found.state in ACCUSED and _named(found, was, names)]
+    effect = _effect_now(was, run, retest)
+    now = about[0] if about else None
+    mended = effect is not None and was.effect is not None and _loss(effect, was) < _loss(was.effect, was) / 2
+    if now is not None and (now.state == State.FAULT or (effect is not None and not mended)):
+        return Fate(was, "still there", now, effect)
+    return Fate(was, "gone" if mended and now is None else "undecided", now, effect)
+
+
+def _named(found: Finding, was: Finding, names: set[str]) -> bool:
+    """Is a finding about a part, or about one that the evidence did not tell from it? Hosts may be folded."""
+    if names & {found.name, *found.alternatives}:
+        return True
+    return found.component == was.component == "host" and was.name in parse_hosts(found.name)
+
+
+def _loss(effect: float, was: Finding) -> float:
+    """On log scale: how much longer a message takes."""
+    return math.log1p(effect) if was.quantity == "latency" else -math.log1p(max(effect, -0.999))
+
+
+def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
+    """Relative change of the quantity on the pairs of a part, against the others of the same distance in the new run.
+
+    Of several rows and sizes the one with the largest loss; None where too few pairs were measured.
+    """
+    about = np.concatenate([np.zeros((0, 2), int), *(one.pairs for one in retest.questions if one.name == was.name)])
+    losses = []
+    for row in run.rows:
+        if row.quantity != was.quantity:
+            continue
+        for size in row.sizes:
+            found = row.observations(size)
+            if found.partner is not None:
+                losses += _losses(found.sent, found.partner, about.astype(np.int32), retest.seats)
+    if not losses:
+        return None
+    worst = max(losses)
+    return math.expm1(worst) if was.quantity == "latency" else math.expm1(-worst)
+
+
+def _losses(sent: np.ndarray, partner: np.ndarray, about: Pairs, seats: Seats) -> list[float]:
+    """One figure, the median loss of the pairs `about`; none where too few of them, or of others, are known."""
+    src, column = np.nonzero((partner >= 0) & ~np.isnan(sent))
+    pairs = np.stack([src, partner[src, column]], axis=1).astype(np.int32)
+    time = np.log(sent[src, column].astype(np.float64))
+    scope = seats.scopes(pairs).astype(str)
+    keys, wanted = (one[:, 0].astype(np.int64) * seats.ranks + one[:, 1] for one in (pairs, about))
+    mine = np.isin(keys, wanted)
+    others = ~mine & ~np.isin(keys, wanted % seats.ranks * seats.ranks + wanted // seats.ranks)
+    usual = {name: np.median(time[others & (scope == name)]) for name in set(scope[others].tolist())}
+    excess = [
+        value - usual[name] for value, name in zip(time[mine], scope[mine].tolist(), strict=True) if name in usual
+    ]
+    return [float(np.median(excess))] if len(excess) >= FEWEST_TIMES else []

@@ -1,0 +1,296 @@
+"""The launches of a check: what each adds to the run, and the loop that goes on until every part is decided.
+
+Pure: who measures and who judges is handed in, so that a simulated fabric is checked by the same loop as a real one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fablint.model import Diagnosis, Plan, PlanRow, Question, Run, Scope
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.default_rows import COMFORTABLE_S, LONGEST_S, PARALLEL_S, ROWS, SERIAL_S, SHORTEST_S, check_plan
+from fablint.plan.check.follow_up import LEAST, follow_up, measured_pairs, with_controls
+from fablint.plan.rows.cost import OVERHEAD, row_seconds
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.patterns import Extent
+from fablint.plan.schedule.interleaving import interleaved, repeated
+from fablint.plan.schedule.seats import Pairs, Seats, seats_of
+from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
+
+FOLDER = "rounds"  # of a run directory
+FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
+
+FIRST_SHARE = 0.5  # of a budget: the rest is for questions
+FEWEST_ROUNDS = 4
+ALONE_S = 20.0  # what measuring suspects one pair at a time may take
+MANY_RANKS = 4096
+MORE_ROUNDS, MORE_ROUNDS_OF_MANY = 6, 16  # after the first stage, where no budget says how long to go on
+MOST_DOUBLINGS = 3
+ROUTE_REPEATS = 7  # of a pair that was slow by itself: more often than the rounds of a small fabric are repeated
+MOST_ROUTES = 32  # of them at once
+MOST_OF_A_WAY = 6  # streams alone
+CONTROLS = 4  # healthy pairs in a round, at least
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Rows measured in one launch; `rounds` are the rounds files that they name, as `rounds/stratified.txt`."""
+
+    plan: Plan
+    rounds: Mapping[str, Sequence[Pairs]] = field(default_factory=dict)
+    again: int = 0  # of the rounds bring nobody new together
+
+    def renamed(self, name: str, other: str) -> Stage:
+        """The same with a rounds file of another name."""
+        rows = (replace(row, options=row.options.replace(f" {name} ", f" {other} ")) for row in self.plan.rows)
+        rounds = {other if one == name else one: pairs for one, pairs in self.rounds.items()}
+        return Stage(replace(self.plan, rows=tuple(rows)), rounds)
+
+    def texts(self) -> Mapping[str, str]:
+        """The content of the rounds files."""
+        return {name: rounds_text(rounds) for name, rounds in self.rounds.items()}
+
+
+# Adds the stage to the run, where there is one; returns all of it, and whether there is sense in going on.
+Measure = Callable[[Stage, Run | None], tuple[Run, bool]]
+Judge = Callable[[Run], Diagnosis]
+
+
+@dataclass(frozen=True)
+class Investigated:
+    """What the loop came to; `undecided` are the questions that are left, and `ended` says why."""
+
+    run: Run
+    diagnosis: Diagnosis
+    undecided: tuple[Question, ...] = ()
+    ended: str = ""
+
+
+def first_stage(asked: Asked, seats: Seats | None = None) -> Stage:
+    """Stratified matchings where they are fewer rounds than all pairs, else (and with `full`) all pairs.
+
+    What may be followed by further rounds is spelt out as rounds itself: together they are one body of evidence.
+
+    Raises:
+        UsageError: fewer than two ranks, or a budget that is not above 0.
+    """
+    hosts = len(set(asked.rank_hosts))
+    budget = None if asked.budget_s is None else asked.budget_s * (FIRST_SHARE if hosts > 1 else 1.0)
+    every = check_plan(asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget)
+    whole = Stage(Plan(asked.ranks, every.rows, asked.slots))
+    if asked.full or hosts < 2:
+        return whole
+    seats = seats or asked.seats()
+    order = "serial" if asked.oversubscribed else "parallel"
+    turns = seats.ranks // 2 if order == "serial" else 1
+    seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / turns
+    most = min(int(seconds / SHORTEST_S), sum(COUNTS.values()))
+    if seats.ranks - 1 <= most:
+        row = parse_row(every.rows[0].options.split())
+        if row.pattern != "all-pairs" or row.budget is None:
+            return whole  # matchings: there is no time for more
+        return _stage(EVERY, all_rounds(seats, row.repeats, asked.seed), asked, order, row.budget)
+    rounds = stratified_rounds(seats, asked.seed, _fewer(strata(seats), most))
+    share = min(max(seconds / len(rounds), SHORTEST_S), LONGEST_S)
+    return _stage(FIRST, rounds, asked, order, share)
+
+
+def investigate(asked: Asked, measure: Measure, judge: Judge, clock: Callable[[], float]) -> Investigated:
+    """Measure, judge, and ask again until every part is decided, or the budget (without one: the rounds) ends.
+
+    Nothing is asked again after a matrix of all pairs: there is nobody with whom a suspect was not measured.
+
+    Args:
+        asked: what to measure.
+        measure: measures a stage into the run and returns all of it, and whether to go on.
+        judge: diagnoses a run.
+        clock: seconds.
+    """
+    begun = clock()
+    first = first_stage(asked)
+    run, going = measure(first, None)
+    if not going or not first.rounds:
+        diagnosis = judge(run)
+        return Investigated(run, diagnosis, _open(diagnosis))
+    return asked_again(asked, run, measure, judge, lambda: clock() - begun)
+
+
+def asked_again(asked: Asked, run: Run, measure: Measure, judge: Judge, spent_s: Callable[[], float]) -> Investigated:
+    """Ask about what a run leaves open, till every part is decided or the budget (without one: the rounds) ends.
+
+    Args:
+        asked: what the run measured.
+        run: all that was measured so far.
+        measure: as of `investigate`.
+        judge: as of `investigate`.
+        spent_s: seconds of the budget that are spent.
+    """
+    diagnosis, going = judge(run), True
+    accused: set[tuple[str, str]] = set()
+    rounds_left = _more_rounds(asked)
+    before = _asked_before(run)
+    for number in range(before + 1, before + 1000):
+        questions = [question for question in diagnosis.questions if question.open]
+        again, routes, distances = (
+            [one for one in about if one.open and (one.component, one.name) not in accused]
+            for about in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
+        )
+        if not going or not (questions or again or routes or distances):
+            break
+        left = math.inf if asked.budget_s is None else asked.budget_s - spent_s()
+        stage = next_stage(asked, run, [*again, *questions], number, left, rounds_left, (routes, distances))
+        if stage is None:
+            break
+        accused |= {(one.component, one.name) for one in (*again, *routes[:MOST_ROUTES], *distances)}
+        rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
+        run, going = measure(stage, run)
+        diagnosis = judge(run)
+    undecided = _open(diagnosis)
+    ended = "the budget ended" if asked.budget_s is not None else "the planned rounds ended"
+    return Investigated(run, diagnosis, undecided, ended if undecided and going else "")
+
+
+def _asked_before(run: Run) -> int:
+    """How many follow-ups a run has already: those of a check that goes on are counted on."""
+    found = (re.search(rf"-{NEXT}-(\d+)$", name) for name in run.attributes.get("rows", ()))
+    return max((int(match[1]) for match in found if match), default=0)
+
+
+def _open(diagnosis: Diagnosis) -> tuple[Question, ...]:
+    return tuple(question for question in diagnosis.questions if question.open)
+
+
+def all_rounds(seats: Seats, repeats: int, seed: int) -> list[Pairs]:
+    """Every pair once in each repeat, the rounds of a repeat in another order each time."""
+    labels = np.random.default_rng(seed).permutation(seats.ranks).astype(np.int32)
+    turns = range(seats.ranks - 1 + seats.ranks % 2)
+    return repeated([np.stack(tournament(labels, turn), axis=1) for turn in turns], repeats, seats, seed)
+
+
+def next_stage(
+    asked: Asked,
+    run: Run,
+    questions: Sequence[Question],
+    number: int,
+    left_s: float,
+    rounds_left: int,
+    the_same: tuple[Sequence[Question], Sequence[Question]] = ((), ()),
+) -> Stage | None:
+    """Rounds that answer the questions within `left_s`; None where there is no time, no round or no pair left.
+
+    Few suspects are measured alone, one pair after the other; many side by side in rounds that share no cable. The
+    same pairs once more are wanted of two kinds of questions: pairs that were slow by themselves several times, since
+    most of their times decide; and streams of far pairs alone, one after the other.
+    """
+    seats = seats_of(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
+    least = LEAST << min(number - 1, MOST_DOUBLINGS)  # what stays open needs more than a few
+    rounds = follow_up(questions, seats, measured_pairs(run, seats.ranks), least=least, most_rounds=rounds_left)
+    routes, distances = the_same
+    new = len(rounds)
+    rounds += _once_more(routes, seats)
+    if distances:
+        asked = replace(asked, oversubscribed=True)  # one after the other
+        rounds += follow_up(distances, seats, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
+    if not rounds:
+        return None
+    every, seed = [*questions, *routes, *distances], asked.seed + number
+    rounds = with_controls(rounds, seats, suspects_of(every), CONTROLS, seed)
+    rounds = interleaved(rounds, seats, seed, [one.pairs for one in every])  # else a question has its rounds together
+    crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
+    again = len(rounds) - new
+    stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, asked.lines)
+    return stage and replace(stage, again=again)
+
+
+def _once_more(routes: Sequence[Question], seats: Seats) -> list[Pairs]:
+    """The pairs of these questions in rounds of their own, each in several of them."""
+    rounds = follow_up(routes[:MOST_ROUTES], seats, least=1, most_rounds=MOST_ROUTES) if routes else []
+    return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]
+
+
+def timed_stage(
+    name: str, rounds: Sequence[Pairs], asked: Asked, left_s: float, lines: Sequence[str] = ROWS
+) -> Stage | None:
+    """Rows of these rounds, alone where that does not take too long, within `left_s`; None where that is too short."""
+    pairs = sum(len(one) for one in rounds)
+    alone = asked.oversubscribed or pairs * COMFORTABLE_S * len(lines) * OVERHEAD <= min(ALONE_S, left_s)
+    seconds = min(ALONE_S, left_s) / OVERHEAD / len(lines) / (pairs if alone else len(rounds))
+    if seconds < SHORTEST_S:
+        return None
+    return _stage(name, rounds, asked, "serial" if alone else "parallel", min(seconds, LONGEST_S), lines)
+
+
+def suspects_of(questions: Sequence[Question]) -> list[int]:
+    """Ranks that a question is about: those that are in half of its pairs or more."""
+    found: set[int] = set()
+    for question in questions:
+        ranks, counts = np.unique(question.pairs, return_counts=True)
+        found.update(ranks[2 * counts >= len(question.pairs)].tolist())
+    return sorted(found)
+
+
+def rounds_text(rounds: Sequence[Pairs]) -> str:
+    """A rounds file: one round per line, pairs as `0-1 2-3`."""
+    return "".join(" ".join(f"{a}-{b}" for a, b in pairs.tolist()) + "\n" for pairs in rounds)
+
+
+def _stage(
+    name: str, rounds: Sequence[Pairs], asked: Asked, order: str, share: float, lines: Sequence[str] = ROWS
+) -> Stage:
+    """A row for each of the lines, all with the same rounds."""
+    stems = [line.split()[0] for line in lines]
+    names = unlike(stems if name in (FIRST, EVERY, RETEST) else [f"{stem}-{name}" for stem in stems])
+    return stage_of(name, rounds, asked, order, [(*row, share) for row in zip(names, lines, strict=True)])
+
+
+def unlike(names: Sequence[str]) -> list[str]:
+    """The same with a number behind those that were there before."""
+    found: list[str] = []
+    for name in names:
+        found.append(next(one for one in (name, *(f"{name}-{k}" for k in range(2, 1000))) if one not in found))
+    return found
+
+
+def stage_of(
+    name: str, rounds: Sequence[Pairs], asked: Asked, order: str, rows: Sequence[tuple[str, str, float]]
+) -> Stage:
+    """Rows with the same rounds, which the rounds file of that name holds; with histograms where messages choose
+    their way.
+
+    Args:
+        name: of the rounds file.
+        rounds: pairs of ranks.
+        asked: ranks and fabric.
+        order: parallel or serial.
+        rows: name, kernel with its options (an order of its own, where it has one), and seconds of a round (serial: of
+            a pair).
+    """
+    file = f"{FOLDER}/{name}.txt"
+    adaptive = asked.topology is not None and asked.topology.routing.kind == "adaptive"
+    made = []
+    for called, kernel, share in rows:
+        budget = math.floor(share * 1e4) / 1e4
+        own = "" if "--order" in kernel.split() else f" --order {order}"
+        line = f"{kernel} --name {called} --pattern rounds --rounds-file {file}{own} --budget {budget:g}"
+        line += " --histogram" if adaptive and "--histogram" not in kernel.split() else ""
+        size = Extent(len(rounds), sum(len(pairs) for pairs in rounds))
+        made.append(PlanRow(line, len(rounds), row_seconds(parse_row(line.split()), size)))
+    return Stage(Plan(asked.ranks, tuple(made), asked.slots), {file: tuple(rounds)})
+
+
+def _fewer(counts: Mapping[Scope, int], most: int) -> dict[Scope, int]:
+    """The same strata with `most` rounds in all, but no fewer than a few."""
+    share = max(most, FEWEST_ROUNDS) / sum(counts.values()) if counts else 1.0
+    return {scope: max(1, int(rounds * min(share, 1.0))) for scope, rounds in counts.items()}
+
+
+def _more_rounds(asked: Asked) -> int:
+    if asked.budget_s is not None:
+        return 1000
+    return MORE_ROUNDS if asked.ranks <= MANY_RANKS else MORE_ROUNDS_OF_MANY

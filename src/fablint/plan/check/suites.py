@@ -1,0 +1,221 @@
+"""Suites: what a check of a cluster measures, level by level, and how long that will take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.model import Scope
+from fablint.plan.check.check_request import Asked
+from fablint.plan.check.default_rows import ROWS
+from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
+from fablint.plan.check.stages import ALONE_S
+from fablint.plan.rows.values import did_you_mean
+from fablint.plan.schedule.seats import Seats
+
+SAFETY = 1.5  # of the predicted time: the fabric may be slower than those that it was predicted for
+LAUNCH_S = 20.0  # of each level: MPI starts, hosts are judged
+WALLTIME_S = 300.0  # is asked for in steps of this
+
+# osu_latency, osu_bw and osu_bibw at the sizes that tell: latency, where the rendezvous begins, and line rate.
+POINT_TO_POINT = (
+    "latency --sizes 8,1K,64K",
+    "bandwidth --sizes 64K,1M --warmup 2",
+    "bibandwidth --sizes 64K,1M --warmup 2",
+)
+LATENCY_TEST = ("latency --sizes 0:4M",)  # the table of osu_latency 4.4.1, which Latency_Test runs
+# Both ways at once, 25 messages of 16 MiB after 3: LinkTest's rules. One way, since only that tells a direction.
+ACROSS = ("bibandwidth --sizes 1M,16M --warmup 3 --samples 25", "bandwidth --sizes 1M,16M --warmup 3 --samples 25")
+
+BETWEEN = {
+    Scope.EDGE: ("edge", "pairs on one switch"),
+    Scope.LOCAL: ("local", "pairs across switches of one group"),
+    Scope.GLOBAL: ("global", "pairs across groups"),
+}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Levels in the order in which they are measured."""
+
+    name: str
+    what: str
+    levels: tuple[Level, ...]
+
+
+def between(scope: Scope, lines: Sequence[str] = ROWS) -> Level:
+    """The level of the pairs of a scope."""
+    name, what = BETWEEN[scope]
+    return Level(name, what, scope, tuple(lines))
+
+
+INTRA_NODE = Level("intra-node", "neighbours on one host", Scope.INTRA_NODE)
+SWITCH_PAIRS = Level("switch-pairs", "every pair of every switch", Scope.EDGE, LATENCY_TEST, every=True)
+BISECTION = Level("bisection", "one half of the fabric with the other", None, ACROSS, "halves")
+ALL_PAIRS = Level("all-pairs", "every pair of hosts", None, ROWS, "all")
+
+
+def _one_scope(scope: Scope) -> Suite:
+    level = between(scope, POINT_TO_POINT)
+    return Suite(level.name, f"{level.what}: latency, bandwidth one way and both ways", (REACH_LEVEL, level))
+
+
+_EVERY = (
+    Suite(
+        "quick",
+        "a few minutes: intra-node, edge, local, global, latency and bandwidth at one size each",
+        (INTRA_NODE, REACH_LEVEL, *(between(scope) for scope in BETWEEN)),
+    ),
+    *(_one_scope(scope) for scope in BETWEEN),
+    Suite("switch-pairs", "Latency_Test: every pair of every switch, 0 bytes to 4 MiB", (REACH_LEVEL, SWITCH_PAIRS)),
+    Suite(
+        "bisection",
+        "across the bottleneck, equal halves, both ways and one way, after the pairs that cross it",
+        (REACH_LEVEL, between(Scope.LOCAL), between(Scope.GLOBAL), BISECTION),
+    ),
+    Suite(
+        "acceptance",
+        "intra-node, edge, local, global at several sizes, one way and both ways, then bisection",
+        (INTRA_NODE, REACH_LEVEL, *(between(scope, POINT_TO_POINT) for scope in BETWEEN), BISECTION),
+    ),
+    Suite("full", "intra-node, then every pair of hosts", (INTRA_NODE, REACH_LEVEL, ALL_PAIRS)),
+)
+SUITES: Mapping[str, Suite] = {suite.name: suite for suite in _EVERY}
+
+
+def find_suite(name: str, *, unequal: bool = False) -> Suite:
+    """The suite of that name; `unequal` lets a bisection leave out hosts. Raises UsageError where there is none."""
+    if name not in SUITES:
+        every = f"choose from {', '.join(SUITES)}"
+        raise UsageError(f"there is no suite '{name}'", did_you_mean(name, SUITES, every))
+    suite = SUITES[name]
+    return replace(suite, levels=tuple(replace(level, unequal=unequal) for level in suite.levels))
+
+
+# ------------------------------------------------------------------------------------------------ before it runs
+
+
+@dataclass(frozen=True)
+class PlannedLevel:
+    """A level as it would be measured now. `why` says why it is not, where it is not."""
+
+    name: str
+    what: str
+    rows: tuple[str, ...] = ()
+    rounds: int = 0
+    predicted_s: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """What a suite will measure, and the time to ask a scheduler for."""
+
+    suite: str
+    hosts: int
+    ranks: int
+    levels: tuple[PlannedLevel, ...]
+    rate: float | None  # bytes/s for which it was predicted
+    questions_s: float  # for what is asked next, where anything is suspect
+
+    @property
+    def predicted_s(self) -> float:
+        """All levels, none of which finds anything."""
+        return sum(level.predicted_s for level in self.levels)
+
+    @property
+    def walltime_s(self) -> float:
+        """With what is asked next, every launch, and a margin."""
+        launches = 1 + sum(bool(level.rows) for level in self.levels)
+        seconds = SAFETY * (self.predicted_s + self.questions_s) + LAUNCH_S * launches
+        return math.ceil(seconds / WALLTIME_S) * WALLTIME_S
+
+    def facts(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "suite": self.suite,
+            "hosts": self.hosts,
+            "ranks": self.ranks,
+            "rate_bytes_per_s": self.rate,
+            "predicted_s": self.predicted_s,
+            "questions_s": self.questions_s,
+            "walltime_s": self.walltime_s,
+            "levels": [{**vars(level), "rows": list(level.rows)} for level in self.levels],
+        }
+
+    def text(self) -> str:
+        """For people."""
+        width = max(len(level.name) for level in self.levels)
+        lines = []
+        for level in self.levels:
+            rows = ", ".join(row.removeprefix(f"{level.name}-") for row in level.rows)
+            told = f"{rows}: {level.what}" if level.rows else f"none: {level.why}"
+            lines.append(f"{level.rounds:>6} rounds {level.predicted_s / 60:>6.1f} min  {level.name:<{width}}  {told}")
+        rounds = sum(level.rounds for level in self.levels)
+        whom = f"{self.hosts:,} hosts, {self.ranks:,} ranks"
+        lines.append(f"{rounds:>6} rounds {self.predicted_s / 60:>6.1f} min  {'in all':<{width}}  {whom}")
+        lines.append(
+            f"{'':>6}        {self.questions_s / 60:>6.1f} min  for what is suspect then, at most about so long"
+        )
+        if self.rate is None:
+            lines.append("a network that turns out to be slow (below 1 Gbit/s) takes longer")
+        lines.append(f"walltime to ask for: {self.walltime_s / 60:.0f} min")
+        return "\n".join(lines)
+
+
+def plan_summary(
+    suite: Suite,
+    asked: Asked,
+    seats: Seats | None = None,
+    left_out: Collection[int] = (),
+    rate: float | None = None,
+) -> PlanSummary:
+    """Rows, rounds and time of every level, before any host has failed.
+
+    A budget of `asked` is for all levels and what is asked next; half of it is shared by the levels.
+
+    Raises:
+        UsageError: the suite has a bisection, and the fabric no two halves.
+    """
+    seats = seats or asked.seats()
+    planned = tuple(_planned(level, suite, asked, seats, left_out, rate) for level in suite.levels)
+    questions = ALONE_S if asked.budget_s is None else asked.budget_s / 2
+    return PlanSummary(suite.name, seats.hosts, asked.ranks, planned, rate, questions)
+
+
+def level_budget(suite: Suite, asked: Asked) -> float | None:
+    """Seconds for each level of a check with a budget: half of it is left for questions."""
+    if asked.budget_s is None:
+        return None
+    return asked.budget_s / 2 / sum(level.name != REACH_LEVEL.name for level in suite.levels)
+
+
+def _planned(
+    level: Level, suite: Suite, asked: Asked, seats: Seats, left_out: Collection[int], rate: float | None
+) -> PlannedLevel:
+    if level.within_hosts and len(set(asked.rank_hosts)) == asked.ranks:
+        asked = several_each(asked)
+        hosts = set(seats.host[list(left_out)].tolist())
+        seats = asked.seats()
+        left_out = [rank for rank, host in enumerate(seats.host.tolist()) if host in hosts]
+    stage = level_stage(level, asked, seats, left_out, rate, level_budget(suite, asked))
+    if stage is None:
+        return PlannedLevel(level.name, level.what, why=_why_none(level, asked))
+    rows = tuple(row.options.partition("--name ")[2].split()[0] for row in stage.plan.rows)
+    rounds = sum(row.rounds for row in stage.plan.rows)
+    return PlannedLevel(level.name, level.what, rows, rounds, stage.plan.predicted_s)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:>6.1f} min" if seconds >= 100 else f"{seconds:>6.1f} s  "
+
+
+def _why_none(level: Level, asked: Asked) -> str:
+    if level.within_hosts:
+        return "no host has two ranks"
+    if level.scope in (Scope.EDGE, Scope.LOCAL) and asked.topology is None:
+        return "no topology tells which hosts are near"
+    return f"there are no {level.what}" if level.scope else "there are no two hosts"

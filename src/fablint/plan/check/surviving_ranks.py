@@ -1,0 +1,71 @@
+"""A stage for the ranks that are left: what a launch measures after hosts were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fablint.model import PlanRow, Slots
+from fablint.plan.check.stages import Stage
+from fablint.plan.rows.grammar import split_row, write_row
+from fablint.plan.rows.values import fold_indices
+from fablint.plan.schedule.seats import Pairs
+
+HostPair = frozenset[str]
+
+
+def narrowed(
+    stage: Stage,
+    slots: Sequence[Slots],
+    left_out: Collection[str],
+    apart: Collection[HostPair] = (),
+    wanted: Mapping[str, Sequence[int]] | None = None,
+) -> Stage | None:
+    """The same rows and rounds without the pairs that cannot be measured; None where nothing is left.
+
+    Rounds keep their numbers, so that the cells find their places in the run: a round without a pair is written
+    with one that is not measured. Ranks are counted anew, without those of the hosts left out.
+
+    Args:
+        stage: rows of rounds.
+        slots: where its ranks are.
+        left_out: hosts that are not launched.
+        apart: pairs of hosts that are not measured with each other.
+        wanted: rounds to measure, per row name; None: all of all rows. Rows without an entry are left out.
+    """
+    hosts = [slot.host for slot in slots for _ in range(slot.ranks)]
+    number = np.full(len(hosts), -1, dtype=np.int32)
+    here = [rank for rank, host in enumerate(hosts) if host not in left_out]
+    number[here] = range(len(here))
+    if len(here) < 2:
+        return None
+    rounds = {
+        file: [_remaining(pairs, number, hosts, apart) for pairs in every] for file, every in stage.rounds.items()
+    }
+    rows = []
+    for row in stage.plan.rows:
+        kernel, texts = split_row(row.options.split())
+        every = rounds[str(texts["rounds-file"])]
+        indices = range(len(every)) if wanted is None else wanted.get(str(texts["name"]), ())
+        left = [index for index in indices if len(every[index])]
+        if left:
+            line = write_row(kernel, {**texts, "only-rounds": fold_indices(left)})
+            rows.append(PlanRow(line, len(left), row.predicted_s * len(left) / max(1, row.rounds)))
+    if not rows:
+        return None
+    idle = np.array([[0, 1]], dtype=np.int32)
+    filled = {file: tuple(pairs if len(pairs) else idle for pairs in every) for file, every in rounds.items()}
+    kept = tuple(slot for slot in slots if slot.host not in left_out)
+    return Stage(replace(stage.plan, ranks=len(here), rows=tuple(rows), slots=kept), filled)
+
+
+def _remaining(pairs: Pairs, number: np.ndarray, hosts: Sequence[str], apart: Collection[HostPair]) -> Pairs:
+    """The pairs both of whose ranks are there and may meet, renumbered."""
+    met = [
+        (number[a], number[b])
+        for a, b in pairs.tolist()
+        if number[a] >= 0 and number[b] >= 0 and frozenset((hosts[a], hosts[b])) not in apart
+    ]
+    return np.array(met, dtype=np.int32).reshape(-1, 2)

@@ -1,0 +1,1 @@
+"""Rows: the typed request, its options, its cost, and the plan file."""

@@ -1,0 +1,109 @@
+"""Plan files: one row per line, `#` starts a comment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from fablint.errors import UsageError
+from fablint.model import Plan, PlanRow
+from fablint.plan.rows.benchmarks import Benchmark
+from fablint.plan.rows.cost import row_seconds
+from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.options import RowRequest
+from fablint.plan.rows.patterns import Extent, extent, parse_inline_rounds, parse_rounds
+
+ReadFile = Callable[[str], str]  # path as written in the plan -> its text; may raise OSError
+
+
+def parse_plan(
+    text: str,
+    ranks: int,
+    source: str,
+    read_file: ReadFile | None = None,
+    benchmarks: Mapping[str, Benchmark] | None = None,
+) -> Plan:
+    """Check a plan for `ranks` ranks and predict how long it takes.
+
+    Args:
+        text: content of the plan file.
+        ranks: ranks that will run it.
+        source: its name, for messages: `plan.txt:7: unknown option --sizs: did you mean --sizes`.
+        read_file: reads the rounds files that the plan names; rows with one need it.
+        benchmarks: the registry; rows that name a benchmark need it.
+
+    Returns:
+        The plan; `PlanRow.options` is the line without its comment.
+
+    Raises:
+        UsageError: naming the line at fault, or the file when it holds no row.
+    """
+    rows: list[PlanRow] = []
+    names: dict[str, int] = {}
+    for number, line in _lines(text):
+        try:
+            request = parse_row(line.split(), benchmarks)
+            for name in _names(request):
+                _refuse_twice(name, names)
+                names[name] = number
+            rows.append(plan_row(line, request, ranks, read_file))
+        except UsageError as error:
+            raise UsageError(f"{source}:{number}: {error.message}", error.hint) from None
+    if not rows:
+        raise UsageError(f"{source}: no row in the plan", "write one row per line, such as latency --pattern all-pairs")
+    return Plan(ranks, tuple(rows))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.partition("#")[0].strip()
+        if bare:
+            yield number, bare
+
+
+def _names(row: RowRequest) -> Iterator[str]:
+    """What the row calls its groups; a row without a name gets a free one from the engine."""
+    if row.name is not None:
+        yield row.name
+        if row.retest:
+            yield f"{row.name}-retest"
+
+
+def _refuse_twice(name: str, names: dict[str, int]) -> None:
+    if name in names:
+        raise UsageError(f"the name {name} is taken by line {names[name]}", "give --name another value")
+
+
+def plan_row(line: str, row: RowRequest, ranks: int, read_file: ReadFile | None = None) -> PlanRow:
+    """The row that `line` asks for, with its rounds and how long it will take.
+
+    Raises UsageError where the row makes no sense for `ranks` ranks.
+    """
+    size = row_extent(row, ranks, read_file)
+    rounds = size.rounds * row.repeats
+    if row.only_rounds is not None:
+        last = max(row.only_rounds, default=0)
+        if last >= rounds:
+            raise UsageError(f"--only-rounds: round {last} does not exist", f"the row has rounds 0-{rounds - 1}")
+        rounds = len(row.only_rounds)
+    return PlanRow(line, rounds, row_seconds(row, size, rounds), threads=needs_threads(row))
+
+
+def needs_threads(row: RowRequest) -> bool:
+    """Has MPI to be initialised for several threads?"""
+    return row.kernel == "latency_mt"
+
+
+def row_extent(row: RowRequest, ranks: int, read_file: ReadFile | None) -> Extent:
+    """Rounds and groups of one repeat of the row."""
+    if row.rounds is not None:
+        return extent(row, ranks, parse_inline_rounds(row.rounds, ranks))
+    if row.rounds_file is None:
+        return extent(row, ranks)
+    if read_file is None:
+        raise UsageError(f"--rounds-file {row.rounds_file}: files cannot be read here", "put the row into a plan file")
+    try:
+        return extent(row, ranks, parse_rounds(read_file(row.rounds_file), ranks, row.rounds_file))
+    except OSError as error:
+        raise UsageError(
+            f"--rounds-file {row.rounds_file}: {error.strerror or error}", "name a readable file"
+        ) from None

@@ -1,0 +1,164 @@
+"""The values that plan options take: counts, seconds, fractions, byte counts, lists of indices.
+
+Every parser takes the text after the option and returns the value, or raises `UsageError` with what is wrong
+with it; the caller adds where it stood.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+
+from fablint.errors import UsageError
+from fablint.text.suggestions import alternatives as alternatives, did_you_mean as did_you_mean
+
+Counts = tuple[int, int]  # for sizes up to LARGE, and above it
+
+LARGE = 8192  # bytes; above it OSU repeats less
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+LARGEST_MESSAGE = 2**31 - 1  # bytes; what MPI counts in an int
+MOST_WORKERS = 128
+
+
+def parse_count(text: str) -> int:
+    """A whole number of at least 1: `12`."""
+    if not re.fullmatch(r"[0-9]+", text) or int(text) < 1:
+        raise UsageError(f"'{text}' is no count", "give a whole number of at least 1")
+    return int(text)
+
+
+def parse_natural(text: str) -> int:
+    """A whole number of at least 0: `0`."""
+    if not re.fullmatch(r"[0-9]+", text):
+        raise UsageError(f"'{text}' is no whole number", "give 0 or more")
+    return int(text)
+
+
+def parse_counts(text: str) -> Counts:
+    """A count for all sizes, `100`, or one for those up to 8 KiB and one for the larger, `100,20`."""
+    return _small_and_large(text, parse_count)
+
+
+def parse_naturals(text: str) -> Counts:
+    """As `parse_counts`, but 0 is allowed: `100,0`."""
+    return _small_and_large(text, parse_natural)
+
+
+def _small_and_large(text: str, parse: Callable[[str], int]) -> Counts:
+    small, comma, large = text.partition(",")
+    return parse(small), parse(large if comma else small)
+
+
+def format_counts(counts: Counts) -> str:
+    """The shortest text that `parse_counts` reads as the same."""
+    small, large = counts
+    return str(small) if small == large else f"{small},{large}"
+
+
+def parse_workers(text: str) -> tuple[int, int]:
+    """Senders and receivers: `1:2`."""
+    senders, colon, receivers = text.partition(":")
+    if not colon:
+        raise UsageError(f"'{text}' is no pair of counts", "give senders and receivers, such as 1:2")
+    workers = parse_count(senders), parse_count(receivers)
+    if max(workers) > MOST_WORKERS:
+        raise UsageError(f"'{text}' is too many", f"at most {MOST_WORKERS} at each end")
+    return workers
+
+
+def parse_name(text: str) -> str:
+    """A row's name is a folder inside the run directory."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|rounds|launches|launch-\d+", text):
+        hint = "use letters, digits, - and _, but not report, rounds, launches or launch-N"
+        raise UsageError(f"'{text}' is no name for a row", hint)
+    return text
+
+
+def parse_seconds(text: str) -> float:
+    """A positive number of seconds: `0.5`."""
+    seconds = _number(text)
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"'{text}' is no duration", "give seconds above 0, such as 0.5")
+    return seconds
+
+
+def parse_fraction(text: str) -> float:
+    """A number between 0 and 1, both excluded: `0.02`."""
+    fraction = _number(text)
+    if not 0 < fraction < 1:
+        raise UsageError(f"'{text}' is no fraction", "give a number between 0 and 1, such as 0.02")
+    return fraction
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def parse_bytes(text: str) -> int:
+    """A byte count below 2 GiB: `8`, `1K`, `4M`, `1G`; K, M, G (k, m, g) are powers of 1024."""
+    match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
+    if not match:
+        raise UsageError(f"'{text}' is no size", "give bytes such as 8, 1K, 4M or a range such as 1K:4M")
+    size = int(match[1]) * UNITS[match[2]]
+    if size > LARGEST_MESSAGE:
+        raise UsageError(f"'{text}' is too large", "a message has at most 2 GiB - 1")
+    return size
+
+
+def format_bytes(size: int) -> str:
+    """The shortest text that `parse_bytes` reads as `size`."""
+    for unit, factor in reversed(UNITS.items()):
+        if size and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Message sizes in bytes, in the order given: `8`, `8,1K,1M`, `1K:4M` (doubling, as far as the end allows).
+
+    Raises:
+        UsageError: not a size, an empty range, or a size twice.
+    """
+    sizes: list[int] = []
+    for item in text.split(","):
+        first, colon, last = item.partition(":")
+        sizes += _doubling(item, parse_bytes(first), parse_bytes(last)) if colon else [parse_bytes(item)]
+    twice = next((size for size in sizes if sizes.count(size) > 1), None)
+    if twice is not None:
+        raise UsageError(f"size {format_bytes(twice)} appears twice in '{text}'", "give every size once")
+    return tuple(sizes)
+
+
+def _doubling(item: str, first: int, last: int) -> list[int]:
+    """`first`, twice that, and so on up to `last`; 0 is followed by 1."""
+    if last < first:
+        raise UsageError(f"'{item}' is an empty range", "write the smaller end first, such as 1K:4M")
+    if first == 0:
+        return [0, *(_doubling(item, 1, last) if last else [])]
+    return [first << step for step in range((last // first).bit_length())]
+
+
+def parse_indices(text: str) -> tuple[int, ...]:
+    """Ascending indices, each once: `0-3,17` is 0, 1, 2, 3, 17; `none` is none at all."""
+    found: set[int] = set()
+    for item in text.split(",") if text != "none" else ():
+        match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", item)
+        if not match or (match[2] and int(match[2]) < int(match[1])):
+            raise UsageError(f"'{item}' is no range of rounds", "write them as 0-3,17")
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(found))
+
+
+def fold_indices(indices: Iterable[int]) -> str:
+    """The shortest text that `parse_indices` reads as the same set: 0, 1, 2, 3, 17 is `0-3,17`."""
+    runs: list[list[int]] = []
+    for index in sorted(set(indices)):
+        if runs and index == runs[-1][1] + 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs) or "none"

@@ -1,0 +1,1 @@
+"""Schedules: which ranks communicate in which round."""

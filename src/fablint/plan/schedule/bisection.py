@@ -1,0 +1,148 @@
+"""Two halves of the fabric, cut across its bottleneck: as many hosts in the one as in the other, no group in both.
+
+The rules of LinkTest's bisection (references: LinkTest description, Rules): the test runs across the network's
+bottleneck, with the ranks equally distributed on either half of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.errors import UsageError
+from fablint.model import Topology
+from fablint.plan.schedule.host_rounds import crossing_rounds, leads, ranks_of_hosts
+from fablint.plan.schedule.seats import Codes, Pairs, Seats
+from fablint.text.names import plural
+
+ROUNDS = 8  # matchings across the cut
+MOST_NAMED = 8  # groups or hosts in a message
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Hosts of the two halves as rows of `table` (`ranks_of_hosts`), and those that stay idle since they are too many.
+
+    `parts` are the groups (or switches) of each half.
+    """
+
+    one: Codes
+    other: Codes
+    idle: tuple[str, ...]
+    kind: str  # `group` or `switch`: what was kept together
+    parts: tuple[tuple[str, ...], tuple[str, ...]]
+    table: Codes
+
+    @property
+    def text(self) -> str:
+        """`4 hosts of g0 and 4 hosts of g1`."""
+        both = zip((self.one, self.other), self.parts, strict=True)
+        words = " and ".join(f"{plural(half.size, 'host')} of {_listed(parts)}" for half, parts in both)
+        return f"{words}; idle: {_listed(self.idle)}" if self.idle else words
+
+
+def bisection_rounds(
+    seats: Seats,
+    rank_hosts: Sequence[str],
+    topology: Topology | None,
+    left_out: Collection[int] = (),
+    *,
+    unequal: bool = False,
+    seed: int = 1,
+) -> list[Pairs]:
+    """Host i of the one half with host i of the other, then other matchings across the cut.
+
+    Raises UsageError as `halves`.
+    """
+    cut = halves(seats, rank_hosts, topology, left_out, unequal=unequal)
+    return crossing_rounds(cut.one, cut.other, cut.table, ROUNDS, seed)
+
+
+def halves(
+    seats: Seats,
+    rank_hosts: Sequence[str],
+    topology: Topology | None,
+    left_out: Collection[int] = (),
+    *,
+    unequal: bool = False,
+) -> Halves:
+    """The halves of a fabric: whole groups, whole switches where there is but one group.
+
+    Args:
+        seats: where the ranks are.
+        rank_hosts: the host of each rank.
+        topology: names of switches and groups.
+        left_out: ranks that take no part.
+        unequal: where the groups make no equal halves, the nearest to it, and what is too many stays idle.
+
+    Raises:
+        UsageError: no topology, one switch, or no equal halves; says how many hosts each group has, and whom to leave
+            out.
+    """
+    table = ranks_of_hosts(seats, left_out)
+    lead = leads(table)
+    if len(table) < 2:
+        raise UsageError(f"bisection: {plural(len(table), 'host')}", "give two or more")
+    if not (seats.place[lead] >= 0).any():
+        raise UsageError("bisection: nobody knows where the bottleneck is", "give a --topology")
+    kind, code = "group", seats.group[lead]
+    if np.ptp(code) == 0:
+        kind, code = "switch", seats.switch[lead]
+    if np.ptp(code) == 0:
+        raise UsageError("bisection: all hosts are on one switch, which nothing cuts", "measure --suite edge")
+    codes, place, sizes = np.unique(code, return_inverse=True, return_counts=True)
+    chosen = _nearest_half(sizes.tolist())
+    one, other = (np.flatnonzero(np.isin(place, chosen) == side).astype(np.int32) for side in (True, False))
+    first = [rank_hosts[rank] for rank in lead[np.unique(place, return_index=True)[1]].tolist()]
+    names = [_name(host, kind, topology) for host in first]
+    more, surplus = (one if one.size > other.size else other), abs(one.size - other.size)
+    idle = tuple(rank_hosts[lead[host]] for host in more[more.size - surplus :]) if surplus else ()
+    if surplus and not unequal:
+        raise _unequal(kind, names, sizes.tolist(), idle)
+    fewer = min(one.size, other.size)
+    parts = tuple(
+        tuple(names[part] for part in range(codes.size) if (part in chosen) == side) for side in (True, False)
+    )
+    return Halves(one[:fewer], other[:fewer], idle, kind, (parts[0], parts[1]), table)
+
+
+def _nearest_half(sizes: Sequence[int]) -> list[int]:
+    """Which of them together come nearest to half of all: the first ones, where several sets do."""
+    whole = sum(sizes)
+    reached: dict[int, tuple[int, int] | None] = {0: None}  # sum: what was added last, and the sum before
+    for number, size in enumerate(sizes[:-1]):  # the last is in the other half: the halves have no names
+        for total in list(reached):
+            reached.setdefault(total + size, (number, total))
+        if 2 * max(reached) >= whole and whole // 2 in reached:
+            break
+    best = min((total for total in reached if total), key=lambda total: abs(2 * total - whole))
+    chosen = []
+    while (step := reached[best]) is not None:
+        chosen.append(step[0])
+        best = step[1]
+    return sorted(chosen)
+
+
+def _name(host: str, kind: str, topology: Topology | None) -> str:
+    """Name of the group or switch of a host."""
+    switches = topology.host_switch if topology else {}
+    known = next((one for one in (host, host.split(".")[0]) if one in switches), None)
+    if topology is None or known is None:
+        return f"{host} alone"
+    return topology.group_of(known) if kind == "group" else switches[known]
+
+
+def _unequal(kind: str, names: Sequence[str], sizes: Sequence[int], idle: Sequence[str]) -> UsageError:
+    """What the groups are like, and whom to leave out."""
+    counts = [f"{name} {size}" for name, size in zip(names, sizes, strict=True)]
+    return UsageError(
+        f"bisection: no equal halves of {plural(sum(sizes), 'host')} ({kind}s: {_listed(counts)})",
+        f"leave out {plural(len(idle), 'host')}, such as {_listed(idle)}, or allow unequal halves, where they idle",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

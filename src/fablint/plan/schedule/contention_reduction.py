@@ -1,0 +1,85 @@
+"""Exchange partners within a round until its messages collide less: local search, many exchanges at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.model import Scope
+from fablint.plan.schedule.seats import Flows, Pairs, Seats, crossings_in_turn, link_flows, stays
+
+FEWEST_PASSES, MOST_PASSES = 2, 16
+EASY_RANKS = 30_000  # passes times ranks that are worth waiting for
+PATIENCE = 3  # passes without anything better, after which it ends
+AT_ONCE = 8  # one pair in so many is exchanged in a pass
+EVENNESS = 0.5  # what a crossing more than others have is worth, in flows
+
+
+def untangled(pairs: Pairs, seats: Seats, scope: Scope, crossed: Flows, random: np.random.Generator) -> Pairs:
+    """The same ranks in a round that collides less; the round itself where nothing collides or no way is known.
+
+    Two pairs (a, b), (c, d) become (a, d), (c, b) where that stays in the stratum and lowers the sum of squared flows;
+    `crossed` says how often earlier rounds crossed each link, so that links that they left out are preferred.
+    """
+    if seats.routes is None or not seats.routes.certain:
+        return pairs
+    crossed = crossed if crossed.size else np.zeros(len(seats.routes.ends), np.float32)
+    spread = EVENNESS * (crossed - crossed.mean()) if crossed.size else crossed
+    best, flows = pairs, link_flows(pairs, seats)
+    lowest, since = _tangle(flows, spread), 0
+    for _ in range(min(max(FEWEST_PASSES, EASY_RANKS // seats.ranks), MOST_PASSES)):
+        if flows.max(initial=0.0) <= 1.0 or since == PATIENCE:
+            break
+        tried = _exchanged(best, seats, scope, (flows, spread), random)
+        flows_tried = link_flows(tried, seats)
+        found = _tangle(flows_tried, spread)
+        since += 1
+        if found < lowest:
+            best, flows, lowest, since = tried, flows_tried, found, 0
+    return best
+
+
+def _tangle(flows: Flows, spread: Flows) -> float:
+    return float((flows.astype(np.float64) ** 2).sum() + (flows.sum(axis=0) * spread).sum())
+
+
+def _exchanged(
+    pairs: Pairs, seats: Seats, scope: Scope, state: tuple[Flows, Flows], random: np.random.Generator
+) -> Pairs:
+    """Some of the pairs that collide, each with another pair, exchange partners where both gain by it."""
+    hot = _hot(pairs, seats, state[0])
+    count = min(hot.size, len(pairs) // 2, max(1, len(pairs) // AT_ONCE))
+    one = random.permutation(hot)[:count]
+    others = np.setdiff1d(np.arange(len(pairs)), one)
+    other = random.permutation(others)[:count]
+    one = one[: other.size]
+    turned = np.where(random.random(other.size)[:, None] < 0.5, pairs[other], pairs[other, ::-1])
+    first = np.stack([pairs[one, 0], turned[:, 1]], axis=1)
+    second = np.stack([turned[:, 0], pairs[one, 1]], axis=1)
+    allowed = stays(first, scope, seats) & stays(second, scope, seats)
+    before = _price(pairs[one], seats, state, 0.0) + _price(pairs[other], seats, state, 0.0)
+    after = _price(first, seats, state, 1.0) + _price(second, seats, state, 1.0)
+    better = allowed & (after < before)
+    result = pairs.copy()
+    result[one[better]], result[other[better]] = first[better], second[better]
+    return result
+
+
+def _hot(pairs: Pairs, seats: Seats, flows: Flows) -> npt.NDArray[np.int64]:
+    """Pairs that share a link with others."""
+    hot = np.zeros(len(pairs), dtype=bool)
+    for way in (0, 1):
+        query, link, _ = crossings_in_turn(pairs, way, seats)
+        hot[query[flows[way][link] > 1.0]] = True
+    return np.flatnonzero(hot)
+
+
+def _price(pairs: Pairs, seats: Seats, state: tuple[Flows, Flows], more: float) -> Flows:
+    """(k,) what each pair adds to the tangle: of a pair that is in it, or (`more` is 1) of one that would come."""
+    flows, spread = state
+    price = np.zeros(len(pairs), dtype=np.float32)
+    for way in (0, 1):
+        query, link, share = crossings_in_turn(pairs, way, seats)
+        each = 2 * (flows[way][link] + more) - 1 + spread[link]
+        price += np.bincount(query, weights=share * each, minlength=len(pairs)).astype(np.float32)
+    return price

@@ -1,0 +1,208 @@
+"""Who meets whom at a level of a suite: rounds of hosts, in which all ranks of a host talk to those of one other.
+
+Rank k of a host meets rank k of the other, as osu_mbw_mr and osu_multi_lat have it. Where the ranks of a host sit on
+NICs of several switches, those of each NIC are paired by themselves, for their distances differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fablint.model import Scope
+from fablint.plan.schedule.edge_coloring import coloured
+from fablint.plan.schedule.interleaving import interleaved
+from fablint.plan.schedule.seats import Codes, Pairs, Seats, number_within, stays
+from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
+
+REACH_ROUNDS = 3
+LOOKED_AT = 64  # rounds of a tournament, of which those with most pairs of a scope are taken
+
+Rounds = list[Pairs]
+
+
+def ranks_of_hosts(seats: Seats, left_out: Collection[int] = ()) -> Codes:
+    """(hosts, ranks of a host) the ranks that take part, -1 where there is none; hosts without any are left out."""
+    rank = np.arange(seats.ranks, dtype=np.int32)
+    table = np.full((seats.hosts, int(np.bincount(seats.host).max(initial=0))), -1, dtype=np.int32)
+    table[seats.host, number_within(seats.host, rank)] = rank
+    table[np.isin(table, list(left_out))] = -1
+    return table[(table >= 0).any(axis=1)]
+
+
+def leads(table: Codes) -> Codes:
+    """(hosts,) the first rank of each host that takes part."""
+    lead: Codes = table[np.arange(len(table)), (table >= 0).argmax(axis=1)]
+    return lead
+
+
+def scope_rounds(
+    seats: Seats, scope: Scope, left_out: Collection[int] = (), *, most: int | None = None, seed: int = 1
+) -> tuple[Rounds, bool]:
+    """Rounds of pairs of a scope, and whether these are all of its pairs, each once.
+
+    Args:
+        seats: where the ranks are.
+        scope: edge, local or global; where no topology tells, all pairs are global.
+        left_out: ranks that take no part.
+        most: rounds up to which all pairs are measured; with more, matchings that collide little. None: always all.
+        seed: same seed, same rounds.
+    """
+    table = ranks_of_hosts(seats, left_out)
+    if len(table) < 2:
+        return [], True
+    lead = leads(table)
+    known = table >= 0
+    if (seats.switch[np.where(known, table, lead[:, None])] == seats.switch[lead][:, None]).all():
+        rounds, complete = _of_hosts(part_of(seats, lead), scope, most, seed)
+        return _expanded(rounds, table), complete
+    found = []
+    for lane in range(table.shape[1]):
+        ranks = table[table[:, lane] >= 0, lane]
+        rounds, complete = _of_hosts(part_of(seats, ranks), scope, most, seed)
+        found.append(([ranks[pairs] for pairs in rounds], complete))
+    return _side_by_side([rounds for rounds, _ in found]), all(complete for _, complete in found)
+
+
+def reach_rounds(seats: Seats, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
+    """A few rounds in which everybody talks to somebody near and to somebody far."""
+    table = ranks_of_hosts(seats, left_out)
+    if len(table) < 2:
+        return []
+    thin = part_of(seats, leads(table))
+    kinds = strata(thin, dict.fromkeys(COUNTS, 1))
+    counts = dict.fromkeys(kinds, 1)
+    if kinds:
+        counts[list(kinds)[-1]] += max(0, REACH_ROUNDS - len(kinds))
+    rounds = stratified_rounds(thin, seed, counts) if kinds else []
+    return _expanded(rounds or _turns(np.arange(thin.ranks, dtype=np.int32), REACH_ROUNDS), table)
+
+
+def all_pairs_rounds(seats: Seats, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
+    """Every pair of hosts once."""
+    table = ranks_of_hosts(seats, left_out)
+    labels = np.random.default_rng(seed).permutation(len(table)).astype(np.int32)
+    return _expanded(_turns(labels, len(table)), table)
+
+
+def neighbour_rounds(seats: Seats, left_out: Collection[int] = ()) -> Rounds:
+    """Ranks of one host in pairs of neighbours; with an odd number of ranks a second round has those left over."""
+    table = ranks_of_hosts(seats, left_out)
+    lanes = table.shape[1]
+    starts = [start for start in (0, 1) if start + 1 < lanes and (start == 0 or lanes % 2)]
+    rounds = [
+        np.concatenate([table[:, lane : lane + 2] for lane in range(start, lanes - 1, 2)]).astype(np.int32)
+        for start in starts
+    ]
+    return _filled([pairs[(pairs >= 0).all(axis=1)] for pairs in rounds])
+
+
+def crossing_rounds(one: Codes, other: Codes, table: Codes, count: int, seed: int = 1) -> Rounds:
+    """Rounds between two halves, host i of the one with host i of the other first, then matched at random.
+
+    Args:
+        one: hosts of a half, as rows of `table`.
+        other: as many hosts of the other half.
+        table: `ranks_of_hosts`.
+        count: rounds; fewer where there are fewer partners.
+        seed: same seed, same rounds.
+    """
+    random = np.random.default_rng(seed)
+    labels, turns = random.permutation(other.size), random.permutation(other.size)
+    rounds = [np.stack([one, other], axis=1)]
+    place = np.empty_like(labels)
+    place[labels] = np.arange(other.size)
+    for turn in turns[turns != 0][: count - 1].tolist():
+        rounds.append(np.stack([one, other[labels[(place + turn) % other.size]]], axis=1))
+    return _expanded(rounds, table)
+
+
+def part_of(seats: Seats, ranks: Codes) -> Seats:
+    """The seats of some ranks, each as a host of its own."""
+    codes = {name: getattr(seats, name)[ranks] for name in ("switch", "group", "shelf", "slot", "place")}
+    return replace(seats, host=np.arange(ranks.size, dtype=np.int32), **codes)
+
+
+# ------------------------------------------------------------------------------------------------ hosts
+
+
+def _of_hosts(thin: Seats, scope: Scope, most: int | None, seed: int) -> tuple[Rounds, bool]:
+    """Rounds of a scope for one rank on each host."""
+    box, part = _boxes(thin, scope)
+    partners = np.bincount(box)[box] - np.bincount(part)[part]
+    busiest = int(partners.max(initial=0))
+    if not busiest:
+        return [], True
+    random = np.random.default_rng(seed)
+    if most is None or busiest <= most:
+        return _complete(box, part, random), True
+    count = min(strata(thin).get(scope, COUNTS[scope]), most)
+    rounds = stratified_rounds(thin, seed, {scope: count})
+    rounds = _filled([pairs[stays(pairs, scope, thin)] for pairs in rounds])
+    return rounds or interleaved(_few(thin, scope, box, count, random), thin, seed), False
+
+
+def _boxes(thin: Seats, scope: Scope) -> tuple[Codes, Codes]:
+    """Of each host what its partners of a scope share with it, and what they do not."""
+    none = np.zeros_like(thin.host)
+    return {
+        Scope.EDGE: (thin.switch, thin.host),
+        Scope.LOCAL: (thin.group, thin.switch),
+        Scope.GLOBAL: (none, thin.group),
+    }[scope]
+
+
+def _complete(box: Codes, part: Codes, random: np.random.Generator) -> Rounds:
+    """All pairs of hosts with the same box and different parts; each box plays by itself, all at once.
+
+    Boxes of the same shape have their rounds in the same order: what spreads the paths of one spreads those of all.
+    """
+    found = []
+    for code in np.unique(box):
+        members = random.permutation(np.flatnonzero(box == code)).astype(np.int32)
+        parts, place, sizes = np.unique(part[members], return_inverse=True, return_counts=True)
+        ranked = np.lexsort((random.permutation(parts.size), sizes))
+        position = np.empty_like(ranked)
+        position[ranked] = np.arange(parts.size)
+        members = members[np.argsort(position[place], kind="stable")]
+        rounds = coloured(tuple(np.sort(sizes).tolist()))
+        found.append([members[pairs] for pairs in rounds])
+    return _side_by_side(found)
+
+
+def _few(thin: Seats, scope: Scope, box: Codes, count: int, random: np.random.Generator) -> Rounds:
+    """Some rounds of a scope in which most hosts have no partner: a tournament in each box, without other pairs."""
+    found = []
+    for code in np.unique(box):
+        rounds = _turns(random.permutation(np.flatnonzero(box == code)).astype(np.int32), max(count, LOOKED_AT))
+        kept = sorted((pairs[stays(pairs, scope, thin)] for pairs in rounds), key=len, reverse=True)
+        found.append(_filled(kept[:count]))
+    return _side_by_side(found)
+
+
+def _turns(labels: Codes, most: int) -> Rounds:
+    """The first rounds of a tournament."""
+    turns = range(min(most, labels.size - 1 + labels.size % 2) if labels.size > 1 else 0)
+    return [np.stack(tournament(labels, turn), axis=1).astype(np.int32) for turn in turns]
+
+
+# ------------------------------------------------------------------------------------------------ ranks
+
+
+def _expanded(rounds: Sequence[Pairs], table: Codes) -> Rounds:
+    """Pairs of hosts, rows of the table, as pairs of their ranks."""
+    every = [np.stack([table[pairs[:, 0]].ravel(), table[pairs[:, 1]].ravel()], axis=1) for pairs in rounds]
+    return _filled([pairs[(pairs >= 0).all(axis=1)] for pairs in every])
+
+
+def _side_by_side(found: Sequence[Sequence[Pairs]]) -> Rounds:
+    """Rounds of sets of ranks that have none in common, as rounds of all of them."""
+    longest = max((len(rounds) for rounds in found), default=0)
+    merged = [[rounds[number] for rounds in found if number < len(rounds)] for number in range(longest)]
+    return _filled([np.concatenate(parts) for parts in merged])
+
+
+def _filled(rounds: Sequence[Pairs]) -> Rounds:
+    return [pairs for pairs in rounds if len(pairs)]

@@ -1,0 +1,128 @@
+"""Addresses of the fabric's NICs, and whose they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from fablint.model.preflight_results import Result
+from fablint.preflight.base import Check
+from fablint.preflight.host import NET, Host
+from fablint.snapshot import NicFact
+from fablint.snapshot.parsers.inet import Address, Listed, number_of
+
+_GUID = -23  # letters of a 20-octet address of IPoIB: the rest changes with the queue pair
+
+
+class Owner(NamedTuple):
+    """A NIC of a host."""
+
+    host: Host
+    nic: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.host.name}/{self.nic}"
+
+
+def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
+    """The addresses of each network interface of the fabric that has any."""
+    found = defaultdict(list)
+    names = {nic.name for nic in host.interfaces}
+    for address in host.inet.addresses.items:
+        if address.nic in names:
+            found[address.nic].append(address)
+    return found
+
+
+def unseen(check: Check, host: Host, said: Listed[Any]) -> Result:
+    """What a check says where an output of `ip` is missing."""
+    say = check.unclear if said.garbled else check.skipped
+    return say(host.name, "", said.missing)
+
+
+def siblings(host: Host) -> Mapping[str, Address]:
+    """Rails that share a subnet with another of the same make: `hsn1` and `hsn0`, not `wlan0` and `eth0`."""
+    every = sorted((_make(address.nic), address.first, address.prefix, address) for address in _first_of_each(host))
+    together = (list(group) for _, group in groupby(every, key=lambda one: one[:3]))
+    return {address.nic: address for group in together if len(group) > 1 for *_, address in group}
+
+
+def same_make(a: str, b: str) -> bool:
+    return _make(a) == _make(b)
+
+
+def _make(nic: str) -> str:
+    """`hsn` of `hsn0`."""
+    return nic[: next((at for at, letter in enumerate(nic) if not letter.isalpha()), len(nic))]
+
+
+def _first_of_each(host: Host) -> list[Address]:
+    return [addresses[0] for addresses in of_rails(host).values()]
+
+
+@dataclass(frozen=True)
+class Owners:
+    """Of addresses and of MACs, among hosts."""
+
+    hosts: Sequence[Host]
+
+    @cached_property
+    def by_address(self) -> Mapping[int, Sequence[Owner]]:
+        found: dict[int, list[Owner]] = defaultdict(list)
+        for host in self.hosts:
+            for nic, addresses in of_rails(host).items():
+                for address in addresses:
+                    found[address.number].append(Owner(host, nic))
+        return found
+
+    @cached_property
+    def by_mac(self) -> Mapping[str, Sequence[Owner]]:
+        """Of all network interfaces, not only those of the fabric."""
+        found: dict[str, list[Owner]] = defaultdict(list)
+        for host in self.hosts:
+            for nic in host.nics:
+                if nic.mac:
+                    found[comparable(nic.mac)].append(Owner(host, nic.name))
+        return found
+
+    def answers_for_others(self, mac: str) -> bool:
+        """Is it a router's, or that of a cloud which answers for everybody?"""
+        answered = self._answered.get(mac, set())
+        return bool(answered & self._gateways) or len(answered & self.by_address.keys()) > 1
+
+    @cached_property
+    def _answered(self) -> Mapping[str, set[int]]:
+        """Addresses that a MAC is taken for."""
+        found: dict[str, set[int]] = defaultdict(set)
+        for host in self.hosts:
+            for entry in host.inet.entries.items:
+                found[comparable(entry.mac)].add(entry.number)
+        return found
+
+    @cached_property
+    def _gateways(self) -> set[int | None]:
+        return {number_of(route.gateway) for host in self.hosts for route in host.inet.routes.items if route.gateway}
+
+
+def mac_of(owner: Owner) -> str:
+    nic: NicFact | None = next((nic for nic in owner.host.interfaces if nic.name == owner.nic), None)
+    return comparable(nic.mac) if nic else ""
+
+
+def comparable(mac: str) -> str:
+    """What stays the same of a hardware address: of IPoIB's the port's GUID."""
+    return mac[_GUID:] if len(mac) > 2 * -_GUID else mac
+
+
+def bonded(host: Host, a: str, b: str) -> bool:
+    """Do both belong to one bond, or one to the other?"""
+    for master in (a, b, *(nic.name for nic in host.nics)):
+        slaves = (host.read(f"{NET}/{master}/bonding/slaves") or "").split()
+        if slaves and {a, b} <= {master, *slaves}:
+            return True
+    return False

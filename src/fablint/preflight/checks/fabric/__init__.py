@@ -1,0 +1,1 @@
+"""Checks of the whole fabric by tools that run on one machine."""

@@ -1,0 +1,296 @@
+"""The InfiniBand fabric as one machine sees it: cables, who hangs where, uplinks, error counters, subnet manager."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import majority
+from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, asked, spelling
+from fablint.preflight.checks.infiniband.port_counters import LIMITS
+from fablint.preflight.counters import Delta, saturated
+from fablint.preflight.fleet import Fleet
+from fablint.snapshot.cable_speeds import Slow, slow_cables
+from fablint.snapshot.parsers.ibnetdiscover import cables_of, why_incomplete
+from fablint.snapshot.parsers.infiniband_tools import Strung, host_and_nic, strung
+from fablint.text.sanitise import shortened
+
+_NO_CABLES = "ibnetdiscover names no cable"
+
+
+def cables(fleet: Fleet, text: str) -> list[Strung]:
+    """All cables; hosts as they were asked for."""
+    found, _ = strung(cables_of(text))
+    spell = spelling(fleet, [one.b for one in found if one.to_host])
+    return [replace(one, b=spell(one.b)) if one.to_host else one for one in found]
+
+
+# ------------------------------------------------------------------------------------------------ cables
+
+
+class FabricLinks(FabricCheck):
+    id = "fabric.links"
+    what = "every cable of the InfiniBand fabric: what it runs at, and whether it is where the topology says"
+    source = "ibnetdiscover"
+    rule = "no slower than the other cables at its ends; every host and cable of the topology at its place"
+    severity = Severity.FAIL
+    component = "cable"
+    root = True
+    mend = "reseat or replace the cable; plug swapped cables back"
+    program = "ibnetdiscover"
+
+    def look(self, fleet: Fleet, text: str) -> list[Result]:
+        if why := why_incomplete(text):
+            return [self.unclear(FABRIC, "", why)]
+        every = cables(fleet, text)
+        if not every:
+            return [self.unclear(FABRIC, "", _NO_CABLES)]
+        slow = slow_cables(one.trained for one in every if one.trained)
+        found = [
+            *(self._slow(fleet, one) for one in slow),
+            *self._misplaced(fleet, every),
+            *self._missing(fleet, every),
+        ]
+        named = {one.host for one in found}
+        seen = dict.fromkeys(name for one in every for name in ([one.a] if one.to_host else [one.a, one.b]))
+        hosts = [one.b for one in every if one.to_host and (one.b in asked(fleet) or not asked(fleet))]
+        return found + [self.passed(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
+
+    def _slow(self, fleet: Fleet, slow: Slow) -> Result:
+        cable = slow.cable
+        message = f"{cable.ends} runs at {cable.rate}, {slow.others}"
+        if not cable.to_host:
+            say = self.wrong if slow.sure else self.warned
+            return say(cable.a, f"port {cable.a_port}", message)
+        host, _, nic = cable.b.partition("/")
+        return self.blamed(fleet, host, nic, message) if slow.sure else self.warned(host, nic, message)
+
+    def _misplaced(self, fleet: Fleet, every: Sequence[Strung]) -> Iterator[Result]:
+        """Hosts that hang elsewhere than the topology says, or nowhere."""
+        if fleet.topology is None:
+            return
+        switches = {one.a for one in every} | {one.b for one in every if not one.to_host}
+        actual: dict[str, set[str]] = defaultdict(set)
+        for one in every:
+            if one.to_host:
+                actual[one.end].add(one.a)
+                actual[one.b].add(one.a)
+        expected = {
+            end: switch
+            for end, switch in {**fleet.topology.host_switch, **fleet.topology.nic_switch}.items()
+            if switch in switches  # else the topology knows them by other names
+        }
+        wrong = {end: there for end, there in expected.items() if end in actual and there not in actual[end]}
+        for end, there in wrong.items():
+            host, _, nic = end.partition("/")
+            if nic or not any(other.startswith(f"{host}/") for other in wrong):
+                where = ", ".join(sorted(actual[end]))
+                message = f"on {where}, should be on {there}{_swapped(end, wrong, actual)}"
+                yield self.blamed(fleet, host, nic, message)
+        yield from self._absent(fleet, {end: switch for end, switch in expected.items() if "/" not in end}, every)
+        for host in sorted(asked(fleet) & actual.keys() - fleet.topology.host_switch.keys()):
+            if expected:
+                yield self.warned(host, "", f"on {', '.join(sorted(actual[host]))}, but the topology does not know it")
+
+    def _absent(self, fleet: Fleet, expected: Mapping[str, str], every: Sequence[Strung]) -> Iterator[Result]:
+        """Hosts that are nowhere. Where most are, they go by other names; so may one whose switch has a stranger."""
+        seen = {one.b for one in every if one.to_host}
+        strangers = {one.a: one.b for one in every if one.to_host and one.b not in expected}
+        missing = sorted(expected.keys() - seen)
+        for host in missing if 2 * len(missing) < len(expected) else ():
+            there = expected[host]
+            if asked(fleet) and host not in asked(fleet):
+                continue
+            if there in strangers:
+                yield self.warned(host, "", f"not on the fabric under its name; {there} has {strangers[there]}")
+            else:
+                yield self.wrong(host, "", f"not on the fabric, should be on {there}")
+
+    def _missing(self, fleet: Fleet, every: Sequence[Strung]) -> Iterator[Result]:
+        """Cables between switches that the topology has and the fabric has not."""
+        there = Counter(frozenset((one.a, one.b)) for one in every if not one.to_host)
+        switches = {one.a for one in every}
+        expected = Counter(frozenset((one.a, one.b)) for one in (fleet.topology.cables if fleet.topology else ()))
+        for ends, count in expected.items():
+            if ends <= switches and there[ends] < count:
+                a, b = sorted(ends)[0], sorted(ends)[-1]
+                yield self.wrong(a, "", f"{there[ends]} of {count} cables to {b}", there[ends], count)
+
+
+def _swapped(end: str, wrong: Mapping[str, str], actual: Mapping[str, set[str]]) -> str:
+    """Who hangs at the place of an end whose place that is."""
+    others = [other for other, there in wrong.items() if wrong[end] in actual[other] and there in actual[end]]
+    first, second = sorted([end, others[0]]) if len(others) == 1 else ("", "")
+    return f": {first} and {second} swapped" if first else ""
+
+
+class FabricBalance(FabricCheck):
+    id = "fabric.balance"
+    what = "uplinks of every leaf switch of an InfiniBand tree"
+    source = "ibnetdiscover"
+    rule = "as many as most leaves have"
+    severity = Severity.WARN
+    component = "cable"
+    root = True
+    mend = "find the missing cable; hosts of this leaf share fewer uplinks"
+    program = "ibnetdiscover"
+
+    def look(self, fleet: Fleet, text: str) -> list[Result]:
+        if why := why_incomplete(text):
+            return [self.unclear(FABRIC, "", why)]
+        every = cables(fleet, text)
+        leaves = {one.a for one in every if one.to_host}
+        ends = [(leaf, far) for one in every if not one.to_host for leaf, far in ((one.a, one.b), (one.b, one.a))]
+        uplinks = Counter(leaf for leaf, far in ends if leaf in leaves and far not in leaves)
+        if not uplinks:
+            return [self.skipped(FABRIC, "", "it is no tree: no switch without hosts" if every else _NO_CABLES)]
+        usual, count = majority([uplinks[leaf] for leaf in leaves])
+        found = []
+        for leaf in sorted(leaves):
+            if usual is None:
+                found.append(self.skipped(leaf, "", f"{uplinks[leaf]} uplinks; no majority to compare with"))
+            elif uplinks[leaf] < usual:
+                message = f"{uplinks[leaf]} uplinks, {count} other{'s' if count > 1 else ''} {usual}"
+                found.append(self.wrong(leaf, "", message, uplinks[leaf], usual))
+            else:
+                found.append(self.passed(leaf, value=uplinks[leaf]))
+        return found
+
+
+# ------------------------------------------------------------------------------------------------ counters
+
+_NODE = re.compile(r'Errors for (?:0x[0-9a-f]{1,16} )?"(.*)"', re.IGNORECASE)
+_PORT = re.compile(r"\s+GUID 0x([0-9a-f]{1,16}) port (\d{1,4}):", re.IGNORECASE)  # `port ALL` counts twice
+_COUNT = re.compile(r"\[(\w{1,60}) == (\d{1,20})\b")
+_SUMMARY = "## Summary:"
+_NAMES = {
+    "SymbolErrorCounter": "symbol_error",
+    "LinkErrorRecoveryCounter": "link_error_recovery",
+    "LinkDownedCounter": "link_downed",
+    "PortRcvErrors": "port_rcv_errors",
+    "PortRcvRemotePhysicalErrors": "port_rcv_remote_physical_errors",
+    "PortRcvSwitchRelayErrors": "port_rcv_switch_relay_errors",
+    "PortXmitDiscards": "port_xmit_discards",
+    "PortXmitConstraintErrors": "port_xmit_constraint_errors",
+    "PortRcvConstraintErrors": "port_rcv_constraint_errors",
+    "LocalLinkIntegrityErrors": "local_link_integrity_errors",
+    "ExcessiveBufferOverrunErrors": "excessive_buffer_overrun_errors",
+    "VL15Dropped": "VL15_dropped",
+}
+
+
+class _Errors(NamedTuple):
+    """What a port counted."""
+
+    node: str  # what it calls itself
+    guid: str
+    port: str
+    counted: Mapping[str, int]  # by the kernel's names
+
+
+class FabricErrors(FabricCheck):
+    id = "fabric.errors"
+    what = "error counters of all ports of the InfiniBand fabric"
+    source = "ibqueryerrors"
+    rule = "in an hour less than infiniband-diags' limits; the first time all since they were cleared"
+    severity = Severity.WARN
+    component = "cable"
+    root = True
+    mend = "clean and reseat the cable, then replace it; clear counters that are full with ibqueryerrors -k"
+    program = "ibqueryerrors"
+
+    def look(self, fleet: Fleet, text: str) -> list[Result]:
+        if _SUMMARY not in text:
+            return [self.unclear(FABRIC, "", "ibqueryerrors did not come to its end")]
+        before = _earlier(fleet)
+        every = list(_errors(text))
+        spell = spelling(fleet, [host_and_nic(one.node)[0] for one in every])
+        found = []
+        for one in every:
+            words = list(_beyond(one, before))
+            host, nic = host_and_nic(one.node)
+            if words and host:
+                target = f"{nic}/{one.port}" if nic else f"port {one.port}"
+                found.append(self.wrong(spell(host), target, "; ".join(words[:3])))
+        return found
+
+
+def _errors(text: str) -> Iterator[_Errors]:
+    node = ""
+    for line in text.splitlines():
+        if match := _NODE.match(line):
+            node = match[1]
+        elif match := _PORT.match(line):
+            counts = {_NAMES[name]: int(value) for name, value in _COUNT.findall(line) if name in _NAMES}
+            yield _Errors(node, match[1], match[2], counts)
+
+
+class _Before(NamedTuple):
+    """What ports had counted at an earlier time."""
+
+    seconds: float  # since then
+    counted: Mapping[tuple[str, str], Mapping[str, int]]
+
+
+def _earlier(fleet: Fleet) -> list[_Before]:
+    """The earlier readings that are whole."""
+    known = [(one, one.command("ibqueryerrors").text) for one in fleet.fabric_before]
+    now = fleet.fabric.time if fleet.fabric else 0.0
+    return [
+        _Before(now - one.time, {(error.guid, error.port): error.counted for error in _errors(text)})
+        for one, text in known
+        if _SUMMARY in text
+    ]
+
+
+def _beyond(one: _Errors, before: Sequence[_Before]) -> Iterable[str]:
+    """Counters of a port that grow too fast, or are full."""
+    for name, value in one.counted.items():
+        if saturated(f"/infiniband/{name}", str(value)):
+            yield f"{name} is full: >= {value} since it was cleared"
+        elif not before and value >= LIMITS[name]:
+            yield f"{name} {value} since it was cleared"
+        else:
+            growths = [Delta(_growth(one, name, value, then), then.seconds) for then in before]
+            fast = [grown for grown in growths if grown.growth >= LIMITS[name] * max(grown.seconds / 3600, 1.0)]
+            if fast:
+                yield f"{name} {max(fast, key=lambda grown: (grown.rate, grown.growth))}"
+
+
+def _growth(one: _Errors, name: str, value: int, before: _Before) -> int:
+    known = before.counted.get((one.guid, one.port), {}).get(name, 0)
+    return value - known if value >= known else value  # it was cleared in between
+
+
+# ------------------------------------------------------------------------------------------------ subnet manager
+
+
+class FabricSm(FabricCheck):
+    id = "fabric.sm"
+    what = "the subnet manager of the InfiniBand fabric"
+    source = "sminfo"
+    rule = "one answers, and it is the master"
+    severity = Severity.FAIL
+    component = "config"
+    root = True
+    mend = "start the subnet manager, or look why it is not the master"
+    program = "sminfo"
+
+    def look(self, fleet: Fleet, text: str) -> list[Result]:
+        match = re.search(r"sm lid (\d{1,6}) .*\bstate (\d)\s+SMINFO_(\w{1,20})", text)
+        if match is None:
+            return [self.unclear(FABRIC, "", shortened(text))]
+        if match[3] == "MASTER":
+            return [self.passed(FABRIC, value=f"LID {match[1]}")]
+        return [self.wrong(FABRIC, "", f"the subnet manager at LID {match[1]} is {match[3]}", match[3], "MASTER")]
+
+    def without(self, fleet: Fleet, why: str) -> Result:
+        """Where the fabric can be seen, and no subnet manager answers, there is none."""
+        fabric = fleet.fabric.command("ibnetdiscover").text if fleet.fabric else ""
+        if fleet.fabric and fleet.fabric.command("sminfo").ran and cables(fleet, fabric):
+            return self.wrong(FABRIC, "", f"no subnet manager answers: {why}")
+        return super().without(fleet, why)

@@ -1,0 +1,1 @@
+"""Checks of GPUs and of the links between GPUs."""

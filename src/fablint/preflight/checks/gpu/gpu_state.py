@@ -1,0 +1,207 @@
+"""GPUs of NVIDIA: services and modules that they need, worn memory, lowered clocks, power limits, modes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck, UniformCheck
+from fablint.preflight.checks.host.settings import rdma_devices
+from fablint.preflight.checks.items import Items, ItemsCheck
+from fablint.preflight.checks.log_checks import GPUS
+from fablint.preflight.checks.outputs import instead_of, with_reasons, without_answer
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.nvidia_smi import Gpu, gpus_of
+from fablint.text.sanitise import shortened
+
+NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
+_QUERY = "nvidia-smi-q"
+_NO_GPU = "no GPU of NVIDIA"
+_PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
+
+
+def gpus(host: Host) -> Iterable[Gpu]:
+    """The GPUs that nvidia-smi tells; none where it was not asked or is not understood."""
+    said = host.command(_QUERY)
+    return (gpus_of(said.text) if said.status == 0 else None) or ()
+
+
+def reasons(fleet: Fleet) -> Mapping[str, str]:
+    """Why nvidia-smi tells no GPU, by host."""
+    return {
+        host.name: f"nvidia-smi: {without_answer(host.command(_QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
+        for host in fleet.hosts
+    }
+
+
+class GpuCheck(HostCheck):
+    """One property of each GPU that needs no other host."""
+
+    source = "nvidia-smi -q -x, at level full"
+    severity = Severity.FAIL
+    component = "host"
+    absent = _NO_GPU
+
+    def look(self, host: Host) -> Iterator[Result]:
+        if not host.snapshot.names(GPUS) and not gpus(host):
+            return
+        said = host.command(_QUERY)
+        without = instead_of(self, host.name, "", said)
+        if without is not None:
+            yield without
+        elif not gpus(host):
+            told = without_answer(said) if said.status else "what it printed cannot be understood"
+            yield self.unclear(host.name, "", f"nvidia-smi: {told}")
+        for gpu in gpus(host):
+            yield self.judged(host.name, gpu)
+
+    @abstractmethod
+    def judged(self, host: str, gpu: Gpu) -> Result:
+        """What is said of a GPU."""
+
+
+class GpuMemory(GpuCheck):
+    id = "gpu.remap"
+    what = "worn memory of every GPU: rows that were remapped, uncorrectable errors"
+    rule = "no remapping that failed; one that waits for a reset, and uncorrectable errors, warn"
+    mend = "reset the GPU where a remapping is pending; replace it where one failed"
+
+    def judged(self, host: str, gpu: Gpu) -> Result:
+        failed, pending = (gpu.text(f"remapped_rows/remapped_row_{kind}") for kind in ("failure", "pending"))
+        pending = pending or gpu.text("retired_pages/pending_retirement", "retired_pages/pending_blacklist")
+        if failed == "Yes":
+            return self.wrong(host, gpu.name, "remapping of a row of its memory failed", failed, "No")
+        if pending == "Yes":
+            return self.warned(host, gpu.name, "a remapping of its memory waits for a reset", pending, "No")
+        if gpu.uncorrectable:
+            message = f"{gpu.uncorrectable} uncorrectable memory errors since the driver was loaded"
+            return self.warned(host, gpu.name, message, gpu.uncorrectable, 0)
+        if not failed and not pending and gpu.uncorrectable is None:
+            return self.skipped(host, gpu.name, "it does not tell, or its memory has no ECC")
+        rows = gpu.text("remapped_rows/remapped_row_unc")
+        return self.passed(host, gpu.name, f"{rows} rows remapped before" if rows.strip("0") else "")
+
+
+class GpuThrottling(GpuCheck):
+    id = "gpu.throttle"
+    what = "why clocks of every GPU are lowered"
+    rule = "not because of heat, the power supply or the hardware"
+    severity = Severity.WARN
+    mend = "look at cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE"
+
+    _BAD = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+
+    def judged(self, host: str, gpu: Gpu) -> Result:
+        reasons = gpu.reasons
+        if reasons is None:
+            return self.skipped(host, gpu.name, "it does not tell why its clocks are lowered")
+        bad = [reason for reason in self._BAD if reason in reasons]
+        if bad:
+            return self.wrong(host, gpu.name, f"clocks lowered: {', '.join(bad)}", ", ".join(bad))
+        return self.passed(host, gpu.name, value=", ".join(reasons[:4]))
+
+
+class GpuPower(UniformCheck):
+    id = "gpu.power"
+    what = "the power limit of every GPU"
+    source = "nvidia-smi -q -x, at level full"
+    rule = "not below that of most like hosts"
+    severity = Severity.WARN
+    component = "config"
+    mend = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
+    words = "power limit {} W"
+    numeric = True
+    absent = _NO_GPU
+    below = True
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        return with_reasons(super().judge(fleet), self.absent, reasons(fleet))
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {
+            f"{gpu.name} {gpu.product}".strip(): gpu.watts(
+                "gpu_power_readings/current_power_limit", "gpu_power_readings/power_limit", "power_readings/power_limit"
+            )
+            for gpu in gpus(host)
+        }
+
+
+class GpuModes(ItemsCheck):
+    id = "gpu.modes"
+    what = "how every GPU is set: ECC, MIG, persistence, compute mode"
+    source = "nvidia-smi -q -x, at level full"
+    rule = "as on most like hosts"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set it alike everywhere: nvidia-smi -e, -mig, -pm, -c"
+    absent = _NO_GPU
+
+    _PATHS: Mapping[str, str] = {
+        "ECC": "ecc_mode/current_ecc",
+        "MIG": "mig_mode/current_mig",
+        "persistence": "persistence_mode",
+        "compute mode": "compute_mode",
+        "VBIOS": "vbios_version",
+    }
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        return with_reasons(super().judge(fleet), self.absent, reasons(fleet))
+
+    def items(self, host: Host) -> Mapping[str, Items]:
+        return {
+            f"{gpu.name} {gpu.product}".strip(): {
+                name: text for name, path in self._PATHS.items() if (text := gpu.text(path))
+            }
+            for gpu in gpus(host)
+        }
+
+
+class FabricManager(HostCheck):
+    id = "gpu.fabricmanager"
+    what = "the service that sets up NVLink switches, and whether GPUs joined their fabric"
+    source = f"systemctl is-active nvidia-fabricmanager; {NVSWITCHES}; nvidia-smi -q -x, fabric"
+    rule = "active where there are NVLink switches; every GPU that has a fabric has joined it"
+    severity = Severity.FAIL
+    component = "host"
+    mend = "start nvidia-fabricmanager in the version of the driver, and look into its log; CUDA fails without it"
+    absent = "no NVLink switch"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        said = host.command("fabricmanager")
+        if host.snapshot.names(NVSWITCHES):
+            state = shortened(said.text, 20)
+            if state == "active":
+                yield self.passed(host.name, value=state)
+            elif state:
+                yield self.wrong(host.name, "", f"nvidia-fabricmanager is {state}", state, "active")
+            else:
+                yield self.skipped(host.name, "", f"systemctl: {shortened(said.error) or 'no answer'}")
+        for gpu in gpus(host):
+            state, status = (gpu.text(f"fabric/{name}") for name in ("state", "status"))
+            if state == "Completed" and status not in ("", "Success"):
+                yield self.wrong(host.name, gpu.name, f"it could not join its fabric: {status}", status, "Success")
+            elif state in ("Not Started", "In Progress"):
+                yield self.wrong(host.name, gpu.name, f"it has not joined its fabric: {state}", state, "Completed")
+            elif state:
+                yield self.passed(host.name, gpu.name, value=state)
+
+
+class PeerMemory(UniformCheck):
+    id = "gpu.peermem"
+    what = "the module by which RDMA NICs reach memory of GPUs"
+    source = "/sys/module/nvidia_peermem, nv_peer_mem: initstate"
+    rule = "as on most like hosts that have GPUs and RDMA devices; newer drivers need none (dma-buf)"
+    severity = Severity.WARN
+    component = "config"
+    mend = "modprobe nvidia-peermem, and have it loaded at boot after the drivers of GPUs and NICs"
+    words = "{}"
+    absent = "no host with GPUs of NVIDIA and RDMA devices"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        if not host.snapshot.names(GPUS) or not rdma_devices(host):
+            return {}
+        loaded = [name for name in _PEER_MODULES if host.read(f"/sys/module/{name}/initstate") == "live"]
+        return {"": f"{loaded[0]} loaded" if loaded else "no peer memory module"}

@@ -1,0 +1,118 @@
+"""GPUs: how many there are, and the links between them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck, UniformCheck, Value
+from fablint.preflight.checks.log_checks import GPUS
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+
+_GPU = re.compile(r"^GPU (\d{1,3}):", re.MULTILINE)
+
+
+class GpuCount(UniformCheck):
+    id = "gpu.count"
+    what = "the number of GPUs"
+    source = f"{GPUS}, and the PCI devices that compute"
+    rule = "not fewer than most like hosts have"
+    severity = Severity.FAIL
+    component = "host"
+    mend = "look into the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
+    words = "{} GPUs"
+    numeric = True
+    absent = "no GPU"
+    below = True
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        """Where like hosts have the driver, one without it has no GPUs."""
+        self._driven = {host.kind for host in fleet.hosts if host.snapshot.names(GPUS)}
+        self._some = {host.kind for host in fleet.hosts if host.accelerators} | self._driven
+        self._built_without = {host.name for host in fleet.hosts if not host.accelerators}
+        return super().judge(fleet)
+
+    def wrong(
+        self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
+    ) -> Result:
+        """A host that has none on its bus either may be built so."""
+        if value == 0 and host in self._built_without:
+            return self.warned(host, target, message, value, expected)
+        return super().wrong(host, target, message, value, expected, unit)
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return self.values(host) or {"": 0}
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        return super().typical(values) or None  # nothing is less than no GPUs
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        if host.kind not in self._some:
+            return {}
+        return {"": len(host.snapshot.names(GPUS)) if host.kind in self._driven else len(host.accelerators)}
+
+
+class NvLinks(UniformCheck):
+    id = "gpu.nvlink"
+    what = "the NVLinks of every GPU, and their speed"
+    source = "nvidia-smi nvlink -s"
+    rule = "as many and as fast as on most like hosts"
+    severity = Severity.FAIL
+    component = "host"
+    mend = "look into the kernel log for Xid 74 and SXid; reset the GPUs, have the board looked at"
+    words = "{}"
+    absent = "nvidia-smi, asked at level full, tells no NVLinks"
+
+    _LINK = re.compile(r"^\s+Link \d{1,3}: (?:([\d.]{1,12} [KMGT]B/s)|<?inactive>?)", re.MULTILINE)
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        said = host.command("nvidia-smi-nvlink")
+        found = {}
+        for gpu, text in _by_gpu(said.text if said.status == 0 else ""):
+            speeds = self._LINK.findall(text)
+            if speeds:
+                up = Counter(speed for speed in speeds if speed)
+                active = ", ".join(f"{count} links of {speed}" for speed, count in sorted(up.items()))
+                found[f"gpu{gpu}"] = active or "no active link"
+        return found
+
+
+class NvLinkErrors(HostCheck):
+    id = "gpu.nvlink.errors"
+    what = "errors of NVLinks while they were looked at"
+    source = "nvidia-smi nvlink -e, twice"
+    rule = "none within some seconds; totals are a note"
+    severity = Severity.WARN
+    component = "host"
+    mend = "look into the kernel log for Xid 74 and SXid; have the board looked at if they grow"
+    absent = "nvidia-smi, asked at level full, tells no errors of NVLinks"
+
+    _ERRORS = re.compile(r"^\s+Link (\d{1,3}): ([\w ]{1,40}?) Errors?: (\d{1,18})\s*$", re.MULTILINE)
+
+    def look(self, host: Host) -> Iterable[Result]:
+        said = host.command("nvidia-smi-nvlink-errors")
+        readings: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        for gpu, text in _by_gpu(said.text if said.status == 0 else ""):
+            for link, kind, count in self._ERRORS.findall(text):
+                readings[gpu, link, kind].append(int(count))
+        for gpu in dict.fromkeys(key[0] for key in readings):
+            own = {key[1:]: counts for key, counts in readings.items() if key[0] == gpu}
+            grown = {key: counts[-1] - counts[0] for key, counts in own.items() if counts[-1] > counts[0]}
+            total = sum(counts[-1] for counts in own.values())
+            if grown:
+                told = ", ".join(f"link {link} {kind} +{count}" for (link, kind), count in list(grown.items())[:4])
+                yield self.wrong(host.name, f"gpu{gpu}", told, sum(grown.values()), 0)
+            elif all(len(counts) < 2 for counts in own.values()):
+                yield self.skipped(host.name, f"gpu{gpu}", f"read once: {total} since the driver was loaded")
+            else:
+                yield self.passed(host.name, f"gpu{gpu}", f"{total} before" if total else "", total)
+
+
+def _by_gpu(text: str) -> Iterator[tuple[str, str]]:
+    """The number of each GPU, and what is told of it."""
+    parts = _GPU.split(text)
+    yield from zip(parts[1::2], parts[2::2], strict=True)

@@ -1,0 +1,1 @@
+"""Checks of the host itself: processors, memory, PCI Express, settings, software, identity."""

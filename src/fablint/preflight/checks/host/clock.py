@@ -1,0 +1,105 @@
+"""The clock that times are taken with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck, Value
+from fablint.preflight.checks.log_checks import PatternCheck
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.kernel_log import Event, Grade, Line, Pattern
+from fablint.text.sanitise import shortened
+
+CLOCKS = "/sys/devices/system/clocksource/clocksource0"
+_FLAGS = re.compile(r"^flags\s*:(.*)$", re.MULTILINE)
+
+
+def cpu_flags(host: Host) -> frozenset[str]:
+    """Flags of an x86 CPU that concern its clock; none where it is another CPU."""
+    found = _FLAGS.search(host.read("/proc/cpuinfo") or "")
+    return frozenset(found[1].split()) if found else frozenset()
+
+
+class ClockSource(HostCheck):
+    id = "host.clocksource"
+    what = "the clock that the kernel reads"
+    source = f"{CLOCKS}/current_clocksource"
+    rule = "one that is read within the CPU: not hpet, acpi_pm, pit or jiffies"
+    severity = Severity.WARN
+    component = "config"
+    mend = "look into the kernel log why the TSC was given up; reboot; tsc=reliable where the vendor says so"
+    absent = f"no {CLOCKS}/current_clocksource"
+
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"": shortened(host.read(f"{CLOCKS}/current_clocksource") or "", 30) or None}
+
+    _SLOW = frozenset({"hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "dummy"})
+
+    def look(self, host: Host) -> Iterable[Result]:
+        current = host.read(f"{CLOCKS}/current_clocksource")
+        if not current:
+            return
+        if current in self._SLOW:
+            others = shortened(host.read(f"{CLOCKS}/available_clocksource") or "unknown", 60)
+            message = f"{current}, which takes about a microsecond to read; available: {others}"
+            yield self.wrong(host.name, "", message, current, "tsc")
+        else:
+            yield self.passed(host.name, value=shortened(current, 30))
+
+
+class TscFlags(HostCheck):
+    id = "host.tsc"
+    what = "whether the TSC of an x86 CPU counts at one rate, also while the CPU sleeps"
+    source = "/proc/cpuinfo, flags constant_tsc and nonstop_tsc"
+    rule = "both flags; virtual machines are not judged"
+    severity = Severity.WARN
+    component = "config"
+    mend = "look at the BIOS and at boot options such as notsc"
+    absent = "no x86 CPU, or a virtual machine"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        flags = cpu_flags(host)
+        if "tsc" not in flags or "hypervisor" in flags:
+            return
+        missing = sorted({"constant_tsc", "nonstop_tsc"} - flags)
+        if missing:
+            yield self.wrong(host.name, "", f"no {' and no '.join(missing)}", " ".join(missing))
+        else:
+            yield self.passed(host.name)
+
+
+class LogClock(PatternCheck):
+    id = "log.clock"
+    what = "signs that the TSC cannot be relied on"
+    rule = "not given up as a clock within a day; virtual machines are not judged"
+    severity = Severity.WARN
+    component = "host"
+    mend = "look at host.clocksource; update the BIOS; tsc=reliable where the vendor says so"
+    patterns = (
+        Pattern(
+            "Marking clocksource 'tsc' as unstable",
+            re.compile("Marking clocksource 'tsc' as unstable"),
+            Grade.WARN,
+            "TSC marked as unstable",
+        ),
+        Pattern(
+            "Clocksource tsc unstable", re.compile("Clocksource tsc unstable"), Grade.WARN, "TSC marked as unstable"
+        ),
+        Pattern(
+            "Marking TSC unstable due to",
+            re.compile("Marking TSC unstable due to (?!clocksource watchdog)"),  # that one is told by another line
+            Grade.WARN,
+            "TSC marked as unstable",
+        ),
+        Pattern("TSC warp between CPUs", re.compile("TSC warp between CPUs"), Grade.WARN, "TSCs of CPUs differ"),
+    )
+
+    def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
+        return iter(()) if "hypervisor" in cpu_flags(host) else super().events(host, lines)
+
+    def lacks(self, host: Host) -> str:
+        return "a virtual machine" if "hypervisor" in cpu_flags(host) else ""

@@ -1,0 +1,185 @@
+"""How fast the CPUs may run, and whether they do."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from statistics import median
+from typing import Any, NamedTuple
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import Check, UniformCheck
+from fablint.preflight.checks.host.settings import CPUS
+from fablint.preflight.checks.log_checks import PatternCheck
+from fablint.preflight.checks.tallies import numbers
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.kernel_log import DAY_S, Grade, Pattern
+
+LEAST_LIKE = 3  # hosts, for one of them to be compared with the others
+
+
+class Turbo(UniformCheck):
+    id = "host.turbo"
+    what = "whether CPUs may run above their nominal frequency"
+    source = f"{CPUS}/intel_pstate/no_turbo, {CPUS}/cpufreq/boost"
+    rule = "on; where most like hosts have it off, one warning of all of these"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set turbo or boost alike in the BIOS and in the boot options"
+    words = "turbo {}"
+    absent = "the driver of frequencies does not tell it"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        """`no_turbo` is 1 where turbo is off, `boost` where it is on."""
+        no_turbo, boost = host.number(f"{CPUS}/intel_pstate/no_turbo"), host.number(f"{CPUS}/cpufreq/boost")
+        if no_turbo in (0, 1):
+            return {"": "off" if no_turbo else "on"}
+        return {"": "on" if boost else "off"} if boost in (0, 1) else {}
+
+    def is_poor(self, value: Any) -> bool:
+        return bool(value == "off")
+
+
+class FrequencyCap(UniformCheck):
+    id = "host.cpu.cap"
+    what = "how far the frequency of the CPUs is capped, at the CPU that is capped most"
+    source = f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct"
+    rule = "not more than on most like hosts, and nowhere below 95 %"
+    severity = Severity.WARN
+    component = "config"
+    mend = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
+    words = "CPUs capped at {} % of their highest frequency"
+    numeric = True
+    _LEAST = 95  # percent, even where all hosts have it so
+    absent = "no choice of frequencies (cpufreq)"
+    below = True
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        allowed, possible = (host.read(f"{CPUS}/cpu*/cpufreq/{name}_max_freq") for name in ("scaling", "cpuinfo"))
+        share = _slowest_share(allowed, possible)
+        if share is None:
+            return {}
+        limit = host.number(f"{CPUS}/intel_pstate/max_perf_pct")
+        return {"": min(round(100 * share), 100, limit if limit is not None and limit > 0 else 100)}
+
+    def is_poor(self, value: Any) -> bool:
+        return bool(value < self._LEAST)
+
+
+@lru_cache(maxsize=4096)  # like hosts say the same
+def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
+    """The share of its highest frequency that the CPU which is capped most may run at.
+
+    The tallies do not say which CPU has which value. CPUs with higher ones of both are taken for the same, since some
+    cores reach more than others. None where the tallies are of different CPUs.
+    """
+    now, most = numbers(allowed), numbers(possible)
+    if not now or 0 in most or sum(now.values()) != sum(most.values()):
+        return None
+    shares, left = [], sorted(most.items())
+    for frequency, count in sorted(now.items()):
+        while count:
+            highest, of = left[0]
+            together = min(count, of)
+            shares.append(frequency / highest)
+            count -= together
+            left[0] = highest, of - together
+            if of == together:
+                left.pop(0)
+    return min(shares, default=None)
+
+
+class _Throttled(NamedTuple):
+    """What was counted of one kind."""
+
+    kind: str  # `core`, `package`
+    total: int
+    grown: int  # within the snapshot's window
+
+
+class Throttling(Check):
+    id = "host.throttle"
+    what = "how often Intel's CPUs slowed down because they were hot"
+    source = f"{CPUS}/cpu*/thermal_throttle/core_throttle_count, package_throttle_count"
+    rule = (
+        "not while it is looked at; since boot not 10 times as often as on like hosts and 100 times a day; nowhere "
+        "10,000 times a day"
+    )
+    severity = Severity.WARN
+    component = "host"
+    mend = "look at fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
+
+    _MOST_A_DAY, _TIMES_OTHERS = 100, 10
+    _ALL = 10_000  # times a day: every ninth second, and so no matter of a few hot hours
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[str, list[float]] = defaultdict(list)
+        seen = {id(host): list(_throttled(host)) for host in fleet.hosts}
+        for host in fleet.hosts:
+            if seen[id(host)]:
+                like[host.kind].append(_a_day(host, seen[id(host)]))
+        usual = {kind: median(rates) for kind, rates in like.items() if len(rates) >= LEAST_LIKE}
+        for host in fleet.hosts:
+            found = seen[id(host)]
+            yield (
+                self._judged(host, found, usual.get(host.kind))
+                if found
+                else self.skipped(host.name, "", "its driver does not count it (no thermal_throttle)")
+            )
+
+    def _judged(self, host: Host, found: list[_Throttled], usual: float | None) -> Result:
+        now = [one for one in found if one.grown]
+        if now:
+            said = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
+            message = f"{said} in {host.snapshot.window_s:.1f} s"
+            return self.wrong(host.name, "", message, max(one.grown for one in now), 0)
+        rate = _a_day(host, found)
+        if usual is not None and rate > max(self._MOST_A_DAY, self._TIMES_OTHERS * usual):
+            message = f"throttled {rate:,.0f} times a day since boot, median of like hosts {usual:,.0f}"
+            return self.wrong(host.name, "", message, rate, usual)
+        if rate > self._ALL:
+            message = f"throttled more than {self._ALL:,} times a day since boot, as like hosts are"
+            alone = f"throttled {rate:,.0f} times a day since boot"
+            return self.wrong(host.name, "", alone if usual is None else message, rate, self._ALL)
+        return self.passed(host.name, value=sum(one.total for one in found))
+
+
+def _throttled(host: Host) -> Iterator[_Throttled]:
+    for kind in ("core", "package"):
+        path = f"{CPUS}/cpu*/thermal_throttle/{kind}_throttle_count"
+        first, last = _events(kind, host.snapshot.read_first(path)), _events(kind, host.snapshot.read_later(path))
+        if first is not None and last is not None:
+            yield _Throttled(kind, last, max(last - first, 0))
+
+
+def _events(kind: str, text: str | None) -> int | None:
+    """All CPUs of a package say what the package counted: it is taken once."""
+    found = numbers(text)
+    if not found:
+        return None
+    return sum(found) if kind == "package" else sum(value * count for value, count in found.items())
+
+
+def _a_day(host: Host, found: list[_Throttled]) -> float:
+    """Times a day since boot; a host that was booted within a day is taken to be a day old."""
+    return sum(one.total for one in found) * DAY_S / max(host.uptime_s or DAY_S, DAY_S)
+
+
+class LogThrottle(PatternCheck):
+    id = "log.throttle"
+    what = "CPUs that slowed down because they were hot"
+    rule = "none within a day"
+    severity = Severity.WARN
+    component = "host"
+    mend = "look at fans, heat sinks, coolant and the power limits of the BIOS"
+    patterns = (
+        Pattern(
+            "temperature above threshold",
+            re.compile("(?:Core|Package) temperature above threshold, cpu clock(?: is)? throttled"),
+            Grade.WARN,
+            "CPU throttled",
+        ),
+    )

@@ -1,0 +1,208 @@
+"""Who a host is: a machine of its own, under its own name, in the same time as the others, on the same planes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from statistics import median
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.address_owners import comparable
+from fablint.preflight.base import Check
+from fablint.preflight.checks.network.lldp import heard
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.host_snapshot import BOOT
+from fablint.text.names import fold
+
+_HOSTNAME = "/proc/sys/kernel/hostname"
+_MACHINE, _SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_serial"
+_FEWEST_LETTERS, _MOST_HOSTS = 5, 2  # of a serial; hosts that share one by mistake: more have a vendor's default
+_PEERS = 4  # other hosts, for clocks to be compared
+_CLOCK_S = 60.0  # all hosts are asked at once, and answer within 20 s
+_PLANE, _CLEAR = 2, 0.8  # other hosts' NICs of a rail, and their share, for a switch to belong to it
+_SURE = 3  # NICs of a rail on a switch, for a failure
+
+
+class HostIdentity(Check):
+    id = "host.identity"
+    what = "whether every name is a machine of its own"
+    source = f"{_HOSTNAME}, {BOOT}, {_MACHINE}, {_SERIAL} (root), MAC addresses of the fabric's NICs"
+    rule = "no two names of one machine; no host name, machine id or serial number that two machines have"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "name every machine once in the list of hosts; give every machine its own name and its own machine id"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        twice = dict(_twice(fleet.hosts))
+        rest = [host for host in fleet.hosts if host.name not in twice]
+        doubtful = {**dict(_ids(rest)), **dict(_called(rest))}
+        for host in fleet.hosts:
+            if host.name in twice:
+                yield self.wrong(host.name, "", twice[host.name])
+            elif host.name in doubtful:
+                yield self.warned(host.name, "", doubtful[host.name])
+            elif not host.read(_HOSTNAME) and not host.read(BOOT):
+                yield self.skipped(host.name, "", "neither its name nor its boot can be read")
+            else:
+                yield self.passed(host.name)
+
+
+def _own(host: Host) -> str:
+    return _short(host.read(_HOSTNAME) or "")
+
+
+def _twice(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
+    """Further names of a machine: those that it does not call itself."""
+    for group in _groups(hosts, _machine):
+        right = next((host for host in group if _own(host) == _short(host.name)), group[0])
+        for host in group:
+            if host is not right:
+                yield host.name, f"is the same machine as {right.name}: same boot, same MACs"
+
+
+def _called(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
+    """Machines that call themselves by the name of another one."""
+    for group in _groups(hosts, _own):
+        same = len({_short(host.name) for host in group}) == 1
+        for host in group:
+            if same or _own(host) != _short(host.name):
+                yield host.name, f"calls itself {_own(host)}, as {_others(group, host)} does"
+
+
+def _ids(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
+    """Machines that have the id or the serial number of another one; containers of one machine are none."""
+    for words, path in (("serial number", _SERIAL), ("machine id", _MACHINE)):
+        for group in _groups(hosts, partial(_figure, path=path)):
+            containers = len({host.read(BOOT) for host in group}) < len(group)
+            if not containers and (path == _MACHINE or len(group) <= _MOST_HOSTS):
+                for host in group:
+                    yield host.name, f"has the {words} of {_others(group, host)} too"
+
+
+class OwnName(Check):
+    id = "host.name"
+    what = "where a host's own name leads to, as it finds it itself"
+    source = "getaddrinfo of the host's name; ip -j addr of all hosts"
+    rule = "to none of the other hosts"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "mend the entry in /etc/hosts or DNS: programs that wait at their own name wait at another host's"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        owners: dict[str, set[str]] = defaultdict(set)
+        for host in fleet.hosts:
+            for address in host.inet.addresses.items:
+                owners[address.text].add(host.name)
+        for host in fleet.hosts:
+            name = host.read(_HOSTNAME) or host.name
+            found = host.snapshot.addresses_of.get(name)
+            mine = {address.text for address in host.inet.addresses.items}
+            away = [one for one in found or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
+            if not found or not mine:
+                yield self.skipped(host.name, "", "its own name was not looked up, or leads to no address")
+            elif away and not mine & set(found):
+                (other,) = owners[away[0]]
+                yield self.wrong(host.name, "", f"its own name {name} leads to {away[0]}, which is {other}'s", away[0])
+            else:
+                yield self.passed(host.name)
+
+
+class ClockPeers(Check):
+    id = "host.time.peers"
+    what = "the clock, compared with those of the other hosts"
+    source = "time(), when the snapshot is taken"
+    rule = f"within {_CLOCK_S:g} s of the median, which is as near as hosts that are asked at once can tell"
+    severity = Severity.WARN
+    component = "config"
+    mend = "start a time service (chronyd), and look at its sources"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        times = [host.snapshot.time for host in fleet.hosts if host.snapshot.time]
+        middle = median(times) if times else 0.0
+        near = sum(abs(one - middle) <= _CLOCK_S for one in times)
+        enough = near > _PEERS - 1 and 2 * near > len(times)  # snapshots of several days have no common time
+        for host in fleet.hosts:
+            off = host.snapshot.time - middle
+            if not enough or not host.snapshot.time:
+                yield self.skipped(host.name, "", "too few hosts were asked at the same time")
+            elif abs(off) > _CLOCK_S:
+                message = f"clock {abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} that of {near} others"
+                yield self.wrong(host.name, "", message, off, 0.0, "s")
+            else:
+                yield self.passed(host.name)
+
+
+class Planes(Check):
+    id = "lldp.planes"
+    what = "the plane of switches that every rail is connected to"
+    source = "lldpcli show neighbors, lldptool -t -n -i NIC"
+    rule = "that of the same rail of the other hosts: no two cables of a host are swapped; seen from two hosts it warns"
+    severity = Severity.FAIL
+    component = "cable"
+    root = True
+    mend = "swap the two cables of the host"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        ends = {host.name: {nic: every[0].switch for nic, every in heard(host).items() if len(every) == 1}
+                for host in fleet.hosts}  # fmt: skip
+        rails: dict[str, Counter[str]] = defaultdict(Counter)  # of a switch: NICs of each name
+        for of_nics in ends.values():
+            for nic, switch in of_nics.items():
+                rails[switch][nic] += 1
+        for host in fleet.hosts:
+            of_nics = ends[host.name]
+            if len(of_nics) <= 1:
+                yield self.skipped(host.name, "", "fewer than two rails hear a neighbour")
+                continue
+            wrong = {nic: plane for nic, switch in of_nics.items() if (plane := _plane(rails[switch], nic))}
+            for nic, switch in of_nics.items():
+                other = wrong.get(nic, "")
+                if other and wrong.get(other) == nic:
+                    message = (
+                        f"is connected to {switch}, where {rails[switch][other]} others have {other}: the cables of "
+                        f"{nic} and {other} are swapped"
+                    )
+                    clear = min(rails[switch][other], rails[of_nics[other]][nic]) >= _SURE
+                    yield self.differs(clear, host.name, nic, message, switch)
+                else:
+                    yield self.passed(host.name, nic, value=switch)
+
+
+def _plane(others: Mapping[str, int], nic: str) -> str:
+    """The rail that a switch belongs to, where that is not the NIC's: most NICs there are of it, this is alone."""
+    most = max(others, key=lambda one: others[one])
+    alone = others[nic] == 1 and others[most] >= _PLANE
+    return most if alone and most != nic and others[most] >= _CLEAR * (sum(others.values()) - 1) else ""
+
+
+def _machine(host: Host) -> tuple[str, ...] | None:
+    """What only one machine has: its boot, and the MACs of its fabric. Containers of a machine share the first."""
+    boot = host.read(BOOT)
+    macs = sorted(comparable(nic.mac) for nic in host.interfaces if nic.mac)
+    return (boot, *macs) if boot and macs else None
+
+
+def _figure(host: Host, path: str) -> str | None:
+    """An id, unless it is a vendor's way to say that there is none."""
+    text = (host.read(path) or "").strip()
+    default = len(set(text)) < _FEWEST_LETTERS or not any(letter.isdigit() for letter in text)
+    return None if default or text.startswith(("0123456789", "123456789")) else text
+
+
+def _groups(hosts: Sequence[Host], key: Callable[[Host], Hashable]) -> list[list[Host]]:
+    """Hosts that have the same, where several do."""
+    found: dict[Hashable, list[Host]] = defaultdict(list)
+    for host in hosts:
+        if value := key(host):
+            found[value].append(host)
+    return [group for group in found.values() if len(group) > 1]
+
+
+def _others(group: Sequence[Host], host: Host) -> str:
+    return fold(one.name for one in group if one is not host)
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[0].lower()

@@ -1,0 +1,52 @@
+"""Which CPUs serve the interrupts of NICs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from fablint.model.preflight_results import Severity
+from fablint.preflight.base import UniformCheck
+from fablint.preflight.checks.host.pcie import NO_DEVICE, fabric_devices
+from fablint.preflight.checks.tallies import cpu_set, tallied
+from fablint.preflight.host import Host
+
+_SPREAD = "on several CPUs"
+_LEAST = 4  # interrupts of a NIC, for their places to mean something
+
+
+class NicInterrupts(UniformCheck):
+    id = "host.irq"
+    what = "the CPUs that serve interrupts of every fabric device"
+    source = "DEVICE/msi_irqs, /proc/irq/*/effective_affinity_list, DEVICE/local_cpulist"
+    rule = "on several CPUs, and not all on another NUMA node: one warning of all hosts where most have it so"
+    severity = Severity.WARN
+    component = "config"
+    mend = "start irqbalance, or run the driver's script that sets the affinity, such as set_irq_affinity.sh"
+    words = "interrupts {}"
+    absent = NO_DEVICE
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {
+            name: _place(host.read(f"{folder}/msi_irqs/*"), host.read(f"{folder}/local_cpulist"))
+            for name, folder in fabric_devices(host).items()
+        }
+
+    def is_poor(self, value: Any) -> bool:
+        return bool(value != _SPREAD)
+
+
+@lru_cache(maxsize=4096)
+def _place(text: str | None, near: str | None) -> str | None:
+    """Where interrupts are served; None where there are too few, or it cannot be seen."""
+    served = tallied(text)
+    if sum(served.values()) < _LEAST:
+        return None
+    cpus = [cpu_set(one) for one in served]
+    if len(served) == 1 and len(cpus[0]) == 1:
+        return "all on one CPU"
+    local = cpu_set(near or "")
+    if local and not any(local & one for one in cpus):
+        return "all on another NUMA node"
+    return _SPREAD

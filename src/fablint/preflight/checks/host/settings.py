@@ -1,0 +1,346 @@
+"""How a host is set: what slows messages down, or lets them fail."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck, UniformCheck, Value
+from fablint.preflight.host import CXI, INFINIBAND, Host
+from fablint.snapshot.host_snapshot import Tree
+from fablint.snapshot.memo import once_per_folder
+from fablint.text.sanitise import shortened
+
+CPUS = "/sys/devices/system/cpu"
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+class Memlock(HostCheck):
+    id = "host.memlock"
+    what = "how much memory a program may lock, where this was started"
+    source = "/proc/self/limits"
+    rule = "unlimited or at least 1 GiB; RDMA fails with 64 MiB or less"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "set memlock unlimited in limits.conf and LimitMEMLOCK=infinity for the launcher's daemon"
+    absent = "no RDMA device"
+
+    _LINE = re.compile(r"^Max locked memory +(\w+)", re.MULTILINE)
+    _TOO_LITTLE, _ENOUGH = 64 * MIB, GIB
+
+    def look(self, host: Host) -> Iterable[Result]:
+        if not rdma_devices(host):
+            return
+        text = host.read("/proc/self/limits")
+        found = self._LINE.search(text or "")
+        if text is None:
+            yield self.skipped(host.name, "", "no /proc/self/limits")
+        elif found is None or not (found[1] == "unlimited" or found[1].isdecimal()):
+            yield self.unclear(host.name, "", "no limit of locked memory in /proc/self/limits")
+        elif found[1] == "unlimited" or len(found[1]) > 18 or int(found[1]) >= self._ENOUGH:
+            yield self.passed(host.name)
+        elif host.snapshot.root:
+            yield self.skipped(host.name, "", "looked at as root, who may lock all memory")
+        else:
+            limit = int(found[1])
+            say = self.wrong if limit <= self._TOO_LITTLE else self.warned
+            yield say(host.name, "", f"only {limit / MIB:g} MiB can be locked", limit, "unlimited")
+
+
+class SharedMemory(HostCheck):
+    id = "host.shm"
+    what = "the file system for shared memory, /dev/shm"
+    source = "statvfs of /dev/shm"
+    rule = "at least 256 MiB or a tenth of the memory, less than 90 % of it used"
+    severity = Severity.WARN
+    component = "host"
+    mend = "remove files of ended jobs from /dev/shm; mount it with a larger size"
+    absent = "no /dev/shm"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        size, free = (host.snapshot.shared_memory.get(key) for key in ("size", "free"))
+        if not size or free is None or size < 0:
+            return
+        memory = memory_of(host)
+        wanted = min(256 * MIB, memory // 10) if memory else 256 * MIB  # containers have 64 MiB, and NCCL fails there
+        used = 1 - free / size
+        if size < wanted:
+            yield self.wrong(host.name, "", f"only {size / MIB:.0f} MiB", size, wanted)
+        elif used > 0.9:
+            yield self.wrong(host.name, "", f"{used:.0%} of {size / GIB:.1f} GiB used", used, 0.9)
+        else:
+            yield self.passed(host.name)
+
+
+class Hugepages(UniformCheck):
+    id = "host.hugepages"
+    what = "huge pages that are set aside"
+    source = "/proc/meminfo, HugePages_Total and Hugepagesize"
+    rule = "as most like hosts have them"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set vm.nr_hugepages alike everywhere"
+    words = "huge pages {}"
+    absent = "no huge pages in /proc/meminfo"
+
+    _LINES = re.compile(r"^HugePages_Total: +(\d{1,12})$.*^Hugepagesize: +(\d{1,12}) kB", re.MULTILINE | re.DOTALL)
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        found = self._LINES.search(host.read("/proc/meminfo") or "")
+        return {"": f"{found[1]} of {found[2]} kB"} if found else {}
+
+
+class Governor(HostCheck):
+    id = "host.governor"
+    what = "how the frequency of the CPUs is chosen"
+    source = f"{CPUS}/cpu*/cpufreq/scaling_governor"
+    rule = "`performance` on every CPU"
+    severity = Severity.WARN
+    component = "config"
+    mend = "cpupower frequency-set -g performance"
+    absent = "no choice of frequencies (cpufreq)"
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"": ", ".join(sorted({shortened(one, 20) for one in _governors(host.snapshot.folder(CPUS))})) or None}
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"governor {value}"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        known = _governors(host.snapshot.folder(CPUS))
+        others = {name: count for name, count in known.items() if name != "performance"}
+        if others:
+            told = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
+            yield self.wrong(host.name, "", f"{told} of {known.total()} CPUs", told, "performance")
+        elif known:
+            yield self.passed(host.name)
+
+
+@once_per_folder
+def _governors(folder: Tree) -> Counter[str]:
+    """How many CPUs have each governor."""
+    cpus = [cpu.get("cpufreq") for cpu in folder.values() if isinstance(cpu, dict)]
+    chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
+    return Counter(governor for governor in chosen if governor and isinstance(governor, str))
+
+
+class IdleStates(HostCheck):
+    id = "host.cstates"
+    what = "how deep CPUs may sleep"
+    source = f"{CPUS}/cpu0/cpuidle/state*/latency, disable"
+    rule = "no state from which waking up takes more than 50 us"
+    severity = Severity.WARN
+    component = "config"
+    mend = "disable deep states: cpupower idle-set -D 50, or a tuned profile for latency"
+    absent = "no idle states (cpuidle)"
+
+    expects = True
+    numeric = True
+
+    _AT = f"{CPUS}/cpu0/cpuidle"
+    _MOST_US = 50
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        """Microseconds to wake up from the deepest state that is enabled."""
+        return {"": max(known.values()) if (known := self._enabled(host)) else None}
+
+    def is_met(self, value: Value, expected: Value) -> bool:
+        return isinstance(value, int) and isinstance(expected, int | float) and value <= expected
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"waking up takes {value} us"
+
+    def _latencies(self, host: Host) -> Mapping[str, int]:
+        states = host.snapshot.names(self._AT)
+        found = {state: host.number(f"{self._AT}/{state}/latency") for state in states}
+        return {state: latency for state, latency in found.items() if latency is not None}
+
+    def _enabled(self, host: Host) -> Mapping[str, int]:
+        known = self._latencies(host)
+        return {state: known[state] for state in known if host.number(f"{self._AT}/{state}/disable") == 0}
+
+    def look(self, host: Host) -> Iterable[Result]:
+        known = self._latencies(host)
+        deep = [
+            (latency, shortened(host.read(f"{self._AT}/{state}/name") or state, 20))
+            for state, latency in self._enabled(host).items()
+            if latency > self._MOST_US
+        ]
+        if deep:
+            told = ", ".join(f"{name} ({latency} us)" for latency, name in sorted(deep))
+            yield self.wrong(host.name, "", f"deep states enabled: {told}", max(deep)[0], self._MOST_US)
+        elif known:
+            yield self.passed(host.name)
+
+
+class Iommu(HostCheck):
+    id = "host.iommu"
+    what = "whether memory accesses of RDMA devices are translated"
+    source = "/sys/class/DEVICE/device/iommu_group, /sys/kernel/iommu_groups/*/type"
+    rule = "no IOMMU, or passed through (identity)"
+    severity = Severity.WARN
+    component = "config"
+    mend = "boot with iommu=pt"
+    absent = "no RDMA device"
+    expects = True
+
+    _NONE = "none"  # of a device that is in no group: nothing translates
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {device: self._kind(host, at) for device, at in rdma_devices(host).items()}
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"IOMMU: {value}"
+
+    def _kind(self, host: Host, at: str) -> str | None:
+        """The type of the IOMMU group of a device; None where it cannot be seen."""
+        group = host.snapshot.link(f"{at}/device/iommu_group")
+        if not group:
+            return self._NONE if host.snapshot.link(f"{at}/device") else None
+        return shortened(host.read(f"/sys/kernel/iommu_groups/{group}/type") or "", 20) or None
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device, at in rdma_devices(host).items():
+            kind = self._kind(host, at)
+            if kind is None:
+                yield self.skipped(host.name, device, "its IOMMU group cannot be read")
+            elif kind in (self._NONE, "identity"):
+                yield self.passed(host.name, device)
+            else:
+                yield self.wrong(host.name, device, f"translated: {kind}", kind, "identity")
+
+
+class HugepagesOnDemand(UniformCheck):
+    id = "host.thp"
+    what = "transparent huge pages"
+    source = "/sys/kernel/mm/transparent_hugepage/enabled"
+    rule = "as most like hosts have it"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set the same everywhere"
+    words = "transparent huge pages: {}"
+
+    _CHOSEN = re.compile(r"\[(\w{1,20})\]")
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        found = self._CHOSEN.search(host.read("/sys/kernel/mm/transparent_hugepage/enabled") or "")
+        return {"": found[1]} if found else {}
+
+
+class NumaBalancing(UniformCheck):
+    id = "host.numa.balancing"
+    what = "whether the kernel moves memory between NUMA nodes"
+    source = "/proc/sys/kernel/numa_balancing"
+    rule = "as most like hosts have it"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set kernel.numa_balancing alike everywhere; 0 disturbs measurements least"
+    words = "numa_balancing {}"
+    numeric = True
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {"": host.number("/proc/sys/kernel/numa_balancing")}
+
+
+class ClockSync(HostCheck):
+    id = "host.time"
+    what = "whether the clock is kept right"
+    source = "chronyc tracking, else timedatectl"
+    rule = "synchronised, off by less than 1 ms"
+    severity = Severity.WARN
+    component = "config"
+    mend = "start chronyd and look at its sources (chronyc sources)"
+
+    _OFFSET, _LEAP, _FIELDS = 4, 13, 14  # of `chronyc -c tracking`
+    _MOST_S = 1e-3
+
+    def look(self, host: Host) -> Iterable[Result]:
+        chrony, systemd = host.command("chronyc"), host.command("timedatectl")
+        if chrony.status == 0:
+            yield self._tracking(host, chrony.text)
+        elif systemd.status == 0:
+            synchronised = re.search(r"^NTPSynchronized=(yes|no)$", systemd.text, re.MULTILINE)
+            if synchronised is None:
+                yield self.unclear(host.name, "", "timedatectl does not tell NTPSynchronized")
+            elif synchronised[1] == "no":
+                yield self.wrong(host.name, "", "clock not synchronised")
+            else:
+                yield self.passed(host.name)
+        else:
+            why = f"chronyc: {chrony.error or 'failed'}; timedatectl: {systemd.error or 'failed'}"
+            yield self.skipped(host.name, "", shortened(why, 160))
+
+    def _tracking(self, host: Host, text: str) -> Result:
+        fields = text.strip().split(",")
+        try:
+            offset = abs(float(fields[self._OFFSET]))
+            leap = fields[self._LEAP]
+        except (ValueError, IndexError):
+            return self.unclear(host.name, "", f"chronyc: {shortened(text) or 'no output'}")
+        if leap == "Not synchronised":
+            return self.wrong(host.name, "", "clock not synchronised")
+        if not offset < self._MOST_S:
+            return self.wrong(host.name, "", f"clock off by {1000 * offset:.3g} ms", offset, self._MOST_S)
+        return self.passed(host.name, value=offset, unit="s")
+
+
+class AccessControl(HostCheck):
+    id = "host.acs"
+    what = "whether PCIe bridges let GPUs and NICs talk directly"
+    source = "lspci -vvv, ACSCtl of the bridges above GPUs and NICs"
+    rule = "Access Control Services off on hosts with GPUs"
+    severity = Severity.WARN
+    component = "config"
+    root = True
+    mend = "switch ACS off on these bridges (BIOS, or setpci at boot)"
+
+    _HEAD = re.compile(r"^((?:[0-9a-f]{4,8}:)?)([0-9a-f]{2}):[0-9a-f]{2}\.[0-7] (?P<kind>[^:\n]{1,80}): ", re.MULTILINE)
+    _BUSES = re.compile(r"secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
+    _GPU = ("3D controller", "Processing accelerators", "VGA compatible controller", "Display controller")
+    _NIC = ("Infiniband controller", "Ethernet controller", "Network controller")
+
+    def look(self, host: Host) -> Iterable[Result]:
+        said = host.command("lspci")
+        if said.status != 0:
+            return [self.skipped(host.name, "", f"lspci: {shortened(said.error) or 'failed'}")]
+        if not host.snapshot.root:
+            return [self.skipped(host.name, "", "lspci shows it to root only")]
+        devices = [
+            (head[1], int(head[2], 16), head["kind"], part)
+            for part in re.split(r"\n\s*\n", said.text)
+            if (head := self._HEAD.search(part))
+        ]
+        if not any(kind.startswith(self._GPU) and not kind.startswith("VGA") for _, _, kind, _ in devices):
+            return [self.skipped(host.name, "", "no GPU that a NIC could read from")]
+        ends = {(domain, bus) for domain, bus, kind, _ in devices if kind.startswith(self._GPU + self._NIC)}
+        on = [part.split(" ", 1)[0].strip() for domain, _, _, part in devices if self._redirects(domain, part, ends)]
+        if not on:
+            return [self.passed(host.name)]
+        more = f" and {len(on) - 4} more" if len(on) > 4 else ""
+        return [self.wrong(host.name, "", f"ACS on: bridge {', '.join(on[:4])}{more}", len(on), 0)]
+
+    def _redirects(self, domain: str, part: str, ends: set[tuple[str, int]]) -> bool:
+        """Is it a bridge above one of these buses that sends messages between devices through the root?"""
+        buses = self._BUSES.search(part)
+        control = re.search(r"ACSCtl:(.*)", part)
+        if buses is None or control is None or "+" not in control[1]:
+            return False
+        below = range(int(buses[1], 16), int(buses[2], 16) + 1)
+        return any((domain, bus) in ends for bus in below)
+
+
+def rdma_devices(host: Host) -> dict[str, str]:
+    """RDMA devices and their folders."""
+    found = {device: f"{INFINIBAND}/{device}" for device in host.snapshot.names(INFINIBAND)}
+    return {**found, **{device: f"{CXI}/{device}" for device in host.cxi}}
+
+
+def memory_of(host: Host) -> int | None:
+    """Bytes of memory that the kernel has."""
+    found = re.match(r"MemTotal: +(\d{1,15}) kB", host.read("/proc/meminfo") or "")
+    return 1024 * int(found[1]) if found and int(found[1]) else None

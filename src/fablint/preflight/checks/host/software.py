@@ -1,0 +1,315 @@
+"""What like hosts should have alike: CPUs, memory, load, and versions of what runs on them."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from statistics import median
+from typing import Any
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import Check, UniformCheck, Value
+from fablint.preflight.checks.host.settings import CPUS
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.host_snapshot import Tree
+from fablint.snapshot.memo import once_per_folder
+from fablint.text.sanitise import shortened
+
+MODULES = "/sys/module"
+LEAST_LIKE = 3  # hosts, for one of them to be compared with the others
+
+
+class MeasuredCheck(Check):
+    """A figure of each host that is compared with the median of like hosts."""
+
+    absent = "cannot be seen"
+
+    @abstractmethod
+    def figure(self, host: Host) -> float | None:
+        """None where it cannot be seen."""
+
+    @abstractmethod
+    def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
+        """What is said of a host. `usual` is the median."""
+
+    def alone(self, host: str, figure: float) -> Result:
+        """What is said of a host that has too few like hosts."""
+        return self.skipped(host, "", "too few like hosts to compare with")
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[str, dict[str, float]] = defaultdict(dict)
+        for host in fleet.hosts:
+            figure = self.figure(host)
+            if figure is None:
+                yield self.skipped(host.name, "", self.absent)
+            else:
+                like[host.kind][host.name] = figure
+        for figures in like.values():
+            usual = median(figures.values())
+            for name, figure in figures.items():
+                if len(figures) < LEAST_LIKE:
+                    yield self.alone(name, figure)
+                else:
+                    yield self.compared(name, figure, usual, len(figures) - 1)
+
+
+class Load(MeasuredCheck):
+    id = "host.load"
+    what = "what runs on the host already"
+    source = "/proc/loadavg, of 1 min, for each CPU"
+    rule = (
+        "at most 1 for each CPU where like hosts are idle, 0.1 where their median is below 0.05; nowhere a process for "
+        "each core, also where all like hosts are as busy"
+    )
+    severity = Severity.WARN
+    component = "host"
+    mend = "look for processes that an earlier job left behind"
+    absent = "no load average or number of CPUs"
+
+    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # of medians, of one host among idle ones, of medians
+    _PROCESS = 0.9  # less than a process that runs all the time is no load
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        self._cpus = {host.name: cpus_online(host) or 1 for host in fleet.hosts}
+        self._busy = {host.name: 0.5 if _has_threads(host) else 1.0 for host in fleet.hosts}
+        return super().judge(fleet)
+
+    def figure(self, host: Host) -> float | None:
+        load = re.match(r"\d{1,9}\.\d{1,9}", host.read("/proc/loadavg") or "")
+        cpus = cpus_online(host)
+        return float(load[0]) / cpus if load and cpus else None
+
+    def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
+        most = self._STALE if usual < self._IDLE else 1
+        if usual >= self._BUSY:
+            if figure < self._busy[host]:
+                return self.passed(host, value=figure)
+            message = f"all cores have work, as on like hosts: {usual:.2f} processes for each CPU is their median"
+            return self.wrong(host, "", message, figure, self._busy[host])
+        if figure <= most or figure * self._cpus[host] < self._PROCESS:
+            return self.passed(host, value=figure)
+        message = f"{figure:.2f} processes for each CPU, median of {others + 1} hosts {usual:.2f}"
+        return self.wrong(host, "", message, figure, usual)
+
+    def alone(self, host: str, figure: float) -> Result:
+        if figure < self._busy[host]:
+            return super().alone(host, figure)
+        return self.wrong(
+            host, "", f"{figure:.2f} processes for each CPU: all cores have work", figure, self._busy[host]
+        )
+
+
+def _has_threads(host: Host) -> bool:
+    """Are two CPUs one core?"""
+    return host.read(f"{CPUS}/smt/active") == "1"
+
+
+class Cpus(UniformCheck):
+    id = "host.cpus"
+    what = "the number of CPUs"
+    source = f"{CPUS}/online"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "host"
+    mend = "look for CPUs that were switched off, or a differing BIOS setting"
+    words = "{} CPUs online"
+    numeric = True
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {"": cpus_online(host)}
+
+
+class Smt(UniformCheck):
+    id = "host.smt"
+    what = "whether cores have several hardware threads"
+    source = f"{CPUS}/smt/active"
+    rule = "as most like hosts have it"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set the same in the BIOS or with the boot option nosmt"
+    words = "SMT {}"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {"": {"1": "on", "0": "off"}.get(host.read(f"{CPUS}/smt/active") or "")}
+
+
+class NumaNodes(UniformCheck):
+    id = "host.numa.nodes"
+    what = "the number of NUMA nodes"
+    source = "/sys/devices/system/node/online"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set the same in the BIOS (NPS, sub-NUMA clustering)"
+    words = "{} NUMA nodes"
+    numeric = True
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {"": listed(host.read("/sys/devices/system/node/online"))}
+
+
+class Kernel(UniformCheck):
+    id = "host.kernel"
+    what = "the version of the kernel"
+    source = "uname"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "config"
+    mend = "boot the same image everywhere"
+    words = "kernel {}"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {"": _told(host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease"))}
+
+
+class OperatingSystem(UniformCheck):
+    id = "host.os"
+    what = "the operating system"
+    source = "/etc/os-release"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "config"
+    mend = "install the same image everywhere"
+    words = "{}"
+    absent = "no PRETTY_NAME in /etc/os-release"
+
+    _NAME = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        found = self._NAME.search(host.read("/etc/os-release") or "")
+        return {"": _told(found[1]) if found else None}
+
+
+class Bios(UniformCheck):
+    id = "host.bios"
+    what = "the version of the BIOS"
+    source = "/sys/devices/virtual/dmi/id/bios_version"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "config"
+    mend = "install the same BIOS everywhere"
+    words = "BIOS {}"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {"": _told(host.read("/sys/devices/virtual/dmi/id/bios_version"))}
+
+
+class Driver(UniformCheck):
+    id = "host.driver"
+    what = "the driver of every NIC of the fabric, and its version"
+    source = "ethtool -i"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "config"
+    mend = "install the same driver everywhere"
+    words = "driver {}"
+    absent = "ethtool -i does not tell it"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        told = {nic: [facts.get("driver"), facts.get("version")] for nic, facts in _driver_facts(host).items()}
+        return {nic: _told(" ".join(filter(None, words))) if words[0] else None for nic, words in told.items()}
+
+
+class NicFirmware(UniformCheck):
+    id = "host.nic.fw"
+    what = "the firmware of every NIC of the fabric"
+    source = "ethtool -i"
+    rule = "as most like hosts have"
+    severity = Severity.WARN
+    component = "nic"
+    mend = "install the same firmware everywhere"
+    words = "firmware {}"
+    absent = "ethtool -i does not tell it"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        told = {nic: facts.get("firmware-version") for nic, facts in _driver_facts(host).items()}
+        return {nic: None if firmware in (None, "N/A") else _told(firmware) for nic, firmware in told.items()}
+
+
+class Modules(UniformCheck):
+    id = "host.module"
+    what = "kernel modules of NICs, GPUs and MPI libraries"
+    source = f"{MODULES}/*/version"
+    rule = "loaded in the same version as on most like hosts"
+    severity = Severity.WARN
+    component = "config"
+    mend = "install the same driver everywhere; look into the kernel log why it was not loaded"
+    words = "{}"
+    absent = "no such module is loaded"
+    named = True
+
+    _NOT = "not loaded"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        self._somewhere = sorted({name for host in fleet.hosts for name in _modules(host)})
+        return super().judge(fleet)
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        loaded = _modules(host)
+        return {name: loaded.get(name, self._NOT) for name in self._somewhere if host.snapshot.folder("/sys")}
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return _modules(host)
+
+    def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
+        return dict.fromkeys(expected, self._NOT) if host.snapshot.folder("/sys") else {}
+
+
+class Mpi(UniformCheck):
+    id = "host.mpi"
+    what = "the MPI library that is found first"
+    source = "mpiexec --version"
+    rule = "the same everywhere"
+    severity = Severity.WARN
+    component = "config"
+    mend = "load the same modules on every host; look at PATH of shells that are no logins"
+    words = "{}"
+    absent = "mpiexec was not found, or does not tell its version"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        """The first line; that of Hydra is a heading, and the version follows."""
+        said = host.command("mpiexec")
+        lines = [line.strip() for line in said.text.splitlines() if line.strip()] if said.status == 0 else []
+        if lines and not re.search(r"\d", lines[0]):
+            lines = [f"{lines[0]} {line}" for line in lines if line.startswith("Version:")][:1]
+        return {"": _told(lines[0]) if lines else None}
+
+
+def cpus_online(host: Host) -> int | None:
+    return listed(host.read(f"{CPUS}/online"))
+
+
+def listed(text: str | None) -> int | None:
+    """How many numbers `0-3,8` stands for."""
+    if not text or not re.fullmatch(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*", text):
+        return None
+    ranges = [part.split("-") for part in text.split(",")]
+    return sum(max(int(ends[-1]) - int(ends[0]) + 1, 0) for ends in ranges)
+
+
+def _modules(host: Host) -> Mapping[str, str]:
+    """Versions of modules; those of the kernel itself have none."""
+    return _versions(host.snapshot.folder(MODULES))
+
+
+@once_per_folder
+def _versions(folder: Tree) -> Mapping[str, str]:
+    found = {name: one.get("version") for name, one in folder.items() if isinstance(one, dict)}
+    return {name: shortened(version, 60) for name, version in found.items() if isinstance(version, str)}
+
+
+def _driver_facts(host: Host) -> Mapping[str, Mapping[str, str]]:
+    """What `ethtool -i` says of NICs of the fabric."""
+    said = {nic.name: host.command(f"ethtool-i/{nic.name}") for nic in host.interfaces}
+    return {
+        nic: {key: value.strip() for key, _, value in (line.partition(":") for line in one.text.splitlines())}
+        for nic, one in said.items()
+        if one.status == 0
+    }
+
+
+def _told(text: str | None) -> str | None:
+    return shortened(text, 60) or None if text else None

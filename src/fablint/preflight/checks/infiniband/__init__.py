@@ -1,0 +1,1 @@
+"""Checks of the ports of InfiniBand, RoCE and Omni-Path devices."""

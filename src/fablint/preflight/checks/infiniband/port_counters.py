@@ -1,0 +1,116 @@
+"""Ports of RDMA devices: what their counters say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck
+from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
+from fablint.preflight.checks.infiniband.ports import NO_PORT
+from fablint.preflight.counters import saturated
+from fablint.preflight.host import INFINIBAND, Host
+
+_COUNTERS = f"{INFINIBAND}/DEVICE/ports/PORT"
+LIMITS = {  # as infiniband-diags ships them; of the link
+    "symbol_error": 10,
+    "link_error_recovery": 10,
+    "link_downed": 10,
+    "port_rcv_errors": 10,
+    "local_link_integrity_errors": 10,
+    "excessive_buffer_overrun_errors": 10,
+    "port_rcv_remote_physical_errors": 100,
+    "port_rcv_switch_relay_errors": 100,
+    "port_xmit_discards": 100,
+    "port_xmit_constraint_errors": 100,
+    "port_rcv_constraint_errors": 100,
+    "VL15_dropped": 100,
+}
+_OF_LINK = 10  # counters with this limit tell of the link, the others of what goes through it
+
+
+class IbErrors(GrowthCheck):
+    id = "ib.errors"
+    what = "error counters of every port of an RDMA device"
+    source = f"{_COUNTERS}/counters"
+    rule = (
+        "in an hour less than infiniband-diags' limits; that much while it is looked at is a failure. At the first "
+        "look totals not far above those of like hosts"
+    )
+    severity = Severity.FAIL
+    component = "cable"
+    mend = "clean and reseat the cable, then replace it; clear counters that are full with perfquery -R"
+    absent = NO_PORT
+    limits: ClassVar = {name: Limit(limit, limit) for name, limit in LIMITS.items()}
+
+    def parts(self, host: Host) -> Iterable[Counted]:
+        return _ports(host, "counters", LIMITS, "its counters cannot be read twice")
+
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        full = {
+            name: text
+            for name, path in part.paths.items()
+            if name not in found.grown and saturated(path, text := host.snapshot.read_later(path) or "")
+        }
+        totals = {name: text for name, text in found.totals.items() if name not in full}
+        words = Excess(found.grown, totals).words()
+        words += [f"{name} is full: at least {text} since it was cleared" for name, text in full.items()]
+        if not words:
+            return self.passed(host.name, part.target)
+        failing = any(
+            LIMITS[name] == _OF_LINK and grown == host.grown_now(part.paths[name])
+            for name, grown in found.grown.items()
+        )
+        say = self.wrong if failing else self.warned
+        return say(host.name, part.target, "; ".join(words[:3]), found.most)
+
+
+def _ports(host: Host, folder: str, names: Iterable[str], why_not: str) -> Iterable[Counted]:
+    """Counters of every port, where any of them can be read twice; else with the reason."""
+    for device, port in host.ports:
+        at = f"{INFINIBAND}/{device}/ports/{port}/{folder}/"
+        paths = {name: at + name for name in names}
+        known = any(host.grown_now(path) for path in paths.values())
+        yield Counted(f"{device}/{port}", paths, "" if known else why_not)
+
+
+class IbCongestion(HostCheck):
+    id = "ib.congestion"
+    what = "how long every port had something to send and could not"
+    source = f"{_COUNTERS}/counters/port_xmit_wait"
+    rule = "told, not judged: it is congestion, no error"
+    severity = Severity.INFO
+    component = "route"
+    mend = "compare with slow pairs: many senders to one host, or a route that many share"
+    absent = NO_PORT
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device, port in host.ports:
+            grown = host.grown_now(f"{INFINIBAND}/{device}/ports/{port}/counters/port_xmit_wait")
+            if grown is None:
+                yield self.skipped(host.name, f"{device}/{port}", "port_xmit_wait cannot be read twice")
+            else:
+                words = f"waited {grown.rate:.3g} ticks/s" if grown.growth else ""
+                yield self.passed(host.name, f"{device}/{port}", words, grown.rate, "ticks/s")
+
+
+class IbLoss(GrowthCheck):
+    id = "ib.roce.loss"
+    what = "packets that were sent again, because they or their answers were lost"
+    source = f"{_COUNTERS}/hw_counters/packet_seq_err, out_of_sequence, local_ack_timeout_err"
+    rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
+    severity = Severity.WARN
+    component = "config"
+    mend = "RoCE: look at PFC, ECN and buffers along the way; InfiniBand: look at link errors"
+    absent = "no RDMA device that counts them"
+
+    limits: ClassVar = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))
+
+    def parts(self, host: Host) -> Iterable[Counted]:
+        return [one for one in _ports(host, "hw_counters", self.limits, "none") if not one.why_not]
+
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        if words := found.words():
+            return self.wrong(host.name, part.target, ", ".join(words), found.most, 0)
+        return self.passed(host.name, part.target)

@@ -1,0 +1,187 @@
+"""Ports of RDMA devices: state, rate, addresses, firmware."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import Check, HostCheck, UniformCheck, Value
+from fablint.preflight.checks.peers import Part, PeerCheck
+from fablint.preflight.class_values import Agreement
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import INFINIBAND, Host
+from fablint.text.sanitise import shortened
+
+NO_PORT = "no RDMA device"
+_PORTS = f"{INFINIBAND}/DEVICE/ports/PORT"
+_RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) Gb/sec \((\d{1,2})X")
+_ACTIVE, _LINK_UP = "ACTIVE", "LinkUp"
+
+
+def said(host: Host, device: str, port: str, name: str) -> str:
+    """A file of a port; of `4: ACTIVE` the word."""
+    text = host.read(f"{INFINIBAND}/{device}/ports/{port}/{name}") or ""
+    return shortened(text.rpartition(": ")[2] if name in ("state", "phys_state") else text)
+
+
+def is_active(host: Host, device: str, port: str) -> bool:
+    return said(host, device, port, "state") == _ACTIVE
+
+
+def rate_gbit(host: Host, device: str, port: str) -> float | None:
+    rate = _RATE.search(said(host, device, port, "rate"))
+    return float(rate[1]) if rate else None
+
+
+def is_software(host: Host, device: str, port: str) -> bool:
+    """Does the CPU move the data? Soft-RoCE has no PCI device; Omni-Path's verbs copy what stays on the host."""
+    vendor = host.read(f"{INFINIBAND}/{device}/device/vendor")
+    return vendor is None or (vendor == "0x8086" and said(host, device, port, "link_layer") == "InfiniBand")
+
+
+class IbPortState(Check):
+    id = "ib.port.state"
+    what = "the state of every port of an RDMA device"
+    source = f"{_PORTS}/state, phys_state"
+    rule = "ACTIVE, LinkUp; a port may be without a cable where most like hosts have it so"
+    severity = Severity.FAIL
+    component = "nic"
+    mend = "down: look at cable and switch port; INIT: start the subnet manager"
+    expects = True
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        return {"/".join(target): said(host, *target, "state") or None for target in host.ports}
+
+    def typical(self, values: Sequence[Value]) -> Value:
+        return _ACTIVE if super().typical(values) == _ACTIVE else None
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for host in fleet.hosts:
+            for device, port in host.ports:
+                like[f"{device}/{port}", *host.like(device)].append(said(host, device, port, "state"))
+        agreed = {key: Agreement.of(states) for key, states in like.items()}
+        for host in fleet.hosts:
+            if not host.ports:
+                yield self.skipped(host.name, "", NO_PORT)
+            for device, port in host.ports:
+                yield self._judged(host, device, port, agreed[f"{device}/{port}", *host.like(device)])
+
+    def _judged(self, host: Host, device: str, port: str, agreed: Agreement) -> Result:
+        target, name, usual, count = f"{device}/{port}", host.name, agreed.usual, agreed.count
+        state, physical = said(host, device, port, "state"), said(host, device, port, "phys_state")
+        words = f"{state}, {physical}" if physical else state
+        if not state:
+            return self.skipped(name, target, "the driver does not tell its state")
+        if state == _ACTIVE:
+            return self.passed(name, target, value=_ACTIVE)
+        if physical == _LINK_UP and said(host, device, port, "link_layer") == "InfiniBand":
+            return self.wrong(name, target, f"{state} although the link is up: no subnet manager", state, _ACTIVE)
+        if usual == _ACTIVE:
+            none = not any(is_active(host, *other) for other in host.ports)
+            message = f"{words}, {count} other{'s' if count > 1 else ''} {_ACTIVE}"
+            return self.differs(agreed.is_clear or none, name, target, message, state, _ACTIVE)
+        if usual is not None:
+            return self.skipped(name, target, f"{words}, as {count - 1} other{'s' if count > 2 else ''}")
+        if any(is_active(host, *other) for other in host.ports if _card(host, other[0]) == _card(host, device)):
+            return self.skipped(name, target, f"{words}; another port of the card is in use")
+        return self.warned(name, target, words, state, _ACTIVE)
+
+
+def _card(host: Host, device: str) -> str:
+    """The PCI slot of a device: the ports of a card can be devices of their own."""
+    return host.snapshot.link(f"{INFINIBAND}/{device}/device").rpartition(".")[0] or device
+
+
+class IbPortRate(PeerCheck):
+    id = "ib.port.rate"
+    what = "the rate of every port of an RDMA device, which is its width by its speed"
+    source = f"{_PORTS}/rate"
+    rule = "no less than on most like hosts; not narrower than ports of the same make"
+    severity = Severity.FAIL
+    component = "cable"
+    mend = "clean and reseat the cable, then replace it: lanes are lost, or the speed was not reached"
+    words = "rate {:g} Gb/s"
+    far_end = True
+    absent = NO_PORT
+
+    def parts(self, host: Host) -> Iterable[Part]:
+        rates = {target: _RATE.search(said(host, *target, "rate")) for target in host.ports}
+        makes = {target: f"{make(host, target[0])} {said(host, *target, 'link_layer')}" for target in host.ports}
+        for target, rate in rates.items():
+            name = "/".join(target)
+            if rate and is_active(host, *target):
+                like = [
+                    (int(one[2]), float(one[1]))
+                    for other, one in rates.items()
+                    if one and makes[other] == makes[target]
+                ]
+                wider = [gbit for width, gbit in like if width > int(rate[2])]
+                yield Part(name, float(rate[1]), makes[target], max(wider, default=None))
+            else:
+                yield Part(name, None, why="not active" if rate else "the driver does not tell its rate")
+
+
+def make(host: Host, device: str) -> str:
+    """What card it is, as far as its driver tells."""
+    return host.read(f"{INFINIBAND}/{device}/board_id") or host.read(f"{INFINIBAND}/{device}/hca_type") or device
+
+
+class IbPortLid(HostCheck):
+    id = "ib.port.lid"
+    what = "the address of every active InfiniBand port, and that of its subnet manager"
+    source = f"{_PORTS}/lid, sm_lid"
+    rule = "neither is 0"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "look at the subnet manager's log; restart it"
+    absent = "no InfiniBand port"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device, port in host.ports:
+            if said(host, device, port, "link_layer") != "InfiniBand":
+                continue
+            target = f"{device}/{port}"
+            lids = {name: host.number(f"{INFINIBAND}/{device}/ports/{port}/{name}") for name in ("lid", "sm_lid")}
+            missing = [name.upper().replace("_", " ") for name, lid in lids.items() if lid == 0]
+            if not is_active(host, device, port) or None in lids.values():
+                yield self.skipped(host.name, target, "not active, or the driver does not tell its LID")
+            elif missing:
+                yield self.wrong(host.name, target, f"no {' and no '.join(missing)}", 0)
+            else:
+                yield self.passed(host.name, target, value=lids["lid"])
+
+
+class _DeviceCheck(UniformCheck):
+    """One property of each device."""
+
+    severity = Severity.WARN
+    component = "nic"
+    absent = NO_PORT
+    file: str
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        texts = {device: host.read(f"{INFINIBAND}/{device}/{self.file}") for device in host.snapshot.names(INFINIBAND)}
+        return {device: shortened(text) if text else None for device, text in texts.items()}
+
+
+class IbFirmware(_DeviceCheck):
+    id = "ib.fw"
+    what = "the firmware of every RDMA device"
+    source = f"{INFINIBAND}/DEVICE/fw_ver"
+    rule = "as most like hosts have it"
+    mend = "flash the same firmware everywhere"
+    file, words = "fw_ver", "firmware {}"
+
+
+class IbBoard(_DeviceCheck):
+    id = "ib.psid"
+    what = "the make of every RDMA device (PSID)"
+    source = f"{INFINIBAND}/DEVICE/board_id"
+    rule = "as most like hosts have it"
+    mend = "look whether a spare part of another make was built in: its firmware and speed can differ"
+    file, words = "board_id", "board {}"
+    by_class = True

@@ -1,0 +1,144 @@
+"""What checks of the kernel log share: how events are found, graded, counted and dated."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+from fablint.model.preflight_results import Result
+from fablint.preflight.base import HostCheck
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.kernel_log import (
+    Event,
+    Grade,
+    Line,
+    Pattern,
+    Recovery,
+    RecoveryPattern,
+    watch,
+)
+from fablint.text.sanitise import ago, shortened, times
+
+BDF = r"(?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+
+
+GPUS = "/proc/driver/nvidia/gpus"
+
+
+MANY = 100  # corrected errors of a part within a day
+
+
+class _Judged(NamedTuple):
+    """An event with its grade of now."""
+
+    event: Event
+    grade: Grade
+    ended: bool  # the device recovered
+    recent: bool
+    age: float | None  # seconds; None: how long the host is up is not known
+
+
+class LogCheck(HostCheck):
+    """Looks for lines of the kernel log that hold some words."""
+
+    source = "the kernel log (/dev/kmsg, else dmesg, else the journal)"
+    words: ClassVar[tuple[str, ...]]  # a line that reports an event has one of them
+    ending_words: ClassVar[tuple[str, ...]] = ()  # and one that reports the end of an event, one of these
+
+    def __init_subclass__(cls) -> None:
+        watch(getattr(cls, "words", ()))
+
+    def look(self, host: Host) -> Iterable[Result]:
+        log = host.snapshot.kernel_log
+        if not log.ran or not log.text.strip():
+            return [self.skipped(host.name, "", f"the kernel log cannot be read: {log.error or 'it is empty'}")]
+        lines = host.kernel_log.lines_with(self.words)
+        events = list(self.events(host, lines)) if lines else []
+        if not events:
+            lacks = self.lacks(host)
+            return [self.skipped(host.name, "", lacks) if lacks else self.passed(host.name)]
+        now = max(host.uptime_s or 0.0, host.kernel_log.last_moment())
+        dated = host.uptime_s is not None
+        endings = host.kernel_log.lines_with(self.ending_words) if self.ending_words else lines
+        recoveries = list(self.recoveries(host, endings))
+        by_device: dict[str, list[_Judged]] = defaultdict(list)
+        for event in events:
+            ended = any(recovery.ends(event) for recovery in recoveries)
+            grade = Grade.NOTE if ended else event.grade_now(now)
+            age = event.line.age(now) if dated else None
+            by_device[shortened(event.device)].append(_Judged(event, grade, ended, event.is_recent(now), age))
+        return [self._judged(host.name, device, found) for device, found in by_device.items()]
+
+    @abstractmethod
+    def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
+        """What the lines tell of."""
+
+    def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
+        """The ends of such events; `lines` are those with `ending_words`, or the same where there are none."""
+        return iter(())
+
+    def lacks(self, host: Host) -> str:
+        """Why there is nothing that the log could report; empty where there is."""
+        return ""
+
+    def _judged(self, host: str, device: str, found: Sequence[_Judged]) -> Result:
+        """The worst of what is reported of a part."""
+        worst = max(one.grade for one in found)
+        many = _many(found)
+        if many and worst is Grade.NOTE:
+            message = f"{_counted(many)} within a day; {_last(found[-1])}"
+            return self.warned(host, device, message, many.total())
+        bad = [one for one in found if one.grade is worst]
+        kinds: Counter[str] = Counter()
+        for one in bad:
+            kinds[f"{one.event.what} (recovered)" if one.ended else one.event.what] += one.event.number
+        message = f"{_counted(kinds)}; {_last(bad[-1])}"
+        if worst is Grade.FAIL:
+            return self.wrong(host, device, message, kinds.total())
+        if worst is Grade.WARN:
+            return self.warned(host, device, message, kinds.total())
+        return self.passed(host, device, message, kinds.total())
+
+
+class PatternCheck(LogCheck):
+    """One for which a table of patterns is enough."""
+
+    patterns: ClassVar[tuple[Pattern, ...]]
+    endings: ClassVar[tuple[RecoveryPattern, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.words = tuple(dict.fromkeys(pattern.word for pattern in cls.patterns))
+        cls.ending_words = tuple(dict.fromkeys(ending.word for ending in cls.endings))
+        super().__init_subclass__()
+
+    def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
+        for line in lines:
+            for pattern in self.patterns:
+                yield from pattern.events(line)
+
+    def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
+        for line in lines:
+            for ending in self.endings:
+                yield from ending.recoveries(line)
+
+
+def _many(found: Sequence[_Judged]) -> Counter[str]:
+    """Notes of which there were more than there should be within the last day."""
+    counts: Counter[str] = Counter()
+    for one in found:
+        if one.event.many and one.grade is Grade.NOTE and one.recent:
+            counts[one.event.what] += one.event.number
+    limits = {one.event.what: one.event.many for one in found}
+    return Counter({what: count for what, count in counts.items() if count > limits[what]})
+
+
+def _last(one: _Judged) -> str:
+    """`last 3 h ago: TEXT`."""
+    when = "last" if one.age is None else f"last {ago(one.age)}"
+    return f"{when}: {shortened(one.event.line.text)}"
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return "; ".join(times(shortened(what), count) for what, count in kinds.items())

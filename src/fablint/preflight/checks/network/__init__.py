@@ -1,0 +1,1 @@
+"""Checks of network interfaces: links, addresses, routes, LLDP neighbours, reachability."""

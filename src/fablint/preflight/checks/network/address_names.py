@@ -1,0 +1,108 @@
+"""Names of the fabric's addresses: a site may have none; one host without is a mistake."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, NamedTuple
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.address_owners import of_rails
+from fablint.preflight.base import Check, majority
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+
+_HOSTNAME = "/proc/sys/kernel/hostname"
+
+
+class Said(NamedTuple):
+    """What the name service says of one part of a host."""
+
+    host: str
+    good: bool
+    message: str  # what is missing, or what was found
+    value: str = ""
+
+
+class NameCheck(Check):
+    """What most like hosts have in the name service, all should have."""
+
+    source = "the host's own name service (getnameinfo, getaddrinfo)"
+    severity = Severity.WARN
+    component = "config"
+    others: ClassVar[str]  # what most have
+
+    @abstractmethod
+    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
+        """What is found for each target. `fleet`: hosts' names, by their first label."""
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        known = {host.name.partition(".")[0].lower(): host.name for host in fleet.hosts}
+        seen: dict[tuple[str, str], list[Said]] = defaultdict(list)
+        for host in fleet.hosts:
+            found = list(self.look(host, known))
+            if not found:
+                yield self.skipped(host.name, "", "the name service was not asked, or did not answer in time")
+            for target, said in found:
+                seen[host.kind, target].append(said)
+        for (_, target), like in seen.items():
+            usual, count = majority([said.good for said in like])
+            for said in like:
+                if said.good:
+                    yield self.passed(said.host, target, said.message, said.value)
+                elif usual:
+                    yield self.wrong(said.host, target, f"{said.message}; {count} others {self.others}")
+                else:
+                    yield self.skipped(said.host, target, f"{said.message}; so it is on most others, or there are none")
+
+
+class DnsReverse(NameCheck):
+    id = "net.dns.reverse"
+    what = "the name of every address on the fabric"
+    rule = "there is one where most like hosts have one, and it is no other host's"
+    mend = "add the missing name to DNS or /etc/hosts"
+    others = "have their own name"
+
+    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
+        for nic, addresses in of_rails(host).items():
+            for address in addresses[:1]:
+                if address.text not in host.snapshot.names_of:
+                    continue
+                name = host.snapshot.names_of[address.text]
+                owner = _host_of(name or "", fleet)
+                good = name is not None and owner in ("", host.name)
+                message = f"{address.text} is called {name}" if name else f"{address.text} has no name"
+                yield nic, Said(host.name, good, message, name or "")
+
+
+class DnsForward(NameCheck):
+    id = "net.dns.forward"
+    what = "the address of every name on the fabric, and of the host itself"
+    rule = "the name of an address leads back to it, where it does on most like hosts"
+    mend = "mend the entry in DNS or /etc/hosts"
+    others = "lead back"
+
+    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
+        found = host.snapshot.addresses_of
+        for nic, addresses in of_rails(host).items():
+            name = host.snapshot.names_of.get(addresses[0].text)
+            if name and name in found:
+                yield nic, _leads(host, name, addresses[0].text in found[name])
+        own = host.read(_HOSTNAME) or host.name
+        if own in found:
+            yield "", _leads(host, own, bool(found[own]))
+
+
+def _leads(host: Host, name: str, good: bool) -> Said:
+    where = ", ".join(host.snapshot.addresses_of[name][:3]) or "no address"
+    return Said(host.name, good, f"{name} leads to {where}")
+
+
+def _host_of(name: str, fleet: Mapping[str, str]) -> str:
+    """The host that a name (`n3-hsn0`, `n3.site.org`) belongs to; empty where it is like no host's."""
+    label = name.partition(".")[0].lower()
+    for end in range(len(label), 0, -1):
+        if label[:end] in fleet and (end == len(label) or not label[end].isalnum()):
+            return fleet[label[:end]]
+    return ""

@@ -1,0 +1,168 @@
+"""What ethtool tells of network interfaces of the fabric: error correction, flow control, optics."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import LEAST_OTHERS, Check
+from fablint.preflight.checks.network.links import ABSENT
+from fablint.preflight.class_values import Agreement
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+
+_ACTIVE = re.compile(r"^Active FEC encodings?:[ \t]*(\S.*)$", re.MULTILINE)
+_LOST = re.compile(r"^[ \t]*uncorrectable_blocks:[ \t]*(\d{1,30})$", re.MULTILINE)
+_PAUSE = re.compile(r"^(RX|TX):[ \t]*(on|off)$", re.MULTILINE)
+_MOST_FLAGS = 3  # that are told
+
+
+class Seen(NamedTuple):
+    """What ethtool told of one NIC."""
+
+    host: Host
+    nic: str
+    text: str
+    value: str
+
+
+class EthtoolCheck(Check):
+    """One that reads ethtool's output for each NIC that is up."""
+
+    command: ClassVar[str]  # the collector's name for it
+
+    @abstractmethod
+    def value(self, text: str) -> str | None:
+        """What is compared among hosts; None where it cannot be understood."""
+
+    @abstractmethod
+    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+        """What is said of NICs of this name, of like hosts."""
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        seen: dict[tuple[str, ...], list[Seen]] = defaultdict(list)
+        for host in fleet.hosts:
+            if not host.interfaces:
+                yield self.skipped(host.name, "", ABSENT)
+            for nic in host.interfaces:
+                said = host.command(f"{self.command}/{nic.name}")
+                value = self.value(said.text)
+                if nic.state != "up":
+                    yield self.skipped(host.name, nic.name, "the link is down")
+                elif said.status != 0:
+                    yield self.skipped(host.name, nic.name, f"ethtool: {said.error or 'failed'}")
+                elif value is None:
+                    yield self.unclear(host.name, nic.name, "what ethtool printed cannot be understood")
+                else:
+                    seen[nic.name, *host.like(nic.name)].append(Seen(host, nic.name, said.text, value))
+        for (nic_name, *_), like in seen.items():
+            yield from self.compare(nic_name, like)
+
+
+class LinkFec(EthtoolCheck):
+    id = "net.link.fec"
+    what = "forward error correction of every NIC of the fabric"
+    source = "ethtool -I --show-fec NIC"
+    rule = "as most like hosts have it; at level full: no block that it cannot correct"
+    severity = Severity.FAIL
+    component = "cable"
+    mend = "clean or replace cable and transceivers; set the same encoding at both ends"
+    command = "ethtool-fec"
+
+    def value(self, text: str) -> str | None:
+        found = _ACTIVE.search(text)
+        return found[1].strip() if found else None
+
+    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+        agreed = Agreement.of([one.value for one in like])
+        usual, count = agreed.usual, agreed.count
+        for one in like:
+            lost = _lost(one)
+            if lost:
+                message = f"{lost} uncorrectable blocks in some seconds"
+                yield self.wrong(one.host.name, nic, message, lost, 0)
+            elif agreed.is_divided:
+                yield self.warned(one.host.name, nic, agreed.kinds("FEC {}"), one.value)
+            elif usual is not None and one.value != usual:
+                message = f"FEC {one.value}, {count} others {usual}"
+                yield self.warned(one.host.name, nic, message, one.value, usual)
+            else:
+                yield self.passed(one.host.name, nic, value=one.value)
+
+
+def _lost(seen: Seen) -> int:
+    """Blocks that could not be corrected between two readings."""
+    first = _LOST.search(seen.text)
+    last = _LOST.search(seen.host.command(f"{LinkFec.command}-later/{seen.nic}").text)
+    return max(int(last[1]) - int(first[1]), 0) if first and last else 0
+
+
+class LinkPause(EthtoolCheck):
+    id = "net.link.pause"
+    what = "flow control of every NIC of the fabric"
+    source = "ethtool -a NIC"
+    rule = "as most like hosts have it"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set it alike everywhere (ethtool -A)"
+    command = "ethtool-a"
+
+    def value(self, text: str) -> str | None:
+        found = dict(_PAUSE.findall(text))
+        return f"rx {found['RX']}, tx {found['TX']}" if len(found) == len(("RX", "TX")) else None
+
+    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+        agreed = Agreement.of([one.value for one in like])
+        usual, count = agreed.usual, agreed.count
+        for one in like:
+            if agreed.is_divided:
+                yield self.warned(one.host.name, nic, agreed.kinds("pause {}"), one.value)
+            elif usual is None:
+                yield self.skipped(one.host.name, nic, f"pause {one.value}; no majority to compare with")
+            elif one.value != usual:
+                yield self.wrong(one.host.name, nic, f"pause {one.value}; {count} others {usual}", one.value, usual)
+            else:
+                yield self.passed(one.host.name, nic, value=one.value)
+
+
+class LinkOptics(EthtoolCheck):
+    id = "net.link.optics"
+    what = "alarms and warnings of transceivers"
+    source = "ethtool -m NIC"
+    rule = "none that most like hosts do not have as well"
+    severity = Severity.WARN
+    component = "cable"
+    root = True
+    mend = "clean the connectors, replace the transceiver"
+    command = "ethtool-m"
+
+    def value(self, text: str) -> str | None:
+        """Flags that are on, a line each. Copper cables have none at all."""
+        if not text.strip():
+            return None
+        return "\n".join(name for name, state in _flags(text) if state == "On")
+
+    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+        having = Counter(flag for one in like for flag in one.value.splitlines())
+        usual = {flag for flag, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(like)}
+        for one in like:
+            found = [flag for flag in one.value.splitlines() if flag not in usual]
+            if found:
+                more = f" and {len(found) - _MOST_FLAGS} more" if len(found) > _MOST_FLAGS else ""
+                yield self.wrong(one.host.name, nic, "; ".join(found[:_MOST_FLAGS]) + more, len(found), 0)
+            elif not any(_flags(one.text)):
+                yield self.skipped(one.host.name, nic, "the module tells no alarms")
+            else:
+                yield self.passed(one.host.name, nic)
+
+
+def _flags(text: str) -> Iterator[tuple[str, str]]:
+    """`Laser rx power low alarm : Off`, but not its threshold."""
+    for line in text.splitlines():
+        name, _, state = line.rpartition(":")
+        if ("alarm" in name or "warning" in name) and state.strip() in ("On", "Off"):
+            yield " ".join(name.split()), state.strip()

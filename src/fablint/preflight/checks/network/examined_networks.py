@@ -1,0 +1,39 @@
+"""Which network of a host the other checks look at, and whether there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fablint.model.preflight_results import NETWORK, Result, Severity
+from fablint.preflight.base import HostCheck
+from fablint.preflight.host import INFINIBAND, Host
+from fablint.text.names import fold
+
+
+class NetworkExamined(HostCheck):
+    id = NETWORK
+    what = "which NICs belong to the fabric"
+    source = "/sys/class/net, /sys/class/infiniband, ip -j addr, ip -j route, --nic"
+    rule = "there is one; a host without is not called fit"
+    severity = Severity.FAIL
+    component = "nic"
+    mend = "name the NICs that messages take with --nic"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        ports = [f"{device}/{port}" for device, port in host.ports]
+        if host.interfaces:
+            return [self.passed(host.name, "", value=fold(nic.name for nic in host.interfaces))]
+        if host.snapshot.incomplete:
+            return [self.unclear(host.name, "", "time was up before its interfaces were read")]
+        if host.snapshot.nics:
+            return [self.unclear(host.name, "", f"it has no {', '.join(host.snapshot.nics)} (--nic)")]
+        if host.cxi or any(_is_infiniband(host, *port) for port in host.ports):
+            message = "no network interface, so no addresses and no pings"
+            return [self.passed(host.name, "", message, fold([*ports, *host.cxi]))]
+        if ports:
+            return [self.unclear(host.name, "", f"no network interface of {fold(ports)} can be seen here")]
+        return [self.unclear(host.name, "", "no network interface but the loopback and virtual ones")]
+
+
+def _is_infiniband(host: Host, device: str, port: str) -> bool:
+    return host.read(f"{INFINIBAND}/{device}/ports/{port}/link_layer") == "InfiniBand"

@@ -1,0 +1,112 @@
+"""Rails that share a subnet: by default Linux takes them for one, and drops or misdirects what is meant for another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.address_owners import siblings, unseen
+from fablint.preflight.base import HostCheck
+from fablint.preflight.host import Host
+from fablint.preflight.route_lookup import Lookup
+from fablint.snapshot.parsers.inet import Address
+
+_CONF = "/proc/sys/net/ipv4/conf"
+_NETSTAT = "/proc/net/netstat"
+_STRICT = 1
+_BEST_ANNOUNCE = 2
+_APART = "no two rails share a subnet"
+_FEWEST, _A_MINUTE = 3, 1 / 60  # drops; a stray packet now and then is nobody's fault
+
+
+class RpFilter(HostCheck):
+    id = "net.rp_filter"
+    what = "the reverse path filter of rails that share a subnet"
+    source = f"{_CONF}/{{all,NIC}}/rp_filter, ip -j rule"
+    rule = "not strict, unless a rule sends answers by the rail that was asked"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "set net.ipv4.conf.all.rp_filter and that of the rails to 2, or add source rules"
+    absent = _APART
+
+    def look(self, host: Host) -> Iterable[Result]:
+        if host.inet.no_way:
+            yield unseen(self, host, host.inet.no_way)
+            return
+        for nic, address in siblings(host).items():
+            value = _setting(host, nic, "rp_filter")
+            if value is None:
+                yield self.skipped(host.name, nic, "the kernel does not show it")
+            elif value != _STRICT or _answers_by(host, address):
+                yield self.passed(host.name, nic, value=value)
+            else:
+                message = f"strict: drops what others send to {address.text}, as {address.network} leaves elsewhere"
+                yield self.wrong(host.name, nic, message, value, 2)
+
+
+class ArpSettings(HostCheck):
+    id = "net.arp.settings"
+    what = "ARP settings of rails that share a subnet"
+    source = f"{_CONF}/{{all,NIC}}/{{arp_ignore,arp_announce,arp_filter}}"
+    rule = "arp_ignore 1 or more (or arp_filter), arp_announce 2"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set net.ipv4.conf.all.arp_ignore=1 and arp_announce=2: else each rail answers for the others"
+    absent = _APART
+
+    def look(self, host: Host) -> Iterable[Result]:
+        if host.inet.addresses.missing:
+            yield unseen(self, host, host.inet.addresses)
+            return
+        for nic, address in siblings(host).items():
+            ignore, announce = _setting(host, nic, "arp_ignore"), _setting(host, nic, "arp_announce")
+            wrong = []
+            if ignore == 0 and not _setting(host, nic, "arp_filter"):
+                wrong.append("arp_ignore 0")
+            if announce is not None and announce < _BEST_ANNOUNCE:
+                wrong.append(f"arp_announce {announce}")
+            if ignore is None or announce is None:
+                yield self.skipped(host.name, nic, "the kernel does not show them")
+            elif wrong:
+                yield self.wrong(host.name, nic, f"{', '.join(wrong)} with several rails in {address.network}")
+            else:
+                yield self.passed(host.name, nic)
+
+
+class RpfDrops(HostCheck):
+    id = "net.rpf.drops"
+    what = "packets that the reverse path filter dropped"
+    source = f"{_NETSTAT}, TcpExt IPReversePathFilter"
+    rule = f"fewer than {_FEWEST}, or than one a minute"
+    severity = Severity.WARN
+    component = "config"
+    mend = "set rp_filter to 2 on the rails, or mend the routes of who sends"
+    absent = "the kernel shows no such counter"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        grown = host.grown(_NETSTAT, _dropped)
+        if grown and grown.growth >= _FEWEST and grown.rate > _A_MINUTE:
+            yield self.wrong(host.name, "", f"dropped {grown}", grown.growth, 0)
+        elif grown:
+            yield self.passed(host.name)
+
+
+def _setting(host: Host, nic: str, name: str) -> int | None:
+    """What is in force: the larger of the NIC's own and that for all."""
+    known = [host.number(f"{_CONF}/{where}/{name}") for where in ("all", nic)]
+    return max((value for value in known if value is not None), default=None)
+
+
+def _answers_by(host: Host, address: Address) -> bool:
+    """Does an answer from an address leave by its own NIC?"""
+    own = {one.number for one in host.inet.addresses.items}
+    partner = next((number for number in range(address.last - 1, address.first, -1) if number not in own), None)
+    route = None if partner is None else Lookup(host.inet).way(partner, address.number)
+    return partner is None or (route is not None and address.nic in route.nics)
+
+
+def _dropped(text: str | None) -> str | None:
+    """A line of names, below it one of figures, each behind `TcpExt:`."""
+    lines = [line.split() for line in (text or "").splitlines() if line.startswith("TcpExt:")]
+    found = dict(zip(*lines[:2], strict=False)) if len(lines) > 1 else {}
+    return found.get("IPReversePathFilter")

@@ -1,0 +1,103 @@
+"""Do packets for the other hosts' rails leave by the same rail?"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.address_owners import of_rails, same_make, unseen
+from fablint.preflight.base import Check
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.preflight.route_lookup import Lookup
+from fablint.snapshot.parsers.inet import Address, Route
+from fablint.text.names import fold
+
+_Rail = tuple[list[int], dict[int, str]]  # addresses of all hosts, sorted, and whose they are
+
+
+class RouteRails(Check):
+    id = "net.route.rails"
+    what = "the way to the other hosts' addresses on the same rail"
+    source = "ip -j route, ip -j rule, ip -j addr"
+    rule = "by that rail, where they are in its network"
+    severity = Severity.FAIL
+    component = "route"
+    mend = "take the route out, or add a rule for each rail's own address"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        rails: dict[str, dict[int, str]] = defaultdict(dict)
+        for host in fleet.hosts:
+            for nic, addresses in of_rails(host).items():
+                rails[nic].update((address.number, host.name) for address in addresses)
+        sorted_rails = {nic: (sorted(owners), owners) for nic, owners in rails.items()}
+        for host in fleet.hosts:
+            yield from self._look(host, sorted_rails)
+
+    def _look(self, host: Host, rails: Mapping[str, _Rail]) -> Iterator[Result]:
+        if host.inet.no_way:
+            yield unseen(self, host, host.inet.no_way)
+            return
+        found = of_rails(host)
+        if not found or host.inet.divided:
+            why = "it has virtual routers (VRF)" if found else "no NIC of the fabric has an address"
+            yield self.skipped(host.name, "", why)
+            return
+        lookup = Lookup(host.inet)
+        down = {nic.name for nic in host.interfaces if nic.state == "down"}
+        for nic, addresses in found.items():
+            if nic in down:
+                yield self.skipped(host.name, nic, "the link is down")
+            else:
+                yield self._judge(host, addresses[0], lookup, rails[nic])
+
+    def _judge(self, host: Host, own: Address, lookup: Lookup, rail: _Rail) -> Result:
+        known, owners = rail
+        inside = range(bisect_left(known, own.first), bisect_right(known, own.last))
+        partners = False
+        astray: dict[tuple[bool, tuple[str, ...]], list[tuple[Route | None, set[str]]]] = defaultdict(list)
+        for section in lookup.sections(known, inside):
+            partner = next((known[at] for at in section if owners[known[at]] != host.name), None)
+            if partner is None:
+                continue
+            partners = True
+            route = lookup.way(partner, own.number)
+            if route is None or not (route.is_local or own.nic in route.nics):
+                names = {owners[known[at]] for at in section} - {host.name}
+                astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
+        if not partners:
+            return self.skipped(host.name, own.nic, "no other host's address is in its network")
+        for (same, nics), ways in sorted(astray.items(), key=lambda pair: pair[0]):
+            if not same:
+                return self.wrong(host.name, own.nic, _told(nics, ways), ", ".join(nics), own.nic)
+            if any(same_make(own.nic, nic) for nic in nics):
+                message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule tells them apart"
+                return self.warned(host.name, own.nic, message, ", ".join(nics), own.nic)
+        return self.passed(host.name, own.nic)
+
+
+def _told(nics: Sequence[str], ways: Sequence[tuple[Route | None, set[str]]]) -> str:
+    """`n[2-3] reached by mgmt0: route 10.0.0.2 via 10.9.0.2 dev mgmt0 and 1 more`."""
+    who = _some(name for _, names in ways for name in names)
+    if ways[0][0] is None:
+        return f"no route to {who}"
+    more = f" and {len(ways) - 1} more" if len(ways) > 1 else ""
+    how = f"reached by {', '.join(nics)}" if nics else "not reached"
+    return f"{who} {how}: route {ways[0][0]}{more}"
+
+
+def _same_network(host: Host, own: Address, route: Route | None) -> bool:
+    """Is it but the route of another rail's own network, which is the same?"""
+    if route is None:
+        return False
+    nics = {nic for nic, found in of_rails(host).items() for one in found if one.network == own.network}
+    return route.prefix <= own.prefix and not route.gateway and set(route.nics) <= nics and bool(route.nics)
+
+
+def _some(names: Iterable[str]) -> str:
+    """Hosts, folded; many of them as their number."""
+    ordered: Sequence[str] = sorted(set(names))
+    folded = fold(ordered)
+    return folded if len(folded) <= 60 else f"{ordered[0]} and {len(ordered) - 1} more"

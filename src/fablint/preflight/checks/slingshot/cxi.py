@@ -1,0 +1,298 @@
+"""Slingshot NICs: link, speed, retry, pause, firmware, services. Cassini-2 has its files elsewhere than Cassini-1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from fablint.model import Component
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck, UniformCheck, Value
+from fablint.preflight.checks.growth import Limit, excess
+from fablint.preflight.checks.outputs import instead_of
+from fablint.preflight.host import CXI, NET, Host
+from fablint.snapshot.host_snapshot import integer
+from fablint.snapshot.parsers.ama import decode
+from fablint.text.sanitise import shortened
+
+NO_NIC = "no Slingshot NIC"
+LINE_RATES = {  # bits per second on the wire, with the coding
+    "CK_400G": 425e9,
+    "BS_200G": 212.5e9,
+    "CD_100G": 106.25e9,
+    "BJ_100G": 103.125e9,
+    "CD_50G": 53.125e9,
+}
+_CASSINI_2 = {
+    "link": "0/link/state",
+    "speed": "0/link/speed",
+    "link_layer_retry": "0/llr/state",
+    "loopback": "0/link/config/loopback",
+    "pause": "0/link/config/pause_map",
+}
+_FLAPS_1H, _FLAPS_10H = 5, 10
+_NO_TIME = 1 << 40
+_RING = 10  # restarts that a NIC remembers
+
+
+def port(host: Host, device: str, name: str) -> str | None:
+    """A property of the port of a Slingshot NIC."""
+    folder = f"{CXI}/{device}/device/port"
+    text = host.read(f"{folder}/{name}") or host.read(f"{folder}/{_CASSINI_2[name]}")
+    return shortened(text) if text else None
+
+
+def is_up(host: Host, device: str) -> bool:
+    return port(host, device, "link") == "up"
+
+
+def nominal_gbit(host: Host, device: str) -> float | None:
+    """Gbit/s that the NIC's speed is sold as: 200 of `BS_200G`."""
+    speed = re.fullmatch(r"[A-Z]+_(\d{1,4})G", port(host, device, "speed") or "")
+    return float(speed[1]) if speed else None
+
+
+class _PortCheck(HostCheck):
+    """One property of each port. Of a port without a link only the link is told."""
+
+    component: ClassVar[Component] = "nic"
+    absent = NO_NIC
+    severity = Severity.FAIL
+    expects = True
+    file: ClassVar[str]
+    words: ClassVar[str]
+    expected: ClassVar[str]
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device in host.cxi:
+            text = port(host, device, self.file)
+            if text is None:
+                yield self.skipped(host.name, device, f"the driver does not tell its {self.file.replace('_', ' ')}")
+            elif self.file != "link" and not is_up(host, device):
+                yield self.skipped(host.name, device, "the link is not up")
+            elif self.holds(text):
+                yield self.passed(host.name, device, value=text)
+            else:
+                yield self.wrong(host.name, device, f"{self.words} {text}", text, self.expected)
+
+    def holds(self, text: str) -> bool:
+        return text == self.expected
+
+    def site_values(self, host: Host) -> Mapping[str, Value]:
+        shown = {device: port(host, device, self.file) for device in host.cxi}
+        return {device: text if self.file == "link" or is_up(host, device) else None for device, text in shown.items()}
+
+    def worded(self, target: str, value: Value) -> str:
+        return f"{self.words} {value}"
+
+
+class CxiLink(_PortCheck):
+    id = "cxi.link"
+    what = "the link of every Slingshot NIC"
+    source = f"{CXI}/CXI/device/port/link"
+    rule = "up"
+    mend = "look at the cable and the port of the switch; slingshot-diag tells more"
+    file, words, expected = "link", "link", "up"
+
+
+class CxiSpeed(UniformCheck):
+    id = "cxi.speed"
+    what = "the speed of every Slingshot NIC"
+    source = f"{CXI}/CXI/device/port/speed"
+    rule = "as most like hosts have it"
+    severity = Severity.FAIL
+    component = "cable"
+    mend = "reseat the cable, then replace it; compare the port's policy on the switch"
+    words = "speed {}"
+    far_end = True
+    absent = "no Slingshot NIC with a link"
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        return {device: port(host, device, "speed") if is_up(host, device) else None for device in host.cxi}
+
+
+class CxiRetry(_PortCheck):
+    id = "cxi.llr"
+    what = "link layer retry of every Slingshot NIC"
+    source = f"{CXI}/CXI/device/port/link_layer_retry"
+    rule = "on: without it every bit error is a lost packet"
+    mend = "set the private flag llr with ethtool, and the same on the switch's port"
+    file, words, expected = "link_layer_retry", "link layer retry", "on"
+
+
+class CxiLoopback(_PortCheck):
+    id = "cxi.loopback"
+    what = "is a Slingshot NIC in loopback?"
+    source = f"{CXI}/CXI/device/port/loopback"
+    rule = "off: else it hears nobody but itself"
+    mend = "clear the private flags internal-loopback and external-loopback with ethtool"
+    file, words, expected = "loopback", "loopback", "off"
+
+
+class CxiPause(_PortCheck):
+    id = "cxi.pause"
+    what = "priority flow control of every Slingshot NIC"
+    source = f"{CXI}/CXI/device/port/pause"
+    rule = "pfc/802.1qbb"
+    component = "config"
+    mend = "set PFC on the port, as the switch has it"
+    file, words, expected = "pause", "pause", "pfc/802.1qbb"
+
+    def holds(self, text: str) -> bool:
+        return text.startswith("pfc") or bool(integer(text))  # or a map of the classes that have it
+
+
+class CxiFlaps(HostCheck):
+    id = "cxi.flaps"
+    what = "how often the link of a Slingshot NIC was restarted"
+    source = f"{CXI}/CXI/device/link_restarts/time_0 to time_9"
+    rule = f"fewer than {_FLAPS_1H} in an hour; {_FLAPS_10H} in ten hours warn"
+    severity = Severity.FAIL
+    component = "cable"
+    mend = "clean and reseat the cable, then replace it; show-flaps on the fabric manager tells which end"
+    absent = NO_NIC
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device in host.cxi:
+            folder = f"{CXI}/{device}/device/link_restarts"
+            times = [host.number(f"{folder}/{name}") for name in host.snapshot.names(folder)]
+            known = [moment for moment in times if moment is not None and moment < _NO_TIME]
+            if not known:
+                yield self.skipped(host.name, device, "the driver tells no restarts")
+                continue
+            ages = [host.snapshot.time - moment for moment in known if 0 < moment <= host.snapshot.time]
+            yield self._judged(host.name, device, ages)
+
+    def _judged(self, host: str, device: str, ages: list[float]) -> Result:
+        hour, ten = (sum(age <= hours * 3600 for age in ages) for hours in (1, 10))
+        if hour >= _FLAPS_1H:
+            return self.wrong(host, device, f"link restarted {_restarts(hour)} in 1 h", hour, _FLAPS_1H - 1)
+        if ten >= _FLAPS_10H:
+            return self.warned(host, device, f"link restarted {_restarts(ten)} in 10 h", ten, _FLAPS_10H - 1)
+        return self.passed(host, device, value=ten)
+
+
+def _restarts(count: int) -> str:
+    return f"{'at least ' if count >= _RING else ''}{count} times"
+
+
+class CxiFirmware(UniformCheck):
+    id = "cxi.fw"
+    what = "the firmware of every Slingshot NIC"
+    source = f"{CXI}/CXI/device/uc/version"
+    rule = "as most like hosts have it"
+    severity = Severity.WARN
+    component = "nic"
+    mend = "flash the same firmware everywhere"
+    words = "firmware {}"
+    absent = NO_NIC
+
+    def values(self, host: Host) -> Mapping[str, Any]:
+        versions = {device: host.read(f"{CXI}/{device}/device/uc/version") for device in host.cxi}
+        return {device: shortened(version) if version else None for device, version in versions.items()}
+
+
+class CxiRetryHandler(HostCheck):
+    id = "cxi.rh"
+    what = "the retry handler of every Slingshot NIC"
+    source = "systemctl is-active cxi_rh@CXI; /run/cxi/CXI"
+    rule = "active; it gave up no packet and no connection within a week, and saw fewer than 10 timeouts in an hour"
+    severity = Severity.FAIL
+    component = "host"
+    mend = "systemctl restart cxi_rh@CXI; what was given up tells of a peer or a path that did not answer"
+    absent = NO_NIC
+
+    _GIVEN_UP = ("connections_cancelled", "pkts_cancelled_o", "pkts_cancelled_u")
+    _TIMEOUTS = ("sct_timeouts", "spt_timeouts", "tct_timeouts")
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device in host.cxi:
+            said = host.command(f"cxi_rh/{device}")
+            state = said.text.strip()
+            given_up = self._grown(host, device)
+            if said.ran and state != "active":
+                known = re.fullmatch(r"[a-z]{2,20}", state)
+                yield (self.wrong if known else self.unclear)(host.name, device, f"retry handler {shortened(state)}")
+            elif given_up:
+                yield self.warned(host.name, device, ", ".join(given_up))
+            elif state == "active" or host.snapshot.names(f"/run/cxi/{device}"):
+                yield self.passed(host.name, device)
+            else:
+                yield self.skipped(host.name, device, said.error or "systemd says nothing of it")
+
+    def _grown(self, host: Host, device: str) -> list[str]:
+        """What it gave up; and timeouts if there are many, for a few are usual."""
+        found = []
+        for name in (*self._GIVEN_UP, *self._TIMEOUTS):
+            limit = Limit(1, 1, 1) if name in self._GIVEN_UP else Limit(10, 10)
+            if grown := excess(host, f"/run/cxi/{device}/{name}", limit):
+                found.append(f"{name.replace('_', ' ')}: {grown}")
+        return found
+
+
+class CxiService(HostCheck):
+    id = "cxi.service"
+    what = "services of Slingshot NICs, by which programs use them"
+    source = "cxi_service list"
+    rule = "one is enabled on every NIC"
+    severity = Severity.WARN
+    component = "config"
+    mend = "cxi_service enable -s 1, or let the scheduler make one for each job"
+    absent = NO_NIC
+
+    def look(self, host: Host) -> Iterable[Result]:
+        if not host.cxi:
+            return
+        said = host.command("cxi_service")
+        if instead := instead_of(self, host.name, "", said):
+            yield instead
+            return
+        services = dict(_services(said.text))
+        if not services:
+            yield self.unclear(host.name, "", "cxi_service lists no service")
+        for device, enabled in services.items():
+            if enabled:
+                yield self.passed(host.name, device)
+            else:
+                yield self.wrong(host.name, device, "no service is enabled")
+
+
+def _services(text: str) -> Iterator[tuple[str, bool]]:
+    """Devices, and whether a service of theirs is enabled; later ones of a device go on from earlier."""
+    device, found = "", dict[str, bool]()
+    for line in text.splitlines():
+        if head := re.match(r"\s*(?:Device\s*:\s*)?(cxi\d{1,3})\b", line):
+            device = head[1]
+        elif state := re.match(r"\s*Enabled\s*:\s*(\w+)", line):
+            found[device] = found.get(device, False) or state[1].lower() == "yes"
+    yield from found.items()
+
+
+class CxiNid(HostCheck):
+    id = "cxi.nid"
+    what = "the fabric address of every Slingshot NIC"
+    source = f"{CXI}/CXI/device/properties/nid; {NET}/NIC/address"
+    rule = "the NID is the low 20 bits of the algorithmic MAC address"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "set the algorithmic MAC address anew (slingshot-network-config), then restart the retry handler"
+    absent = NO_NIC
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device in host.cxi:
+            nid = host.number(f"{CXI}/{device}/device/properties/nid")
+            mac = host.read(f"{NET}/{_interface(host, device)}/address") or ""
+            if nid is None or decode(mac) is None:
+                yield self.skipped(host.name, device, "it has no NID, or no algorithmic MAC address")
+            elif nid == (expected := int(mac.replace(":", ""), 16) & 0xFFFFF):
+                yield self.passed(host.name, device, value=f"{nid:#x}")
+            else:
+                message = f"NID {nid:#07x}, but the address {mac} means {expected:#07x}"
+                yield self.wrong(host.name, device, message, f"{nid:#x}", f"{expected:#x}")
+
+
+def _interface(host: Host, device: str) -> str:
+    """The network interface of a NIC; where the driver does not tell, the one with its number."""
+    named = host.snapshot.names(f"{CXI}/{device}/device/net")
+    return named[0] if named else device.replace("cxi", "hsn")

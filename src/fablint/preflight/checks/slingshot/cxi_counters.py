@@ -1,0 +1,177 @@
+"""Slingshot NICs: codewords, replays, pauses and errors. Rates are those of the snapshot's own window."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import ClassVar
+
+from fablint.model import Component
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import HostCheck
+from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
+from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC, is_up, port
+from fablint.preflight.counters import Delta
+from fablint.preflight.host import CXI, Host
+from fablint.snapshot.counter_widths import CODE_WORD_BITS
+
+_TELEMETRY = f"{CXI}/CXI/device/telemetry"
+_BER_WARN, _BER_FAIL = 1e-7, 1e-6
+_CLASSES = range(8)
+
+
+class _TelemetryCheck(HostCheck):
+    """A judgement of the telemetry of each NIC that has a link."""
+
+    component: ClassVar[Component] = "cable"
+    severity = Severity.WARN
+    absent = NO_NIC
+    counters: ClassVar[tuple[str, ...]]
+
+    def look(self, host: Host) -> Iterable[Result]:
+        for device in host.cxi:
+            at = f"{CXI}/{device}/device/telemetry/"
+            counted = {name: grown for name in self.counters if (grown := host.grown_now(at + name))}
+            if not is_up(host, device):
+                yield self.skipped(host.name, device, "the link is not up")
+            elif not counted:
+                yield self.skipped(host.name, device, "its telemetry was not read twice")
+            else:
+                yield self.judged(host, device, at, counted)
+
+    @abstractmethod
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        """What its counters below `at` say, and how much they grew within the snapshot's window."""
+
+
+class CxiUncorrected(_TelemetryCheck):
+    id = "cxi.ber.ucw"
+    what = "codewords that error correction could not mend"
+    source = f"{_TELEMETRY}/hni_pcs_uncorrected_cw"
+    rule = "none while it is looked at; some since the last time warn"
+    severity = Severity.FAIL
+    mend = "clean and reseat the cable, then replace it"
+    counters = ("hni_pcs_uncorrected_cw",)
+
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        now, grown = counted[self.counters[0]], host.grown(at + self.counters[0])
+        if now.growth:
+            return self.wrong(host.name, device, f"uncorrected codewords: {now}", now.growth, 0)
+        if grown and grown.growth:
+            return self.warned(host.name, device, f"uncorrected codewords: {grown}", grown.growth, 0)
+        return self.passed(host.name, device, value=0)
+
+
+class CxiCorrected(_TelemetryCheck):
+    id = "cxi.ber.ccw"
+    what = "bit error rate before correction, as corrected codewords of the line rate"
+    source = f"{_TELEMETRY}/hni_pcs_corrected_cw"
+    rule = f"below {_BER_FAIL:g}; {_BER_WARN:g} warns"
+    severity = Severity.FAIL
+    mend = "clean and reseat the cable, then replace it"
+    counters = ("hni_pcs_corrected_cw",)
+
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
+        if not line:
+            return self.skipped(host.name, device, "the line rate of its speed is not known")
+        rate = grown.rate / line
+        if rate < _BER_WARN:
+            return self.passed(host.name, device, value=rate)
+        say = self.wrong if rate >= _BER_FAIL else self.warned
+        return say(host.name, device, f"bit error rate {rate:.1e} before correction", rate, _BER_WARN)
+
+
+class CxiGood(_TelemetryCheck):
+    id = "cxi.cw.rate"
+    what = "good codewords per second"
+    source = f"{_TELEMETRY}/hni_pcs_good_cw"
+    rule = f"within 1 % of the line rate / {CODE_WORD_BITS} bits"
+    severity = Severity.FAIL
+    mend = "clean and reseat the cable, then replace it"
+    counters = ("hni_pcs_good_cw",)
+
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
+        if not line:
+            return self.skipped(host.name, device, "the line rate of its speed is not known")
+        if "@" not in (host.read(at + self.counters[0]) or ""):
+            return self.skipped(host.name, device, "the moments of its readings are not told")
+        expected = line / CODE_WORD_BITS
+        if abs(grown.rate / expected - 1) <= 0.01:
+            return self.passed(host.name, device, value=grown.rate, unit="1/s")
+        message = f"{grown.rate / 1e6:.2f} million codewords/s, {expected / 1e6:.2f} million at its speed"
+        return self.wrong(host.name, device, message, grown.rate, expected, "1/s")
+
+
+class CxiReplay(_TelemetryCheck):
+    id = "cxi.replay"
+    what = "how often link layer retry sends again"
+    source = f"{_TELEMETRY}/hni_llr_tx_replay_event, hni_llr_rx_replay_event"
+    rule = "less than once a second"
+    mend = "clean and reseat the cable: every replay delays all that is behind it"
+    counters = ("hni_llr_tx_replay_event", "hni_llr_rx_replay_event")
+
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        name, rate = max(((name, grown.rate) for name, grown in counted.items()), key=lambda one: one[1])
+        if rate < 1:
+            return self.passed(host.name, device, value=rate, unit="1/s")
+        return self.wrong(host.name, device, f"{rate:.0f} {name.split('_')[2]} replays/s", rate, 1.0, "1/s")
+
+
+class CxiPaused(_TelemetryCheck):
+    id = "cxi.paused"
+    what = "for how much of the time a Slingshot NIC is paused"
+    source = f"{_TELEMETRY}/hni_rx_paused_0 to 7, hni_tx_paused_0 to 7"
+    rule = "less than 1 % of the time, while nothing runs"
+    component = "host"
+    mend = "look for a job that still sends; a host that pauses its peers is too slow to receive"
+    counters = tuple(f"hni_{way}_paused_{number}" for way in ("rx", "tx") for number in _CLASSES)
+
+    def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
+        name, share = max(((name, grown.rate * 1e-9) for name, grown in counted.items()), key=lambda one: one[1])
+        if share < 0.01:
+            return self.passed(host.name, device, value=share)
+        _, way, _, number = name.split("_")
+        return self.wrong(
+            host.name, device, f"{way} class {number} paused {min(share, 1):.0%} of the time", share, 0.01
+        )
+
+
+class CxiErrors(GrowthCheck):
+    id = "cxi.errors"
+    what = "bad, poisoned and discarded packets"
+    source = f"{_TELEMETRY}/hni_rx_bad_*, hni_tx_poisoned_*, hni_discard_cntr_*, hni_pfc_fifo_oflw_cntr_*"
+    rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
+    severity = Severity.WARN
+    component = "nic"
+    mend = "look at the cable (bad), at the host's memory and PCIe (poisoned), at classes and PFC (discarded, overflow)"
+    absent = NO_NIC
+    limits: ClassVar = dict.fromkeys(
+        (
+            *(f"rx_bad_{kind}" for kind in ("opt", "ieee")),
+            *(f"tx_poisoned_{kind}" for kind in ("opt", "ieee")),
+            *(f"discard_cntr_{number}" for number in _CLASSES),
+            *(f"pfc_fifo_oflw_cntr_{number}" for number in _CLASSES),
+            "fgfc_discard",
+        ),
+        Limit(1, 10),
+    )
+
+    def parts(self, host: Host) -> Iterable[Counted]:
+        for device in host.cxi:
+            at = f"{CXI}/{device}/device/telemetry/hni_"
+            paths = {name: path for name, path in _paths(at).items() if None not in host.snapshot.readings(path)}
+            missing = "" if any(map(host.grown_now, paths.values())) else "its telemetry was not read twice"
+            yield Counted(device, paths, missing if is_up(host, device) else "the link is not up")
+
+    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+        if words := found.words():
+            return self.wrong(host.name, part.target, ", ".join(words[:3]), found.most, 0)
+        return self.passed(host.name, part.target)
+
+
+@lru_cache(maxsize=64)
+def _paths(at: str) -> Mapping[str, str]:
+    return {name: at + name for name in CxiErrors.limits}

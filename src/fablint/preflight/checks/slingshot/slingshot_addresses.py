@@ -1,0 +1,112 @@
+"""Slingshot's algorithmic MAC addresses (AMA): they say to which port of which switch a NIC belongs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import Check, HostCheck
+from fablint.preflight.class_values import Agreement
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import NET, Host
+from fablint.snapshot import NicFact
+from fablint.snapshot.parsers.ama import decode
+
+_SWITCH = "fe"  # the second octet of the switch's side
+_NOT_SLINGSHOT = "no NIC on Slingshot"
+_SOURCE = f"{NET}/hsn*/address"
+
+
+def _nics(host: Host) -> list[NicFact]:
+    """Those that may be on Slingshot."""
+    return [nic for nic in host.interfaces if nic.mac and (nic.kind == "cxi" or nic.name.startswith("hsn"))]
+
+
+def _assigned(mac: str) -> bool:
+    """Is it an algorithmic address, of the host's side?"""
+    return decode(mac) is not None and mac.split(":")[1] != _SWITCH
+
+
+class AmaValid(Check):
+    id = "ss.ama.valid"
+    what = "the algorithmic MAC of every NIC on Slingshot"
+    source = _SOURCE
+    rule = "there is one: 02:00:00:0, then group, switch and port"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "let the fabric manager assign it (slingshot-network-config), then set the NIC up again"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
+        for host in fleet.hosts:
+            for nic in _nics(host):
+                seen[nic.name, *host.like(nic.name)].append(_assigned(nic.mac))
+        usual = {key: Agreement.of(like) for key, like in seen.items()}
+        for host in fleet.hosts:
+            found = _nics(host)
+            if not found:
+                yield self.skipped(host.name, "", _NOT_SLINGSHOT)
+            for nic in found:
+                agreed = usual[nic.name, *host.like(nic.name)]
+                if _assigned(nic.mac):
+                    yield self.passed(host.name, nic.name, value=nic.mac)
+                elif nic.kind == "cxi" or agreed.usual:
+                    more = f", {agreed.count} others have one" if agreed.usual else ""
+                    message = f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'no algorithmic MAC'}{more}"
+                    yield self.differs(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
+                else:
+                    yield self.skipped(host.name, nic.name, _NOT_SLINGSHOT)
+
+
+class AmaMatch(HostCheck):
+    id = "ss.ama.match"
+    what = "the MAC of a NIC and that of the switch's port it hangs on"
+    source = f"{_SOURCE}, LLDP"
+    rule = "both tell the same group, switch and port"
+    severity = Severity.FAIL
+    component = "cable"
+    mend = "look whether the cable is in the right port; else let the fabric manager assign the MAC again"
+    absent = "no NIC on Slingshot hears a switch with such an address"
+
+    def look(self, host: Host) -> Iterable[Result]:
+        nics = {nic.name: nic for nic in _nics(host)}
+        for heard in host.neighbours:
+            nic = nics.get(heard.port)
+            own, port = decode(nic.mac) if nic else None, decode(heard.address)
+            if not nic or own is None or port is None:
+                continue
+            if own == port:
+                yield self.passed(host.name, nic.name, value=nic.mac)
+            else:
+                message = f"{nic.mac} hangs on {heard.name} port {heard.its_port}, whose MAC is {heard.address}"
+                yield self.wrong(host.name, nic.name, message, nic.mac, heard.address)
+
+
+class AmaUnique(Check):
+    id = "ss.ama.unique"
+    what = "the algorithmic MACs of all hosts"
+    source = _SOURCE
+    rule = "each is one NIC's"
+    severity = Severity.FAIL
+    component = "config"
+    mend = "let the fabric manager assign them again"
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        having = defaultdict(list)
+        for host in fleet.hosts:
+            for nic in _nics(host):
+                having[decode(nic.mac)].append((host.name, nic))
+        without = dict.fromkeys(host.name for host in fleet.hosts)
+        for place, ends in having.items():
+            hosts = {name for name, _ in ends}
+            for name, nic in ends if place else ():
+                without.pop(name, None)
+                others = [f"{other}/{one.name}" for other, one in ends if other != name]
+                if len(hosts) > 1:
+                    message = f"{nic.mac} is the MAC of {', '.join(others[:3])} too"
+                    yield self.wrong(name, nic.name, message, nic.mac)
+                else:
+                    yield self.passed(name, nic.name, value=nic.mac)
+        for name in without:
+            yield self.skipped(name, "", _NOT_SLINGSHOT)

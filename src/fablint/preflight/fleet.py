@@ -1,0 +1,46 @@
+"""A fleet: all hosts that gave a snapshot, their classes, and what the hosts report about each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fablint.model import Topology
+from fablint.preflight.host import Host
+from fablint.preflight.host_classes import HostClass, classes_of, usual_boards
+from fablint.preflight.ping_mesh import Reach, reach_of
+from fablint.snapshot import Snapshot
+
+
+@dataclass(eq=False)
+class Fleet:
+    """All hosts that gave a snapshot, and what is known besides. Gives every host its class."""
+
+    hosts: Sequence[Host]
+    silent: Mapping[str, str] = field(default_factory=dict)
+    topology: Topology | None = None  # what the site says hangs where
+    fabric: Snapshot | None = None  # outputs of the fabric's own tools, asked on one machine
+    fabric_before: Sequence[Snapshot] = ()  # the same of the last time, of an hour and a day ago, where they were kept
+
+    def __post_init__(self) -> None:
+        boards = usual_boards(host.built for host in self.hosts)
+        for host in self.hosts:
+            host.boards = boards
+        for one in self.classes:
+            for name in one.hosts:
+                self._by_name[name].kind = one.key
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Host]:
+        return {host.name: host for host in self.hosts}
+
+    @cached_property
+    def classes(self) -> Sequence[HostClass]:
+        """The largest first; a host whose snapshot is not complete has none."""
+        return classes_of({host.name: host.built for host in self.hosts if not host.snapshot.incomplete})
+
+    @cached_property
+    def reach(self) -> Reach | None:
+        """What the hosts say of each other; None where they were not asked."""
+        return reach_of(self.hosts)

@@ -1,0 +1,65 @@
+"""Which way a host sends a packet: its rules and routing tables, as the kernel goes through them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from fablint.snapshot.parsers.inet import Inet, Route, Rule
+
+_USUAL = (Rule(0, "local"), Rule(32766, "main"), Rule(32767, "default"))
+_NEXT_TABLE = "throw"
+
+
+class Lookup:
+    """Rules that depend on more than addresses (marks, ports) and those of other tables are not followed."""
+
+    def __init__(self, inet: Inet) -> None:
+        self._rules = inet.rules.items or list(_USUAL)
+        routes: dict[str, dict[int, dict[int, Route]]] = defaultdict(lambda: defaultdict(dict))
+        ends = {0}
+        for route in inet.routes.items:
+            at = routes[route.table][route.prefix]
+            known = at.get(route.first)
+            if known is None or route.metric < known.metric:
+                at[route.first] = route
+            ends |= {route.first, route.last + 1}
+        ends |= {
+            end for rule in self._rules if rule.destination for end in (rule.destination[0], rule.destination[1] + 1)
+        }
+        self._tables = {table: sorted(found.items(), reverse=True) for table, found in routes.items()}
+        self._ends = sorted(ends)
+
+    def way(self, destination: int, source: int | None = None) -> Route | None:
+        """The route for an address, from an address of the host or from none that is chosen yet."""
+        for rule in self._rules:
+            if _covers(rule.destination, destination) and _covers(rule.source, source):
+                route = self._best(rule.table, destination)
+                if route and route.kind != _NEXT_TABLE:
+                    return route
+        return None
+
+    def sections(self, addresses: Sequence[int], inside: range) -> Iterator[range]:
+        """Places `inside` sorted addresses, cut where a route begins or ends: all of a section go the same way.
+
+        Places and not addresses: every host asks, and a copy of all addresses for each would be quadratic.
+        """
+        start = inside.start
+        while start < inside.stop:
+            after = bisect_left(self._ends, addresses[start] + 1)
+            last = after == len(self._ends)
+            stop = inside.stop if last else bisect_left(addresses, self._ends[after], start, inside.stop)
+            yield range(start, stop)
+            start = stop
+
+    def _best(self, table: str, destination: int) -> Route | None:
+        for prefix, routes in self._tables.get(table, ()):
+            found = routes.get(destination >> (32 - prefix) << (32 - prefix))
+            if found:
+                return found
+        return None
+
+
+def _covers(span: tuple[int, int] | None, address: int | None) -> bool:
+    return span is None or (address is not None and span[0] <= address <= span[1])

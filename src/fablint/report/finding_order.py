@@ -1,0 +1,94 @@
+"""Findings in the order in which a reader needs them, sets of alike ones folded into one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fablint.model import Finding, State, Verdict
+from fablint.text import units
+
+_FOLDED = (State.NOT_JUDGED, State.OK)
+
+
+def ordered(verdict: Verdict) -> list[Finding]:
+    """Worst first: by state, then by the size of the effect. Healthy and unjudged parts are folded."""
+    findings = [finding for finding in verdict.findings if finding.state not in _FOLDED]
+    findings += _fold([finding for finding in verdict.findings if finding.state in _FOLDED])
+    return sorted(findings, key=lambda finding: finding.rank)
+
+
+def headline(verdict: Verdict) -> str:
+    """What was found, in one sentence without the verdict word."""
+    counts = [
+        (state, sum(finding.state is state for finding in verdict.findings))
+        for state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+    ]
+    found = [units.plural(count, state.lower()) for state, count in counts if count]
+    judged = f"{units.plural(verdict.coverage.hosts_judged, 'host')} judged"
+    if missing := verdict.coverage.hosts - verdict.coverage.hosts_judged:
+        judged += f", {missing:,} not"
+    return f"{', '.join(found) or 'no fault found'}; {judged}"
+
+
+def limits(verdict: Verdict) -> str:
+    """Which losses are reported, and which bound a component needs to pass; empty where no diagnosis was made."""
+    if verdict.limits is None:
+        return ""
+    reported, passed = (units.percent(one).lstrip("+") for one in (verdict.limits.reported, verdict.limits.passed))
+    return f"losses of {reported} and more are reported; OK needs a bound below {passed}"
+
+
+def subject(finding: Finding) -> str:
+    """The part and its direction: `host nid000231 rx`."""
+    if finding.component in finding.name:  # `56 links` says it already
+        return finding.name
+    direction = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}[finding.direction]
+    return f"{finding.component} {finding.name}{direction}"
+
+
+def effect(finding: Finding) -> str:
+    """The size of the loss; of a healthy part, the loss that could hide."""
+    if finding.state is State.OK and finding.effect is not None:
+        loss = {"latency": "added latency", "bandwidth": "lost bandwidth", None: "loss"}[finding.quantity]
+        return f"{loss} below {units.percent(abs(finding.effect)).lstrip('+')}"
+    return units.effect(finding.effect, finding.interval, finding.quantity)
+
+
+def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
+    """Parts that are OK (`host h[00-63]`), the losses that could hide (`added latency below 2.3 %`), the evidence."""
+    same: dict[str, list[Finding]] = {}
+    for finding in found:
+        if finding.state is State.OK:
+            same.setdefault(subject(finding), []).append(finding)
+    return [
+        (part, ", ".join(filter(None, map(effect, own))), "; ".join(dict.fromkeys(one.evidence for one in own)))
+        for part, own in same.items()
+    ]
+
+
+def sick(found: Sequence[Finding]) -> list[Finding]:
+    """All that is not OK."""
+    return [finding for finding in found if finding.state is not State.OK]
+
+
+def ends(finding: Finding) -> list[list[str]]:
+    """Names at the ends of a part: two lists for a link or a cable (`s3>s5`, `nid001=s3`), else one."""
+    return [units.unfold(end.split("/")[0]) for end in re.split("[=>]", finding.name)]
+
+
+def _fold(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings that differ in name and effect only become one, with the largest effect."""
+    alike: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        kind = (finding.state, finding.component, finding.direction, finding.quantity)
+        alike.setdefault((*kind, finding.next_step, finding.alternatives), []).append(finding)
+    return [group[0] if len(group) == 1 else _merge(group) for group in alike.values()]
+
+
+def _merge(group: Sequence[Finding]) -> Finding:
+    worst = max(group, key=lambda finding: abs(finding.effect or 0.0))
+    evidence = worst.evidence if len({finding.evidence for finding in group}) == 1 else ""
+    return worst.model_copy(
+        update={"name": units.fold((finding.name for finding in group), ", "), "evidence": evidence}
+    )

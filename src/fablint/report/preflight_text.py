@@ -1,0 +1,257 @@
+"""What preflight found: for a terminal only what is wrong, grouped, with hosts folded; for programs all of it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fablint.model.preflight_results import (
+    NETWORK,
+    NOT_ANSWERED,
+    Fitness,
+    Outcome,
+    Result,
+    alike,
+    findings,
+    suppressed_findings,
+)
+from fablint.text import units
+from fablint.text.names import fold, plural
+
+WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
+_SHOWN = (*WRONG, Outcome.SUPPRESSED)
+_COLOURS = {Outcome.FAIL: 31, Outcome.WARN: 33, Outcome.ERROR: 36, Outcome.SUPPRESSED: 2}  # ANSI
+_MENDED = (Outcome.FAIL, Outcome.WARN)
+_MESSAGES = 4  # of a part that are told one by one; more of them share a line
+_LINES = 8  # of a check
+_FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
+_REASON = 40  # letters of a reason why something was skipped
+_REASON_LINES = 3
+_INDENT = " " * 7
+_quoted = json.encoder.encode_basestring_ascii
+_encoded = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+def fitness_json(level: str, fitness: Fitness) -> Iterator[str]:
+    """The result as JSON (docs/how-to/preflight.md), piece by piece: of 10,000 hosts it is a gigabyte.
+
+    What was found is indented; each of the results, which are more than anyone reads, is one line.
+    """
+    head, end = json.dumps(_facts(level, fitness), indent=2, default=str), "\n}"
+    yield f'{head[: -len(end)]},\n  "results": ['
+    between = "\n"
+    for one in fitness.results:
+        yield f"{between}    {_row(one)}"
+        between = ",\n"
+    yield f"\n  ]{end}\n"
+
+
+def _row(one: Result) -> str:
+    """A result as JSON. It is put together here: a general encoder takes three times as long, for millions of them."""
+    message = _quoted(one.message) if one.message else '""'
+    more = f',"suppressed":{_encoded(one.suppressed._asdict())}' if one.suppressed else ""
+    return (
+        f'{{"check":{_quoted(one.check)},"host":{_quoted(one.host)},"target":{_quoted(one.target)},'
+        f'"outcome":"{one.outcome.value}","message":{message},"value":{_figure(one.value)},'
+        f'"expected":{_figure(one.expected)},"unit":{_quoted(one.unit)},"cause":{_quoted(one.cause)}{more}}}'
+    )
+
+
+def _figure(value: object) -> str:
+    if value is None:
+        return "null"
+    if type(value) is int:
+        return repr(value)
+    return _quoted(value) if type(value) is str else _encoded(value)
+
+
+def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
+    """All but the results themselves."""
+    return {
+        "format": 1,
+        "exit_code": fitness.exit_code,
+        "level": level,
+        "hosts": list(fitness.hosts),
+        "silent": dict(fitness.silent),
+        "unfit": dict(fitness.unfit),
+        "not_examined": dict(fitness.not_examined),
+        "not_pinged": fitness.not_pinged,
+        "findings": [one.model_dump(mode="json") for one in findings(fitness)],
+        "suppressed": [one.facts() for one in suppressed_findings(fitness)],
+        "notes": list(fitness.notes),
+    }
+
+
+def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> str:
+    """What is wrong with which hosts, worst first; at the end how many hosts are fit, and what could not be seen."""
+    told = _told(fitness)
+    column = max((len(one.check) for one in told), default=0)
+    lines: list[str] = []
+    mended: set[str] = set()
+    for one in told:
+        for words in one.lines:
+            lines += _paint(_wrap(f"{one.outcome:<6} {one.check:<{column}}  {words}", width), one.outcome, color)
+        if one.mend and one.check not in mended:
+            lines += _wrap(f"{_INDENT}mend: {one.mend}", width)
+            mended.add(one.check)
+    notes = [line for note in fitness.notes for line in _wrap(note, width)]
+    return "\n".join([*lines, *([""] if lines else []), *notes, *_summary(fitness, width, brief=not lines)]) + "\n"
+
+
+def _wrap(line: str, width: int) -> list[str]:
+    return textwrap.wrap(units.printable(line), width, subsequent_indent=_INDENT, break_on_hyphens=False)
+
+
+def _paint(lines: list[str], outcome: Outcome, color: bool) -> list[str]:
+    if not color:
+        return lines
+    head = lines[0].removeprefix(outcome)
+    return [f"\x1b[1;{_COLOURS[outcome]}m{outcome}\x1b[0m{head}", *lines[1:]]
+
+
+# ------------------------------------------------------------------------------------------------ what is wrong
+
+
+class _Told(NamedTuple):
+    """What a check says is wrong, with one outcome."""
+
+    outcome: Outcome
+    check: str
+    lines: Sequence[str]
+    mend: str
+
+
+def _told(fitness: Fitness) -> list[_Told]:
+    """All that is wrong, worst first; within an outcome in the order of the checks."""
+    found: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
+    common: dict[str, list[Result]] = defaultdict(list)
+    for one in fitness.results:
+        if one.outcome in WRONG and one.cause:
+            common[one.cause].append(one)
+        elif one.suppressed is not None:
+            found[one.outcome, one.check].append(one._replace(message=f"{one.message} ({one.suppressed.words})"))
+        elif one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
+            found[one.outcome, one.check].append(one)
+    told = [_of_cause(cause, results, fitness) for cause, results in common.items()]
+    told += [
+        _Told(outcome, check, _lines(results), fitness.rules[check].mend if outcome in _MENDED else "")
+        for (outcome, check), results in found.items()
+    ]
+    silent: dict[str, list[str]] = defaultdict(list)
+    for host, why in fitness.silent.items():
+        silent[why].append(host)
+    if silent:
+        lines = [f"{shown_hosts(hosts)}: {why}" for why, hosts in silent.items()]
+        told.insert(0, _Told(Outcome.FAIL, "no answer", _first(lines), NOT_ANSWERED))
+    return sorted(told, key=lambda one: _SHOWN.index(one.outcome))
+
+
+def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Told:
+    """One line for all that hosts with a common cause have: the gravest, and which other checks say something."""
+    worst = min(results, key=lambda one: WRONG.index(one.outcome))
+    checks = dict.fromkeys(one.check for one in results)
+    others = f"; also {', '.join(check for check in checks if check != worst.check)}" if len(checks) > 1 else ""
+    where = _where((one.host for one in results), fold({one.target for one in results if one.check == worst.check}))
+    line = f"{where}: {worst.message}{others}: common to {cause}"
+    return _Told(worst.outcome, worst.check, [line], fitness.rules[worst.check].mend)
+
+
+def _lines(results: Iterable[Result]) -> list[str]:
+    """`nid[001003,001007] hsn0: MTU 1500, 14 others 9000`: hosts and parts of which the same is said share a line."""
+    targets: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    for (_, target, _, message), hosts in alike(results).items():
+        targets[tuple(hosts), message].append(target)
+    parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
+    for (names, message), found in targets.items():
+        parts[tuple(found)].append((message, names))
+    return _first([line for found, told in parts.items() for line in _of_part(fold(found), told)])
+
+
+def _of_part(target: str, told: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """A line for each message; one for all of them where they are many, as with counters."""
+    if len(told) <= _MESSAGES:
+        return [f"{_where(hosts, target)}: {message}" for message, hosts in told]
+    every = [host for _, hosts in told for host in hosts]
+    messages = [message for message, _ in sorted(told, key=lambda one: -len(one[1]))]
+    return [f"{_where(every, target)}: {'; '.join(messages[:_MESSAGES])}; and {len(messages) - _MESSAGES} more"]
+
+
+def _where(hosts: Iterable[str], target: str) -> str:
+    return f"{shown_hosts(hosts)} {target}".rstrip()
+
+
+def _first(lines: list[str]) -> list[str]:
+    left = len(lines) - _LINES + 1
+    return lines if left <= 1 else [*lines[: _LINES - 1], f"... and {left} more (--json has all)"]
+
+
+def shown_hosts(names: Iterable[str]) -> str:
+    """Hosts folded; where that is long, its beginning and how many they are."""
+    names = list(dict.fromkeys(names))
+    folded = fold(names)
+    return folded if len(folded) <= _FOLDED else f"{units.shorten(folded, _FOLDED)} ({plural(len(names), 'host')})"
+
+
+# ------------------------------------------------------------------------------------------------ summary
+
+
+def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
+    """What was not looked at, how many hosts are fit, what the checks came to, why some were skipped."""
+    total, unfit = len(fitness.hosts), fitness.unfit
+    unclear = {one.host for one in fitness.results if one.outcome is Outcome.ERROR} & set(fitness.hosts) - set(unfit)
+    unseen = unclear & set(fitness.not_examined)
+    unclear -= unseen
+    words = f"{plural(total, 'host')}: {total - len(unfit) - len(unclear) - len(unseen):,} fit"
+    words += f", {len(unfit):,} unfit ({shown_hosts(unfit)})" if unfit else ""
+    words += f", {len(unseen):,} not examined" if unseen else ""
+    words += f", {len(unclear):,} unclear ({shown_hosts(unclear)})" if unclear else ""
+    outcomes = _by_check(fitness)
+    unlooked = [line for part in fitness.unseen_network(shown_hosts) for line in _wrap(f"network: {part}", width)]
+    if not outcomes:
+        return unlooked + _wrap(words, width)
+    skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]
+    wrong = sum(bool(set(found) & set(_SHOWN)) for found in outcomes.values())
+    everywhere = sum(set(found) == {Outcome.PASS} for found in outcomes.values())
+    counts = {
+        f"passed on every host{' that answered' if fitness.silent else ''}": everywhere,
+        "on some": len(outcomes) - everywhere - wrong - len(skipped),
+        "found something": wrong,
+        "skipped": len(skipped),
+    }
+    told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    lines = _wrap(f"{words}; {plural(len(outcomes), 'check')}: {told}", width)
+    return unlooked + lines + _why_skipped(fitness, skipped, width, 1 if brief else _REASON_LINES)
+
+
+def _by_check(fitness: Fitness) -> Mapping[str, Counter[Outcome]]:
+    """How often each check came to which outcome; without those that had nothing to look at."""
+    found: dict[str, Counter[Outcome]] = defaultdict(Counter)
+    for one in fitness.results:
+        found[one.check][one.outcome] += 1
+    return found
+
+
+def _why_skipped(fitness: Fitness, skipped: Sequence[str], width: int, limit: int) -> list[str]:
+    """Reasons that have room in so many lines, those of most checks first."""
+    said: dict[str, Counter[str]] = {check: Counter() for check in skipped}
+    for one in fitness.results:
+        if one.check in said:
+            said[one.check][one.message] += 1
+    counted = _reasons([messages.most_common(1)[0][0] for messages in said.values()]).most_common()
+    words = [units.shorten(reason, _REASON) + (f" ({count})" if count > 1 else "") for reason, count in counted]
+    for kept in range(len(words), 0, -1):
+        rest = [f"{len(words) - kept} more"] if kept < len(words) else []
+        lines = _wrap("skipped: " + "; ".join([*words[:kept], *rest]), width)
+        if len(lines) <= limit or kept == 1:
+            return lines
+    return []
+
+
+def _reasons(messages: Sequence[str]) -> Counter[str]:
+    """How many share a reason: `MTU 1500; no majority` and `lspci: not installed` count by their ends."""
+    ends = [[message, message.rpartition("; ")[2], message.rpartition(": ")[2]] for message in messages]
+    shared = Counter(end for every in ends for end in dict.fromkeys(every))
+    return Counter(max(every, key=lambda end: shared[end]) for every in ends)

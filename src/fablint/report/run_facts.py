@@ -1,0 +1,109 @@
+"""What was measured, and with what: facts of a run that every report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fablint.model import Row, Run, Scope
+from fablint.report.conditions import conditions
+from fablint.text import units
+
+if TYPE_CHECKING:
+    from fablint.model import Diagnosis, Fit
+
+SAMPLED_ROWS = 256  # source ranks that stand for all where a median over everything would mean reading gigabytes
+_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
+
+
+def statistic(row: Row) -> str | None:
+    """The stored statistic that stands for a pair's time; None where the row stored no times."""
+    return next((name for name in _STATISTICS if name in row.statistics), None)
+
+
+def planned_pairs(row: Row) -> int:
+    """Directed pairs that the row's plan measures, repeats included."""
+    per_round = row.attributes["cells_per_round"]
+    return sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * int(row.attributes["rounds"])
+
+
+def measured_cells(row: Row) -> int:
+    """Cells (pair, size, repeat) with at least one sample. Reads `count` in blocks."""
+    counts = row.arrays["count"]
+    if row.layout == "list":
+        return int(np.count_nonzero(counts[:]))
+    repeats, ranks = counts.shape[:2]
+    block = max(1, (1 << 24) // max(1, ranks * counts.shape[3]))
+    return sum(
+        int(np.count_nonzero(counts[repeat, start : start + block]))
+        for repeat in range(repeats)
+        for start in range(0, ranks, block)
+    )
+
+
+def fit_of(diagnosis: Diagnosis, row: Row, size: int) -> Fit | None:
+    """The fitted model of a row and size."""
+    return next((fit for fit in diagnosis.fits if (fit.row, fit.size) == (row.name, size)), None)
+
+
+def telling_size(row: Row) -> int:
+    """The size whose figure says most about a row: the smallest for a latency, the largest for a bandwidth."""
+    return max(row.sizes) if units.is_rate(row.quantity) else min(row.sizes)
+
+
+def typical(row: Row, size: int, fit: Fit | None) -> str:
+    """The healthy figure: per scope where a model was fitted, else the median of what was measured.
+
+    Of a row measured under several conditions the median under each.
+    """
+    if len(parts := conditions(row)) > 1:
+        return ", ".join(f"{part.attributes['condition']} {typical(part, size, None)}" for part in parts)
+    times = {scope: time for scope, time in (fit.class_time if fit else {}).items() if np.isfinite(time)}
+    if times:
+        named = len(times) > 1 or Scope.UNKNOWN not in times
+        return ", ".join(
+            (f"{scope} " if named else "") + units.figure(row.quantity, size, time)
+            for scope, time in sorted(times.items(), key=lambda item: list(Scope).index(item[0]))
+        )
+    median = sampled_median(row, size)
+    return "nothing measured" if median is None else units.figure(row.quantity, size, median)
+
+
+def sampled_median(row: Row, size: int) -> float | None:
+    """Median time over pairs, seconds: of all of them up to `SAMPLED_ROWS` source ranks, beyond that of so many."""
+    name = statistic(row)
+    if name is None:
+        return None
+    values, index = row.arrays[f"time_{name}"], row.sizes.index(size)
+    ranks = values.shape[0] if row.layout == "list" else values.shape[1]
+    sources = np.unique(np.linspace(0, ranks - 1, min(ranks, SAMPLED_ROWS)).astype(int))
+    rows = [values[s, :, index] if row.layout == "list" else values[:, s, :, index].ravel() for s in sources]
+    times = np.concatenate(rows)
+    times = times[np.isfinite(times)]
+    return float(np.median(times)) if times.size else None
+
+
+def notes(run: Run, diagnosis: Diagnosis) -> list[str]:
+    """What the judgement and the reader of the run have to say, each once."""
+    return list(dict.fromkeys([*diagnosis.verdict.notes, *run.notes]))
+
+
+def instrument(run: Run) -> str:
+    """What the instrument says about itself, in one line."""
+    facts: dict[str, Any] = dict(run.attributes.get("instrument", {}))
+    words = [f"clock {facts['clock']}"] if "clock" in facts else []
+    named = (
+        ("resolution_s", "resolution"),
+        ("overhead_s", "overhead"),
+        ("empty_kernel_s", "empty kernel"),
+        ("barrier_skew_s", "barrier skew"),
+    )
+    words += [f"{label} {units.duration(float(facts[key]))}" for key, label in named if facts.get(key) is not None]
+    level = str((run.attributes.get("mpi") or {}).get("thread_level", "single"))
+    if level != "single":
+        words.append(f"MPI_THREAD_{level.upper()}: figures include the locks of the MPI library")
+    if facts.get("oversubscribed"):
+        words.append("OVERSUBSCRIBED: more ranks than CPUs")
+    return ", ".join(words) or "unknown"

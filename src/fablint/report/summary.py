@@ -1,0 +1,170 @@
+"""What a run directory holds, without judging it: the data of `fablint show`, and of the last section of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fablint.model import Row, Run
+from fablint.report import run_facts
+from fablint.text import units
+
+_SKEW_ROUNDS = 64  # rounds that stand for all when the skew of their starts is looked up
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """Facts of one row. `skew_s` and `overhead` are None where the row cannot tell them."""
+
+    name: str
+    options: str
+    state: str
+    reason: str
+    sizes: str
+    cells_planned: int
+    cells_measured: int
+    skew_s: float | None
+    overhead: float | None
+
+    @property
+    def cells(self) -> str:
+        share = 100 * self.cells_measured / self.cells_planned if self.cells_planned else 0.0
+        if self.cells_measured < self.cells_planned:
+            share = min(share, 99.9)  # all but one of a million are not all
+        return f"{self.cells_measured:,} of {self.cells_planned:,} ({share:.3g} %)"
+
+    @property
+    def timing(self) -> str:
+        """Start skew and schedule overhead, as far as known."""
+        words = [f"start skew {units.duration(self.skew_s)}"] if self.skew_s is not None else []
+        words += [f"schedule overhead {100 * self.overhead:.1f} %"] if self.overhead is not None else []
+        return ", ".join(words)
+
+
+def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
+    """Text of `fablint show`: state, launch, rows with cells measured of planned, start skew, overhead, instrument.
+
+    `missing_levels` are those that the check of the run planned and never began.
+    """
+    launch = launch_facts(run)
+    if missing_levels:
+        launch |= {"missing": f"levels planned and never begun: {', '.join(missing_levels)}"}
+    lines = [f"{label:<12}{units.printable(words)}" for label, words in launch.items()]
+    table = [("row", "sizes", "cells measured", "state")]
+    rows = [row_facts(row) for row in run.rows]
+    table += [(row.name, row.sizes, row.cells, row.state) for row in rows]
+    lines += ["", *units.columns(table, left=2), ""]
+    for row in rows:
+        lines.append(f"{units.printable(row.name)}: {units.printable(row.options)}")
+        lines += [f"    {units.printable(words)}" for words in (row.timing, row.reason) if words]
+    return "\n".join(lines) + "\n"
+
+
+def launch_facts(run: Run) -> dict[str, str]:
+    """Facts of the launch as label and words, those that are known."""
+    attributes = run.attributes
+    mpi: Mapping[str, Any] = attributes.get("mpi") or {}
+    known = {
+        "state": run.state,
+        "started": str(attributes.get("started", "")),
+        "hosts": f"{len(run.hosts):,}: {units.fold(run.hosts, ', ')}",
+        "ranks": _ranks(run),
+        "mpi": " ".join(str(mpi.get("library", "")).split()),
+        "instrument": run_facts.instrument(run),
+        "creator": str(attributes.get("creator", "")),
+        "command": " ".join(map(str, attributes.get("command", ()))),
+        "simulated": _plainly(attributes.get("simulated", {})),
+        "lost": "; ".join(_lost(entry) for entry in attributes.get("lost", ())),
+    }
+    return {label: words for label, words in known.items() if words}
+
+
+def row_facts(row: Row) -> RowFacts:
+    """Facts of a row. Reads `count` and, in part, `started`."""
+    wall, measuring = row.attributes.get("wall_s"), row.attributes.get("measuring_s")
+    skipped = row.attributes.get("state") == "skipped"
+    return RowFacts(
+        name=row.name,
+        options=str(row.attributes.get("options", "")),
+        state=str(row.attributes.get("state", "unknown")),
+        reason=str(row.attributes.get("reason", "")),
+        sizes=_sizes(row),
+        cells_planned=run_facts.planned_pairs(row) * len(row.sizes),
+        cells_measured=0 if skipped else run_facts.measured_cells(row),
+        skew_s=None if skipped else start_skew(row),
+        overhead=(wall - measuring) / measuring if wall and measuring else None,
+    )
+
+
+def start_skew(row: Row) -> float | None:
+    """Time in seconds between the first and the last pair that start in a round, median over rounds.
+
+    A pair starts when the first of its two directions does. None for serial rows, and where it is not known
+    which pairs ran at the same time.
+    Large runs are sampled at `_SKEW_ROUNDS` rounds.
+    """
+    if "started" not in row.arrays or row.attributes.get("order") in ("serial", "unknown"):
+        return None
+    starts = _starts_of_list(row) if row.layout == "list" else _starts_of_matrix(row)
+    finite = np.isfinite(starts)
+    several = finite.sum(axis=1) > 2  # two ranks are one pair, whose start has no skew
+    if not several.any():
+        return None
+    starts, finite = starts[several], finite[several]
+    spread = np.where(finite, starts, -np.inf).max(axis=1) - np.where(finite, starts, np.inf).min(axis=1)
+    return float(np.median(spread))
+
+
+def _starts_of_list(row: Row) -> np.ndarray:
+    """Start of every rank's pair: (round, rank), NaN where idle."""
+    partner, started = np.asarray(row.arrays["dst"][:]), np.asarray(row.arrays["started"][:])
+    theirs = np.take_along_axis(started, np.maximum(partner, 0), axis=0)
+    return np.asarray(np.where(partner < 0, started, np.fmin(started, theirs)).T)
+
+
+def _starts_of_matrix(row: Row) -> np.ndarray:
+    """Start of every rank's pair in a sample of the rounds: (round, rank), NaN where idle."""
+    started, rounds = row.arrays["started"], row.arrays["round"]
+    repeats, ranks = started.shape[:2]
+    total = int(row.attributes["rounds"])
+    sampled = np.unique(np.linspace(0, total - 1, min(total, _SKEW_ROUNDS)).astype(int))
+    earliest = np.full((len(sampled), ranks), np.inf)
+    block = max(1, (1 << 22) // ranks)
+    for repeat in range(repeats):
+        for start in range(0, ranks, block):
+            numbers = np.asarray(rounds[repeat, start : start + block])
+            times = np.asarray(started[repeat, start : start + block])
+            src, dst = np.nonzero(np.isin(numbers, sampled) & np.isfinite(times))
+            line = np.searchsorted(sampled, numbers[src, dst])
+            for rank in (src + start, dst):
+                np.minimum.at(earliest, (line, rank), times[src, dst])
+    return np.where(np.isfinite(earliest), earliest, np.nan)
+
+
+def _sizes(row: Row) -> str:
+    sizes = [units.size(size) for size in row.sizes]
+    return ", ".join(sizes) if len(sizes) <= 3 else f"{sizes[0]} .. {sizes[-1]} ({len(sizes)})"
+
+
+def _ranks(run: Run) -> str:
+    counts = np.bincount(np.asarray(run.attributes["rank_host"], dtype=int), minlength=len(run.hosts))
+    low, high = int(counts.min()), int(counts.max())
+    return f"{run.ranks:,}, {low if low == high else f'{low} to {high}'} per host"
+
+
+def _plainly(value: Any) -> str:
+    """Nested facts without the signs of a programming language."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plainly(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(f"({_plainly(inner)})" for inner in value) or "none"
+    return f"({value})" if " " in str(value) else str(value)
+
+
+def _lost(entry: Mapping[str, Any]) -> str:
+    who = "a rank" if entry.get("rank") is None else f"rank {entry['rank']}"
+    when = [f"{name} {entry[name]}" for name in ("round", "partner") if entry.get(name) is not None]
+    return ", ".join([f"{who} ({entry.get('host')})", *when]) + f": {entry.get('reason', '')}"

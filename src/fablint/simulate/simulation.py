@@ -1,0 +1,308 @@
+"""Measure a simulated fabric: a complete run in memory, with the truth in its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.simulate.arrays import Store
+from fablint.simulate.contention import crowding, loads
+from fablint.simulate.faults import Condition, Fault, condition_of
+from fablint.simulate.full_matrices import matrix_arrays, tabulable
+from fablint.simulate.ground_truth import TrueFault, truth_of
+from fablint.simulate.message_costs import Cells, Nature, Ways, cells_of, costs, ports_of_ranks
+from fablint.simulate.message_times import (
+    AT_ONCE,
+    KERNELS,
+    STATISTICS,
+    Events,
+    Times,
+    events_of,
+    meet,
+    shortest_hops,
+    times,
+)
+from fablint.simulate.noise import Noise
+from fablint.simulate.rounds import Pairs, Partners, all_rounds, partners_of
+from fablint.simulate.simulated_fabric import LINK_LATENCY_S, Fabric, Index
+from fablint.simulate.simulated_rows import (
+    CHECK_ROWS,
+    SimulatedRow,
+    root_attributes,
+    row_attributes,
+    seconds_of,
+    started,
+)
+
+BLOCK = 1 << 19  # cells simulated at a time; part of what a seed means
+SAMPLED = 1 << 15  # pairs whose messages are drawn at a time; also
+
+
+def simulate(
+    fabric: Fabric,
+    *,
+    rows: Sequence[SimulatedRow] = CHECK_ROWS,
+    faults: Sequence[Fault] = (),
+    noise: Noise | None = None,
+    seed: int = 1,
+    ranks_per_host: int | None = None,
+) -> Run:
+    """A run of all pairs on `fabric` with `faults` in it: same arguments, same numbers.
+
+    Every cell is measured, and transfers do not disturb each other. Raises UsageError for a fault in a part that the
+    fabric does not have, and for less than two ranks.
+    """
+    return SimulatedFabric(
+        fabric, tuple(faults), noise or Noise(), seed=seed, ranks_per_host=ranks_per_host or fabric.rails
+    ).measure(None, rows)
+
+
+@dataclass(frozen=True)
+class SimulatedFabric:
+    """A fabric that can be measured again and again: its faults and its parts' own variation stay the same.
+
+    With `contention` the pairs of a parallel round that share a directed link share its bandwidth: streams follow the
+    link with the longest time per byte, the flows on it counted. Raises UsageError for less than two ranks.
+    """
+
+    fabric: Fabric
+    faults: tuple[Fault, ...] = ()
+    noise: Noise = field(default_factory=Noise)
+    seed: int = 1
+    ranks_per_host: int = 1
+    contention: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ranks < 2:
+            raise UsageError(f"simulate: {self.ranks} rank", "a pair needs two")
+        for fault in self.faults:
+            fault.links(self.fabric)
+
+    @property
+    def ranks(self) -> int:
+        return len(self.fabric.hosts) * self.ranks_per_host
+
+    def measure(self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow] = CHECK_ROWS) -> Run:
+        """A run of these rounds, each pair in both directions; None: of all pairs, as a matrix.
+
+        Raises UsageError for rounds whose pairs are not disjoint, and for rows that the simulator does not know.
+        """
+        made = self._rows(rounds, rows, serial=0, begin=0.0)
+        return Run(None, self._root(made), made)
+
+    def extended(self, run: Run, rounds: Sequence[Pairs], rows: Sequence[SimulatedRow] | None = None) -> Run:
+        """`run` with the same fabric measured further, in rows of their own: `bandwidth-2` after `bandwidth`.
+
+        `rows` are those of the run where none are given.
+        """
+        rows = _rows_of(run) if rows is None else rows
+        begin = sum(float(row.attributes["wall_s"]) for row in run.rows)
+        made = (*run.rows, *self._rows(rounds, rows, serial=len(run.rows), begin=begin))
+        made = _named(made)
+        return replace(run, attributes=self._root(made), rows=made)
+
+    def truth(self, run: Run) -> tuple[TrueFault, ...]:
+        """What is sick, and what a run of this fabric could show of it."""
+        return truth_of(self.fabric, self.nature, self.faults, run)
+
+    # ------------------------------------------------------------------------------------------------ rows
+
+    def _root(self, rows: Sequence[Row]) -> dict[str, Any]:
+        truth = {
+            "topology": self.fabric.topology.source,
+            "faults": [asdict(fault) for fault in self.faults],
+            "noise": self.noise.facts(),
+            "seed": self.seed,
+            "contention": self.contention,
+        }
+        return root_attributes(self.fabric, [row.name for row in rows], self.ranks_per_host, truth)
+
+    def _rows(
+        self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow], *, serial: int, begin: float
+    ) -> tuple[Row, ...]:
+        for row in rows:
+            _check(row)
+        full = rounds is None
+        if full and self._tabulable(rows):
+            jobs = [self._job(row, serial + index, self.ranks - 1 + self.ranks % 2) for index, row in enumerate(rows)]
+            measured = [self._matrix(job) for job in jobs]
+        else:
+            partner = partners_of(all_rounds(self.ranks) if rounds is None else rounds, self.ranks)
+            jobs = [self._job(row, serial + index, partner.shape[1]) for index, row in enumerate(rows)]
+            measured = self._measured(jobs, partner, full=full)
+        made = []
+        for job, (arrays, pairs) in zip(jobs, measured, strict=True):
+            attributes = row_attributes(job.row, "matrix" if full else "list", pairs, self.seed)
+            arrays["started"] += begin
+            begin += seconds_of(job.row, pairs)
+            made.append(Row(job.row.kernel, attributes, arrays))
+        return _named(made)
+
+    def _tabulable(self, rows: Sequence[SimulatedRow]) -> bool:
+        retries = any(fault.retry_share for fault in self.faults)
+        return (
+            all(row.simple and row.order == "parallel" for row in rows)
+            and not retries
+            and not self.contention
+            and tabulable(self.nature)
+        )
+
+    def _job(self, row: SimulatedRow, serial: int, rounds: int) -> _Job:
+        fabric, kernel = self.fabric, KERNELS.index(row.kernel)
+        # What a part is by itself does not change from row to row of a kernel.
+        sender, receiver = (
+            self.noise.hosts(self._rng(0, kernel, side), fabric.ports)[self._port_of_rank] for side in (0, 1)
+        )
+        if row.kernel != "bandwidth":  # both ends send and receive
+            sender = receiver = (sender + receiver) * np.float32(0.5)
+        spread = self.noise.links(self._rng(1), fabric.links)
+        return _Job(
+            row, serial, sender, receiver, condition_of(fabric, self.faults, spread, rounds, self._rng(2, serial))
+        )
+
+    def _rng(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    @cached_property
+    def _port_of_rank(self) -> Index:
+        return ports_of_ranks(self.fabric, self.ranks_per_host)
+
+    @cached_property
+    def nature(self) -> Nature:
+        """The ways that messages really take."""
+        port_switch = self.fabric.port_switch.copy()
+        for fault in self.faults:
+            if fault.moved_to:
+                ports = (np.array(fault.links(self.fabric)) - self.fabric.switch_links) % self.fabric.ports
+                port_switch[ports] = self.fabric.switch_codes[fault.moved_to]
+        return Nature(self.fabric, self._port_of_rank, port_switch, self.seed)
+
+    # ------------------------------------------------------------------------------------------------ cells
+
+    def _matrix(self, job: _Job) -> tuple[dict[str, Any], Index]:
+        """A full matrix of medians, the quick way."""
+        rng, n = self._rng(3, job.serial), self.ranks
+        scatter = partial(self._scatter, job, rng)
+        pairs = np.full(n - 1 + n % 2, n // 2, dtype=np.int32)
+        return matrix_arrays(self.nature, job.condition, job.row, n, scatter), pairs
+
+    def _measured(self, jobs: Sequence[_Job], partner: Partners, *, full: bool) -> list[tuple[dict[str, Any], Index]]:
+        """The arrays of the rows, cell by cell, and the pairs of each round."""
+        pairs = (partner >= 0).sum(axis=0).astype(np.int32) // 2
+        before = np.cumsum(pairs) - pairs
+        stores = [Store(job.row, partner, full=full, slowest=32.0 if self.contention else 3.0) for job in jobs]
+        for number, cells in enumerate(cells_of(partner, BLOCK)):
+            ways = self.nature.ways(cells)
+            half = cells.src.size // 2
+            in_round = np.arange(half) - np.searchsorted(cells.round[:half], cells.round[:half])
+            turn = np.tile(before[cells.round[:half]] + in_round, 2)
+            for job, store in zip(jobs, stores, strict=True):
+                when = started(job.row, cells.src, cells.dst, cells.round, turn)
+                store.put("started", cells, when)
+                self._measure_block(job, store, cells, ways, self._rng(3, job.serial, number))
+        return [(store.finished(), pairs) for store in stores]
+
+    def _measure_block(self, job: _Job, store: Store, cells: Cells, ways: Ways, rng: np.random.Generator) -> None:
+        row, nature = job.row, self.nature
+        at_once = row.kernel in AT_ONCE
+        if self.contention and row.order == "parallel" and row.kernel != "latency":
+            ways = replace(ways, loads=loads(ways.links, cells, self.fabric.links, at_once=at_once))
+        delay, per_byte = costs(ways, job.condition, cells, both_ways=at_once)
+        if nature.adaptive:
+            delay = delay + shortest_hops(nature, cells) * LINK_LATENCY_S
+            if ways.loads is not None:
+                per_byte = np.maximum(per_byte, crowding(nature, job.condition, cells, at_once=at_once))
+        events = events_of(nature, job.condition, cells, ways, row.kernel)
+        scatter = self._scatter(job, rng, cells.src, cells.dst)
+        if at_once:  # both ends time the same
+            scatter[scatter.size // 2 :] = scatter[: scatter.size // 2]
+        if row.simple:
+            for index, size in enumerate(row.sizes):
+                clean = times(row.kernel, size, delay, per_byte, cells.reverse)
+                store.put("time_median", cells, clean * np.exp(scatter), index)
+        for some, place in _sampled(row, events, cells.src.size // 2):
+            chosen = cells.only(some)
+            both = np.concatenate([some, some + cells.src.size // 2])
+            met = meet(rng, events.only(place), delay[both], per_byte[both])
+            for index, size in enumerate(row.sizes):
+                messages = times(row.kernel, size, *met, chosen.reverse).astype(np.float32)
+                own = rng.standard_normal(messages.shape, dtype=np.float32)
+                own *= np.float32(self.noise.message_scale)
+                own += scatter[both, None]
+                messages *= np.exp(own, out=own)
+                store.put_messages(chosen, messages, index)
+
+    def _scatter(self, job: _Job, rng: np.random.Generator, src: Index, dst: Index) -> Times:
+        """Log-factors of the cells (src, dst), which broadcast against each other."""
+        shape = np.broadcast_shapes(src.shape, dst.shape)
+        scatter = self.noise.pairs(rng, shape)
+        if (job.condition.scatter != 1).any():
+            host = self._port_of_rank // self.fabric.rails
+            wide = np.maximum(job.condition.scatter[host[src]], job.condition.scatter[host[dst]]) - 1
+            scatter += wide * np.float32(self.noise.scale) * rng.standard_normal(shape, dtype=np.float32)
+        scatter += job.sender[src] + job.receiver[dst]
+        return scatter
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A row to measure, on the fabric as it is then."""
+
+    row: SimulatedRow
+    serial: int  # rows of the run before it
+    sender: Times  # (ranks,) log-effects
+    receiver: Times
+    condition: Condition
+
+
+def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[npt.NDArray[np.int64], Index]]:
+    """Pairs whose single messages have to be drawn, some at a time, and the place of each cell among them."""
+    chosen = np.unique(events.cell % max(1, pairs)).astype(np.int64) if row.simple else np.arange(pairs)
+    for first in range(0, chosen.size, SAMPLED):
+        some = chosen[first : first + SAMPLED]
+        place = np.full(2 * pairs, -1, dtype=np.int32)
+        place[some] = np.arange(some.size)
+        place[some + pairs] = np.arange(some.size, 2 * some.size)
+        yield some, place
+
+
+def _check(row: SimulatedRow) -> None:
+    if row.kernel not in KERNELS:
+        raise UsageError(f"simulate: kernel '{row.kernel}'", f"choose from {', '.join(KERNELS)}")
+    if not row.sizes or min(row.sizes) < 0:
+        raise UsageError(f"simulate: sizes {row.sizes}", "give sizes in bytes, 0 or more")
+    for name in row.statistics:
+        if name not in STATISTICS:
+            raise UsageError(f"simulate: statistic '{name}'", f"choose from {', '.join(STATISTICS)}")
+
+
+def _named(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Each its own name: the kernel's, and a number behind it from the second on."""
+    counts: dict[str, int] = {}
+    named = []
+    for row in rows:
+        counts[row.kernel] = count = counts.get(row.kernel, 0) + 1
+        named.append(replace(row, name=row.kernel if count == 1 else f"{row.kernel}-{count}"))
+    return tuple(named)
+
+
+def _rows_of(run: Run) -> list[SimulatedRow]:
+    """One row for each kernel and list of sizes that the run has."""
+    found: Mapping[Any, SimulatedRow] = {
+        (row.kernel, row.sizes): SimulatedRow(
+            row.kernel,  # type: ignore[arg-type]
+            row.sizes,
+            row.attributes["order"],
+            "histogram" in row.arrays,
+            row.statistics,
+        )
+        for row in reversed(run.rows)
+    }
+    return list(found.values())[::-1]

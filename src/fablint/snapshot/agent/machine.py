@@ -1,0 +1,423 @@
+# ruff: noqa: PTH112, PTH115, PTH123, PTH207, PTH208, UP006, UP031, UP035
+"""The machine that a snapshot is taken of: its files, its programs, the kernel's log, names and addresses.
+
+Sent to every host before collector.py: standard library only, Python 3.6, nothing is written. Nothing that hangs there
+may hang this: programs are ended, name servers left alone, and what a driver does not give is given up.
+"""
+
+import base64
+import errno
+import glob
+import itertools
+import json
+import os
+import re
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections import deque
+from contextlib import suppress
+from typing import Any, Callable, Deque, Dict, Iterable, List, Set, Tuple
+
+LETTERS = 16384  # of a file
+MOST_LETTERS = 400000  # of a program's output
+LARGE = {  # of those that grow with the fabric, with the time since boot, with containers, queues or GPUs
+    "ibnetdiscover": 1 << 25,  # 100,000 cables, as both ends tell them
+    "ibqueryerrors": 1 << 24,
+    "ip-neigh": 1 << 24,
+    "dmesg": 1 << 26,
+    "lspci": 1 << 22,
+    "journalctl": 1 << 24,
+    "ip-addr": 1 << 24,
+    "ip-route": 1 << 24,
+    "ethtool-S": 1 << 22,
+    "ethtool-S-later": 1 << 22,
+    "nvidia-smi-q": 1 << 22,
+}
+LOG_LETTERS = 200000  # of the kernel log
+NEWS = 6  # priority of what is no error and no warning, and of all behind it
+MOST_NICS = 32  # that are looked at; a host with hundreds of containers has hundreds
+MOST_ADDRESSES = 16  # whose names are looked up
+VIRTUAL = ("veth", "docker", "virbr", "br-", "tap", "tun", "dummy", "ifb", "cni", "flannel", "cali")
+LINE = 400  # letters: launchers break longer lines
+RUNNING: List[Any] = []  # programs (Popen) that were started
+_OF_NICS = re.compile(r"(/sys/class/net|/proc/sys/net/ipv4/conf)/\*")
+_NIC = re.compile(r"[\w.@+-]+")
+
+
+class Late(Exception):
+    """There was no time for all of it."""
+
+
+class Machine:
+    """The machine whose files are below `root`."""
+
+    def __init__(self, root: str, limit_s: float) -> None:
+        self.root = os.path.realpath(root).rstrip("/")
+        self.end = time.monotonic() + limit_s
+        self.doing = ""  # for who asks why it takes so long
+        self.nics = self._nics()
+
+    def left(self) -> float:
+        return self.end - time.monotonic()
+
+    # -------------------------------------------------------------------------------------------- files
+
+    def _nics(self) -> List[str]:
+        """Network interfaces but the loopback and those of containers, the most important first."""
+        folder = self.root + "/sys/class/net"
+        found: List[str] = []
+        with suppress(OSError):
+            found = [name for name in os.listdir(folder) if _NIC.fullmatch(name) and os.path.isdir(folder + "/" + name)]
+        found = [name for name in found if name != "lo" and not name.startswith(VIRTUAL)]
+        found.sort(key=lambda name: (self._rank(folder + "/" + name), name))
+        return found[:MOST_NICS]
+
+    @staticmethod
+    def _rank(folder: str) -> int:
+        """Bonds and interfaces with hardware first, then virtual functions of these, last what has neither."""
+        if os.path.lexists(folder + "/device/physfn"):
+            return 1
+        return 0 if os.path.lexists(folder + "/device") or os.path.lexists(folder + "/bonding") else 2
+
+    def find(self, pattern: str) -> List[str]:
+        """Paths, without the root, that match; `*` of interfaces are those that are looked at."""
+        self.doing = "looking for " + pattern
+        named = _OF_NICS.sub(r"\1/{%s}" % ",".join(["all", "default", *self.nics]), pattern)
+        found: List[str] = []
+        for one in alternatives(named):
+            found += glob.glob(glob.escape(self.root) + one)
+        return sorted(path[len(self.root) :] for path in found if self._holds(path))
+
+    def _holds(self, path: str) -> bool:
+        """Links of a tree that was copied here must not lead out of it."""
+        return not self.root or os.path.realpath(path).startswith(self.root + "/")
+
+    def read(self, path: str, most: int = LETTERS) -> Any:
+        """A file's text, or a list with the reason why there is none."""
+        if not self._holds(self.root + path):
+            return ["leads out of the folder"]
+        try:
+            with open(self.root + path, "rb") as stream:
+                return stream.read(most).decode("utf-8", "replace").rstrip("\n")
+        except (OSError, ValueError) as error:
+            return [getattr(error, "strerror", None) or str(error)]
+
+    def fill(self, tree: Dict[str, Any], patterns: Iterable[str], unreadable: bool = True) -> None:
+        """Put nested folders of what matches into `tree`; `unreadable`: also why one has no text. Raises Late."""
+        for pattern in patterns:
+            for path in self.find(pattern):
+                if self.left() <= 0:
+                    raise Late
+                self.doing = "reading " + path
+                text = None if os.path.isdir(self.root + path) else self.read(path)
+                if isinstance(text, str) or (unreadable and text is not None):
+                    put(tree, path, text)
+
+    def links(self, patterns: Iterable[str]) -> Dict[str, str]:
+        """Where symbolic links point to."""
+        found = {}
+        for path in itertools.chain.from_iterable(map(self.find, patterns)):
+            with suppress(OSError):  # a folder is no link
+                found[path] = os.readlink(self.root + path)
+        return found
+
+    def folders(self, patterns: Iterable[str]) -> Dict[str, List[str]]:
+        """What is in folders."""
+        found = {}
+        for path in itertools.chain.from_iterable(map(self.find, patterns)):
+            with suppress(OSError):  # it may have gone
+                found[path] = sorted(os.listdir(self.root + path))
+        return found
+
+    def names(self, pattern: str) -> List[str]:
+        """Last parts of what matches."""
+        return [path.rsplit("/", 1)[1] for path in self.find(pattern)]
+
+    def shared_memory(self) -> Dict[str, Any]:
+        """Bytes of the shared memory file system."""
+        if self.root:
+            return {"error": "a tree of files has none"}
+        try:
+            found = os.statvfs("/dev/shm")
+        except OSError as error:
+            return {"error": str(error.strerror)}
+        return {"size": found.f_blocks * found.f_frsize, "free": found.f_bavail * found.f_frsize}
+
+    # -------------------------------------------------------------------------------------------- programs
+
+    def ask(self, name: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
+        """What a program prints, or why it prints nothing; below a root it is a file of the folder `commands`."""
+        most = LARGE.get(name.partition("/")[0], MOST_LETTERS)
+        if self.root:
+            text = self.read("/commands/" + name, most)
+            return {"output": text, "status": 0} if isinstance(text, str) else {"error": "no such output in the tree"}
+        return output(argv, min(limit_s, self.left()), most)
+
+    # -------------------------------------------------------------------------------------------- log and names
+
+    def kernel_log(self, limit_s: float) -> Dict[str, str]:
+        """Records of the kernel since it was booted; `<PRIORITY>[SECONDS] text` each. Of a long log the end is kept."""
+        if self.root:
+            text = self.read("/var/log/dmesg", LARGE["dmesg"])
+            return {"output": last_records(text)} if isinstance(text, str) else {"error": text[0]}
+        try:
+            device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            said = self.ask("dmesg", ["dmesg", "--raw"], limit_s)
+            if said.get("status") == 0:
+                return {"output": last_records(said["output"])}
+            return {"error": str(error.strerror)}
+        try:
+            return records(lambda: os.read(device, 8192), time.monotonic() + limit_s)
+        finally:
+            os.close(device)
+
+    def look_up(self, found: Dict[str, Any], addresses: str, limit_s: float) -> None:
+        """Put into `found` what name each own address has, and what addresses these names have."""
+        try:
+            nics = json.loads(addresses)
+            every = [one["local"] for nic in nics for one in nic["addr_info"] if one["scope"] == "global"]
+        except (ValueError, TypeError, KeyError):
+            every = []
+        names, there = found["of"], found["to"]
+
+        def look(address: str) -> None:
+            try:
+                names[address] = socket.gethostbyaddr(address)[0]
+            except OSError as error:
+                names[address] = [error.strerror or str(error)]
+
+        def resolve(name: str) -> None:
+            try:
+                there[name] = sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None)})
+            except (OSError, UnicodeError) as error:
+                there[name] = [["%s" % getattr(error, "strerror", error)]]
+
+        end = time.monotonic() + limit_s
+        wait_for([begin(look, one) for one in every[:MOST_ADDRESSES] if ":" not in one], end - limit_s / 2)
+        known = {name for name in list(names.values()) if isinstance(name, str)}
+        wait_for([begin(resolve, name) for name in sorted(known | {socket.gethostname()})], end)
+
+
+def alternatives(pattern: str) -> List[str]:
+    """`a{b,c}` as `ab` and `ac`."""
+    parts = re.split(r"\{([^{}]*)\}", pattern)
+    options = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
+    return ["".join(words) for words in itertools.product(*options)]
+
+
+def put(tree: Dict[str, Any], path: str, value: Any) -> None:
+    *folders, name = path.strip("/").split("/")
+    for folder in folders:
+        tree = tree.setdefault(folder, {})
+        if not isinstance(tree, dict):
+            return
+    tree[name] = value
+
+
+def begin(function: Callable[..., None], *arguments: Any) -> threading.Thread:
+    """Call it beside everything else; who hangs is left behind."""
+    thread = threading.Thread(target=function, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def wait_for(threads: Iterable[threading.Thread], end: float) -> None:
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+
+
+def start(argv: List[str], before: Iterable[str] = ()) -> Any:
+    """A program (a Popen) that runs from now on, behind the words `before`. Raises OSError."""
+    path = ":".join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin:/sbin:/usr/bin"]))
+    program = shutil.which(argv[0], path=path)
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, "not installed")
+    running = subprocess.Popen(
+        [*before, program, *argv[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ, LC_ALL="C"),
+        start_new_session=True,  # with what it starts itself it can be ended
+    )
+    RUNNING.append(running)
+    return running
+
+
+def output(argv: List[str], limit_s: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
+    """What a program prints, or why it prints nothing; `most` letters of each stream are read."""
+    try:
+        running = start(argv)
+    except OSError as error:
+        return {"error": str(error.strerror)}
+    return said_by(running, time.monotonic() + max(0.0, limit_s), most)
+
+
+def output_of_client(argv: List[str], limit_s: float) -> Dict[str, Any]:
+    """What a program prints that talks to itself: a server `argv -p PORT`, and a client that is told the host as well.
+
+    Where the server does not come so far that it listens, what it says.
+    """
+    limit_s = max(0.0, limit_s)
+    end = time.monotonic() + limit_s
+    port = free_port()
+    words = [*argv, "-p", str(port)]
+    ending = ["timeout", "-s", "KILL", "%d" % (limit_s + 2)]  # servers wait for ever, even if we are killed ourselves
+    try:
+        server = start(words, ending)
+        while server.poll() is None and not listens(port) and time.monotonic() < end:
+            time.sleep(0.02)
+        if not listens(port):
+            return said_by(server, end)
+        said = said_by(start([*words, "127.0.0.1"], ending), end)
+    except OSError as error:
+        return {"error": str(error.strerror)}
+    said_by(server, min(end, time.monotonic() + 1))
+    return said
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("", 0))
+        return int(one.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Does somebody here wait for connections to this TCP port? To connect would take the client's place."""
+    found = ""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError), open(table) as lines:
+            found += lines.read()
+    return re.search(r":%04X [0-9A-F]+:0000 0A " % port, found) is not None
+
+
+def said_by(running: Any, end: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
+    """What a program (a Popen) says till `end`; then it is ended."""
+    said = {running.stdout: bytearray(), running.stderr: bytearray()}
+    try:
+        listen(said, end, most)
+        if max(map(len, said.values())) > most:
+            raise Late("it printed more than %d letters" % most)
+        status = running.wait(max(0.0, end - time.monotonic()))
+    except (Late, subprocess.TimeoutExpired) as error:
+        kill(running)
+        return {"error": str(error) if isinstance(error, Late) else "no answer in time"}
+    finally:
+        running.stdout.close()
+        running.stderr.close()
+    output, errors = (said[stream].decode("utf-8", "replace") for stream in (running.stdout, running.stderr))
+    if not status:
+        return {"status": status, "output": output}
+    lines = (errors or output).strip().splitlines()
+    return {"status": status, "output": output, "error": lines[0][:200] if lines else "exit status %d" % status}
+
+
+def stop() -> None:
+    """End all programs that still run."""
+    for running in list(RUNNING):
+        if running.poll() is None:
+            kill(running)
+
+
+def listen(said: Dict[Any, bytearray], end: float, most: int = MOST_LETTERS) -> None:
+    """Read streams until all of them end, `end`, or more than `most` letters of one."""
+    with selectors.DefaultSelector() as streams:
+        for stream in said:
+            streams.register(stream, selectors.EVENT_READ)
+        while streams.get_map() and time.monotonic() < end and max(map(len, said.values())) <= most:
+            for key, _ in streams.select(max(0.0, end - time.monotonic())):
+                octets = os.read(key.fd, 1 << 16)
+                said[key.fileobj] += octets
+                if not octets:
+                    streams.unregister(key.fileobj)
+
+
+def kill(running: Any) -> None:
+    """End a program (a Popen) and what it started itself."""
+    with suppress(OSError):  # nobody is left
+        os.killpg(running.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):  # one that waits for a driver does not end
+        running.wait(0.1)
+
+
+def records(read: Callable[[], bytes], end: float) -> Dict[str, str]:
+    """Records of /dev/kmsg. Where there are too many: the last of those that are news, and the last of the worse."""
+    log = Log()
+    while time.monotonic() < end:
+        try:
+            record = read()
+            head, _, text = record.decode("utf-8", "replace").partition(";")
+            priority, _, moment = head.split(",")[:3]
+            log.add(int(priority) & 7, int(moment) / 1e6, text.partition("\n")[0])
+        except (BrokenPipeError, ValueError):
+            continue  # it was overwritten, or is no record: the next is there
+        except BlockingIOError:
+            return {"output": log.text()}
+        except OSError as error:
+            return {"error": str(error.strerror)}
+    return {"output": log.text(), "error": "it did not end in time"}
+
+
+class Log:
+    """Lines of two kinds, so many of each: floods of news do not wash errors away."""
+
+    def __init__(self) -> None:
+        self.kept: Dict[bool, Deque[Tuple[int, str]]] = {True: deque(), False: deque()}
+        self.letters = {True: 0, False: 0}
+        self.count = 0
+
+    def add(self, priority: int, moment: float, text: str) -> None:
+        news, line = priority >= NEWS, "<%d>[%12.6f] %s" % (priority, moment, text)
+        self.count += 1
+        self.kept[news].append((self.count, line))
+        self.letters[news] += len(line) + 1
+        while self.letters[news] > LOG_LETTERS / 2:
+            self.letters[news] -= len(self.kept[news].popleft()[1]) + 1
+
+    def text(self) -> str:
+        return "\n".join(line for _, line in sorted(self.kept[True] + self.kept[False]))
+
+
+def last_records(text: str) -> str:
+    """The end of a log that `dmesg --raw` printed: up to half of it for what is worse than news, the rest for news."""
+    if len(text) <= LOG_LETTERS:
+        return text
+    lines = text.splitlines()
+    worse = [index for index, line in enumerate(lines) if not _is_news(line)]
+    kept = _last(lines, worse, LOG_LETTERS // 2)
+    room = LOG_LETTERS - sum(len(lines[index]) + 1 for index in kept)
+    kept |= _last(lines, sorted(set(range(len(lines))) - set(worse)), room)
+    return "\n".join(lines[index] for index in sorted(kept))
+
+
+def _is_news(line: str) -> bool:
+    found = re.match(r"<(\d+)>", line)
+    return found is None or int(found.group(1)) & 7 >= NEWS
+
+
+def _last(lines: List[str], among: List[int], letters: int) -> Set[int]:
+    """The last of these lines that have room in so many letters."""
+    kept = set()
+    for index in reversed(among):
+        letters -= len(lines[index]) + 1
+        if letters < 0:
+            break
+        kept.add(index)
+    return kept
+
+
+def say(document: Dict[str, Any]) -> None:
+    """Print a document, packed, so that it is found among what others print."""
+    packed = zlib.compress(json.dumps(document, sort_keys=True, separators=(",", ":")).encode(), 6)
+    text = base64.b64encode(packed).decode()
+    for start in range(0, len(text), LINE):
+        print("fablint:" + text[start : start + LINE] + ".")
+    sys.stdout.flush()

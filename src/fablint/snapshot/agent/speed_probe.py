@@ -1,0 +1,217 @@
+# ruff: noqa: UP006, UP031, UP035
+"""How fast a host copies memory and computes, on all cores that this process may use: about a second in all.
+
+Sent to every host between machine.py and collector.py, under the same rules. Hosts that throttle, lack a memory channel
+or have a wrong BIOS setting are slow without any counter that says so. Copies are those of libc and the arithmetic is
+SHA-256 of a block that fits into a cache: every host has them, and they release Python's lock, so that one thread for
+each core runs at once. A BLAS would differ from host to host.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import threading
+import time
+from contextlib import suppress
+from typing import Any, Callable, Dict, List, Tuple
+
+from fablint.snapshot.agent.machine import Machine, begin, wait_for
+
+PROBE = "probe"  # the name of its answer among those of programs
+DURATION_S = 0.5  # of either half
+SLICES = 5  # of it, which are compared with one another
+COPIED = 16 << 20  # bytes of one copy of a core: with its source more than the caches have for a core
+HASHED = 1 << 16  # bytes of which a hash is computed
+SHARE = 8  # of the memory that is available at most one part in so many is used
+LEAST_S = 5.0  # that must be left: threads are started, memory is filled
+Work = Callable[[], Any]
+Spans = List[Tuple[float, float]]  # when each piece of work began and ended, in seconds
+
+
+def add_probe(machine: Machine, answers: Dict[str, Any]) -> None:
+    """Put the answer of the probe among those of programs; below a root it is a file."""
+    if machine.root:
+        answers[PROBE] = machine.ask(PROBE, [], 0.0)
+    elif machine.left() < LEAST_S:
+        answers[PROBE] = {"error": "no time was left for it"}
+    else:
+        try:
+            answers[PROBE] = {"output": json.dumps(probe(machine), sort_keys=True), "status": 0}
+        except (OSError, MemoryError, RuntimeError, ValueError) as error:
+            answers[PROBE] = {"error": str(error) or type(error).__name__}
+
+
+def probe(machine: Machine) -> Dict[str, Any]:
+    """Rates in bytes/s. Raises OSError, MemoryError, RuntimeError, ValueError."""
+    cpus = cores(machine)
+    if len(cpus) * 2 * COPIED > free_memory(machine) // SHARE:
+        raise MemoryError("too little free memory for it")
+    copier = libc_copy()
+    begun, busy, own = time.monotonic(), busy_seconds(machine), own_seconds()
+    copies = run(machine, cpus if copier else cpus[:1], lambda: copying(copier))
+    hashes = run(machine, cpus, hashing)
+    passed = time.monotonic() - begun
+    others = (busy_seconds(machine) - busy) - (own_seconds() - own)
+    return {
+        "cores": len(cpus),
+        "with": "%s, Python %s" % ("memcpy" if copier else "memoryview", platform.python_version()),
+        "copy": rates(copies, 2 * COPIED),  # read and written, as STREAM counts them
+        "hash": rates(hashes, HASHED),
+        "others": round(max(others / passed, 0.0), 3),  # CPUs that somebody else used meanwhile
+        "seconds": round(passed, 3),
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the work
+
+
+def libc_copy() -> Any:
+    """Libc's memcpy, which releases Python's lock; None where there is no ctypes."""
+    try:
+        import ctypes
+
+        function = ctypes.CDLL(None).memcpy
+        function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        function.restype = ctypes.c_void_p
+    except (ImportError, OSError, AttributeError):
+        return None
+    return function
+
+
+def copying(copier: Any) -> Work:
+    """What copies a block; its memory is touched here, by the core that will copy it."""
+    source, target = bytearray(b"\1") * COPIED, bytearray(b"\2") * COPIED
+    if copier is None:
+        view = memoryview(target)
+
+        def copy_view() -> None:
+            view[:] = source
+
+        return copy_view
+    import ctypes
+
+    here, there = ((ctypes.c_char * COPIED).from_buffer(one) for one in (source, target))
+    addresses = ctypes.addressof(there), ctypes.addressof(here)
+
+    def copy(_kept: Any = (here, there)) -> None:
+        copier(addresses[0], addresses[1], COPIED)
+
+    return copy
+
+
+def hashing() -> Work:
+    block, digest = b"\1" * HASHED, hashlib.sha256()
+    return lambda: digest.update(block)
+
+
+def run(machine: Machine, cpus: List[int], prepare: Callable[[], Work]) -> Dict[int, Spans]:
+    """Do the work on each of these CPUs for a while, all at once. Raises RuntimeError."""
+    spans: Dict[int, Spans] = {}
+    ready = threading.Barrier(len(cpus))
+    limit_s = max(machine.left() - LEAST_S / 5, 0.1)
+
+    def on(cpu: int) -> None:
+        found: Spans = []
+        try:
+            os.sched_setaffinity(0, {cpu})  # of this thread
+            work = prepare()
+            work()
+            ready.wait(limit_s)
+        except (OSError, MemoryError, threading.BrokenBarrierError):
+            ready.abort()
+            return
+        before = time.monotonic()
+        end = before + DURATION_S
+        while before < end:
+            work()
+            after = time.monotonic()
+            found.append((before, after))
+            before = after
+        spans[cpu] = found
+
+    wait_for([begin(on, cpu) for cpu in cpus], time.monotonic() + limit_s)
+    if len(spans) < len(cpus):
+        raise RuntimeError("it did not run on all of %d cores" % len(cpus))
+    return dict(spans)
+
+
+def rates(spans: Dict[int, Spans], amount: int) -> Dict[str, Any]:
+    """Of all cores at once, how far slices of the time differ, and the slowest core as a share of the median core."""
+    begin_s = max(found[0][0] for found in spans.values())
+    end_s = min(found[-1][1] for found in spans.values())
+    length = (end_s - begin_s) / SLICES
+    if length <= 0:
+        raise RuntimeError("cores did not run at the same time")
+    slices = [0.0] * SLICES
+    for found in spans.values():
+        for before, after in found:
+            for index in range(SLICES):
+                start = begin_s + index * length
+                shared = min(after, start + length) - max(before, start)
+                if shared > 0:
+                    slices[index] += amount * shared / (after - before) / length
+    own = {cpu: len(found) * amount / (found[-1][1] - found[0][0]) for cpu, found in spans.items()}
+    slowest = min(own, key=lambda cpu: own[cpu])
+    return {
+        "rate": round(middle(slices)),
+        "spread": round((max(slices) - min(slices)) / middle(slices), 4),
+        "slowest": slowest,
+        "share": round(own[slowest] / middle(list(own.values())), 4),
+    }
+
+
+def middle(values: List[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+# ------------------------------------------------------------------------------------------------ the host
+
+
+def cores(machine: Machine) -> List[int]:
+    """One CPU of each core, of those that this process may use."""
+    found: Dict[str, int] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        path = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu
+        siblings = machine.read(path)
+        found.setdefault(siblings if isinstance(siblings, str) else str(cpu), cpu)
+    return sorted(found.values())
+
+
+def free_memory(machine: Machine) -> int:
+    """Bytes that may be used: what the kernel has, and what a job is allowed."""
+    available = re.search(r"^MemAvailable: +(\d+) kB", str(machine.read("/proc/meminfo")), re.MULTILINE)
+    limits = [int(available.group(1)) * 1024] if available else [0]
+    for line in str(machine.read("/proc/self/cgroup")).splitlines():
+        _, _, rest = line.partition(":")
+        kinds, _, group = rest.partition(":")
+        if kinds in ("", "memory"):
+            root, name = ("/memory", "memory.limit_in_bytes") if kinds else ("", "memory.max")
+            limits += group_limits(machine, "/sys/fs/cgroup" + root, group, name)
+    return min(limits)
+
+
+def group_limits(machine: Machine, root: str, group: str, name: str) -> List[int]:
+    """Limits of a control group and of those that it is in."""
+    found = []
+    parts = [part for part in group.split("/") if part]
+    for count in range(len(parts) + 1):
+        text = machine.read("/".join([root, *parts[:count], name]))
+        with suppress(TypeError, ValueError):  # `max`, or no such file
+            found.append(int(text))
+    return found
+
+
+def busy_seconds(machine: Machine) -> float:
+    """CPU time of the whole host but idle, also what its hypervisor took away."""
+    words = str(machine.read("/proc/stat")).partition("\n")[0].split()
+    if len(words) < 9 or words[0] != "cpu":
+        raise ValueError("/proc/stat cannot be read")
+    user, nice, system, _, _, irq, softirq, steal = map(int, words[1:9])
+    return (user + nice + system + irq + softirq + steal) / float(os.sysconf("SC_CLK_TCK"))
+
+
+def own_seconds() -> float:
+    used = os.times()
+    return used.user + used.system

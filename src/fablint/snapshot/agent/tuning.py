@@ -1,0 +1,186 @@
+# ruff: noqa: UP006, UP031, UP035
+"""What of a host changes how long messages take: clock, frequencies, interrupts, memory, partitions, offloads.
+
+Sent to every host between machine.py and collector.py, under the same rules: standard library only, Python 3.6, no
+root needed, nothing is written, nothing is judged. Files of which a host has one per CPU or per interrupt are tallied:
+the path has a `*`, and the text is a line for each value, `COUNT VALUE`, as `sort | uniq -c` prints it.
+"""
+
+import os
+import re
+from collections import Counter
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
+
+from fablint.snapshot.agent.machine import Late, Machine, put
+
+CPUS = "/sys/devices/system/cpu"
+DEVICES = "/sys/class/{infiniband,cxi,net}/*/device"
+MOST_GIDS = 32  # of a port; tables have 256, and drivers fill them from the beginning
+FIRST_LINES = 300  # letters of a NUMA node's meminfo: its size stands first
+NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
+
+TUNING_FILES = (
+    "/sys/devices/system/clocksource/clocksource0/{current,available}_clocksource",
+    CPUS + "/intel_pstate/{status,no_turbo,max_perf_pct}",
+    CPUS + "/cpufreq/boost",
+    CPUS + "/vulnerabilities/*",
+    "/sys/class/net/*/mode",  # of IP over InfiniBand
+    DEVICES + "/local_cpulist",
+    "/sys/module/{nvidia_peermem,nv_peer_mem}/initstate",
+    # RoCE: traffic class, priorities of the connection manager, congestion notification (the last with MLNX_OFED)
+    "/sys/class/infiniband/*/tc/*/traffic_class",
+    "/sys/kernel/config/rdma_cm/*/ports/*/default_roce_{mode,tos}",
+    "/sys/class/net/*/ecn/{roce_np,roce_rp}/enable/[0-7]",
+)
+TUNING_COUNTERS = ("/sys/devices/system/edac/mc/mc*/{ce,ue}_count",)
+TUNING_FOLDERS = (NVSWITCHES,)
+OF_CPUS = ("cpufreq/scaling_max_freq", "cpufreq/cpuinfo_max_freq")
+COUNTS_OF_CPUS = ("thermal_throttle/core_throttle_count", "thermal_throttle/package_throttle_count")
+
+_FLAGS = frozenset({"tsc", "rdtscp", "constant_tsc", "nonstop_tsc", "tsc_reliable", "hypervisor"})
+_LISTS = re.compile(r"^(flags|Features|bugs|vmx flags)(\s*):(.*)$", re.MULTILINE)
+_SECRET = re.compile(
+    r"([\w.-]*(?:token|secret|passw|pwd|passphrase|credential|private|(?<![a-z])key(?![a-z]))[\w.-]*)"
+    r"=(?!REMOVED)(\"[^\"]*\"|\S+)",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(r"(://|\biscsi:)[^/\s@]+@")  # of a URL, or of dracut's netroot=iscsi:
+_OF_LINKS = re.compile("pause|pfc|xoff|symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
+_KEPT = {"ethtool-S": _OF_LINKS, "ethtool-S-later": _OF_LINKS}  # lines, of outputs of a thousand
+
+
+def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[Tuple[str, List[str]]]:
+    """Name and argv of the programs to ask."""
+    if level != "fabric" and machine.names(NVSWITCHES + "/*"):
+        yield "fabricmanager", ["systemctl", "is-active", "nvidia-fabricmanager"]
+    if level == "fabric":
+        return
+    over_rdma = roce_nics(machine, nics)
+    for nic in nics:
+        yield "ethtool/" + nic, ["ethtool", nic]
+    for nic in over_rdma:
+        for part in ("pfc", "ets", "app", "apptrust"):
+            yield "dcb-%s/%s" % (part, nic), ["dcb", "-j", part, "show", "dev", nic]
+    if level != "full":
+        return
+    for nic in over_rdma:
+        yield "mlnx_qos/" + nic, ["mlnx_qos", "-i", nic]
+    for nic in nics:
+        for option in ("k", "g", "c"):
+            yield "ethtool-%s/%s" % (option, nic), ["ethtool", "-" + option, nic]
+        yield "ethtool-S/" + nic, ["ethtool", "-S", nic]
+        yield "ethtool-S-later/" + nic, ["sh", "-c", 'sleep 4; exec ethtool -S "$0"', nic]  # how much do they grow?
+    yield "nvidia-smi-q", ["nvidia-smi", "-q", "-x"]
+
+
+def roce_nics(machine: Machine, nics: List[str]) -> List[str]:
+    """Those of the interfaces that are Ethernet and belong to an RDMA device."""
+    over_rdma = set(machine.names("/sys/class/infiniband/*/device/net/*"))
+    return [nic for nic in nics if nic in over_rdma and machine.read("/sys/class/net/%s/type" % nic) == "1"]
+
+
+def fill_tuning(machine: Machine, files: Dict[str, Any]) -> None:
+    """Put what is read once into `files`. Raises Late."""
+    put(files, "/proc/cmdline", text_without_secrets(machine.read("/proc/cmdline")))
+    put(files, "/proc/cpuinfo", first_cpu(machine.read("/proc/cpuinfo")))
+    machine.fill(files, TUNING_FILES)
+    fill_cpus(machine, files, OF_CPUS)
+    for path in machine.find("/sys/devices/system/node/node[0-9]*/meminfo"):
+        put(files, path, machine.read(path, FIRST_LINES))
+    for path in machine.find("/sys/class/infiniband/*/ports/*/gids"):
+        fill_port(machine, files, path[: -len("/gids")])
+    fill_interrupts(machine, files)
+    fill_dimms(machine, files)
+
+
+def fill_tuning_counters(machine: Machine, counters: Dict[str, Any]) -> None:
+    """Put what is read twice into `counters`. Raises Late."""
+    machine.fill(counters, TUNING_COUNTERS)
+    fill_cpus(machine, counters, COUNTS_OF_CPUS)
+
+
+def fill_cpus(machine: Machine, tree: Dict[str, Any], names: Iterable[str]) -> None:
+    """Tally files of CPUs. Raises Late."""
+    for name in names:
+        found = tally(machine, machine.find(CPUS + "/cpu[0-9]*/" + name))
+        if found:
+            put(tree, CPUS + "/cpu*/" + name, found)
+
+
+def fill_port(machine: Machine, files: Dict[str, Any], port: str) -> None:
+    """Addresses and partitions of an RDMA port; tables are mostly empty. Raises Late."""
+    for index in range(MOST_GIDS):
+        address = machine.read("%s/gids/%d" % (port, index))
+        if isinstance(address, str) and address.strip("0:"):
+            put(files, "%s/gids/%d" % (port, index), address)
+            kind = "%s/gid_attrs/types/%d" % (port, index)
+            put(files, kind, machine.read(kind))
+    keys = tally(machine, machine.find(port + "/pkeys/*"), but=("0x0000",))
+    if keys:
+        put(files, port + "/pkeys/*", keys)
+
+
+def fill_interrupts(machine: Machine, files: Dict[str, Any]) -> None:
+    """Tally which CPUs serve interrupts of a device: `DEVICE/msi_irqs/*`. Raises Late."""
+    known: Dict[str, str] = {}  # an RDMA device and its network interface are one PCI device
+    for folder in machine.find(DEVICES + "/msi_irqs"):
+        real = os.path.realpath(machine.root + folder)
+        if real not in known:
+            known[real] = tally(machine, (served_by(machine, one) for one in machine.names(folder + "/*")))
+        if known[real]:
+            put(files, folder + "/*", known[real])
+
+
+def served_by(machine: Machine, interrupt: str) -> str:
+    """The file that says which CPU gets an interrupt; old kernels only know which may get it."""
+    path = "/proc/irq/%s/effective_affinity_list" % interrupt
+    text = machine.read(path)
+    return path if isinstance(text, str) and text else "/proc/irq/%s/smp_affinity_list" % interrupt
+
+
+def fill_dimms(machine: Machine, files: Dict[str, Any]) -> None:
+    """Name the DIMMs of memory controllers that counted errors. Raises Late."""
+    for controller in machine.names("/sys/devices/system/edac/mc/mc[0-9]*"):
+        at = "/sys/devices/system/edac/mc/" + controller
+        if any(str(machine.read(at + "/" + count)).strip("0") for count in ("ce_count", "ue_count")):
+            machine.fill(files, [at + "/dimm*/{dimm_ce_count,dimm_ue_count,dimm_label}"])
+
+
+def tally(machine: Machine, paths: Iterable[str], but: Iterable[str] = ()) -> str:
+    """A line `COUNT VALUE` for each value of these files; those that cannot be read do not count. Raises Late."""
+    found: Dict[str, int] = Counter()
+    for path in paths:
+        machine.doing = "reading " + path
+        if machine.left() <= 0:
+            raise Late
+        text = machine.read(path)
+        if isinstance(text, str) and text and text not in but:
+            found[text] += 1
+    return "\n".join("%d %s" % (count, value) for value, count in sorted(found.items()))
+
+
+def first_cpu(text: Any) -> Any:
+    """The part of /proc/cpuinfo on the first CPU, without the flags that are of no interest."""
+    if not isinstance(text, str):
+        return text
+
+    def wanted(line: Any) -> str:
+        return "%s%s: %s" % (line.group(1), line.group(2), " ".join(w for w in line.group(3).split() if w in _FLAGS))
+
+    return _LISTS.sub(wanted, text.partition("\n\n")[0])
+
+
+def text_without_secrets(text: Any) -> Any:
+    """A boot command or a log without what lets somebody in: tokens, passwords, keys."""
+    if not isinstance(text, str):
+        return text
+    return _LOGIN.sub(r"\1REMOVED@", _SECRET.sub(r"\1=REMOVED", text))
+
+
+def kept_of(name: str, answer: Dict[str, Any]) -> Dict[str, Any]:
+    """The answer of a program, reduced to the lines that are of interest."""
+    wanted = _KEPT.get(name.partition("/")[0])
+    if wanted is None or "output" not in answer:
+        return answer
+    lines = [line for line in answer["output"].splitlines() if wanted.search(line)]
+    return dict(answer, output="\n".join(lines))

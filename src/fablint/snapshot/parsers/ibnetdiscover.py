@@ -1,0 +1,54 @@
+"""`ibnetdiscover`: a record for each node, its ports below."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fablint.snapshot.parsers.infiniband_tools import Joined, Port
+from fablint.text.names import plural
+
+_NODE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"[SHR]-([0-9a-f]{1,16})"\s*#\s*"(.*?)"', re.IGNORECASE)
+_PORT = re.compile(
+    r'^\[(\d+)\](?:\([0-9a-f]+\))?\s+"([SHR])-([0-9a-f]{1,16})"\[(\d+)\](?:\([0-9a-f]+\))?'
+    r'\s*#.*?"(.*)"\s+lid\s+\d+\s+(\d+x\w+)',
+    re.IGNORECASE,
+)
+
+
+_REFERENCE = re.compile(r'^\[\d+\][^"\n]*"([SHR]-[0-9a-f]{1,16})"\[', re.IGNORECASE | re.MULTILINE)
+_RECORD = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{1,16})"', re.IGNORECASE | re.MULTILINE)
+
+
+def why_incomplete(text: str) -> str:
+    """Why the output is not whole: nodes at the other end of cables that have no record. Empty where it is whole.
+
+    ibnetdiscover writes a record for each node that it writes a cable to; the end of a saved file can be missing.
+    """
+    known = {name.lower() for name in _RECORD.findall(text)}
+    missing = sorted({name.lower() for name in _REFERENCE.findall(text)} - known)
+    if not missing:
+        return ""
+    which = ", ".join(missing[:2]) + (", ..." if len(missing) > 2 else "")
+    return f"the output is cut off: cables lead to {plural(len(missing), 'node')} that have no record ({which})"
+
+
+def is_ibnetdiscover(text: str) -> bool:
+    return any(_NODE.match(line) for line in text.splitlines())
+
+
+def cables_of(text: str) -> Iterator[Joined]:
+    """Every cable, as both of its ends tell it."""
+    lines = text.splitlines()
+    nodes = {match[3].lower(): match for match in map(_NODE.match, lines) if match}
+    here: re.Match[str] | None = None
+    for line in lines:
+        if match := _NODE.match(line):
+            here = match
+        elif not line.strip():
+            here = None
+        elif here and (port := _PORT.match(line)):
+            own = Port(here[3], here[4], port[1], here[1].lower() == "switch", int(here[2]))
+            node = nodes.get(port[3].lower())
+            other = Port(port[3], port[5], port[4], port[2].upper() == "S", int(node[2]) if node else 1)
+            yield Joined(own, other, port[6])

@@ -1,0 +1,257 @@
+"""IPv4 on a host as `ip -j` (iproute2) prints it: addresses, routes, rules, neighbour table. Numbers are addresses."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from fablint.snapshot.host_snapshot import Snapshot
+from fablint.snapshot.parsers.documents import dicts
+from fablint.snapshot.sharing import parsed
+from fablint.text.names import plain
+
+_BITS = 32
+_CUT_OFF = 100_000  # letters: a text of so many that ends in the middle was cut off, not garbled
+_SILENT = ("FAILED", "INCOMPLETE")
+_LOCAL = ("local", "broadcast", "multicast", "anycast")
+_PLAIN_RULE = {"priority", "src", "srclen", "dst", "dstlen", "table", "protocol"}  # others: marks, ports, devices
+
+
+class Address(NamedTuple):
+    """A global address of an interface."""
+
+    nic: str
+    number: int
+    prefix: int
+
+    @property
+    def text(self) -> str:
+        return dotted(self.number)
+
+    @property
+    def first(self) -> int:
+        """The lowest address of its network."""
+        return _first(self.number, self.prefix)
+
+    @property
+    def last(self) -> int:
+        return _last(self.number, self.prefix)
+
+    @property
+    def network(self) -> str:
+        return f"{dotted(self.first)}/{self.prefix}"
+
+
+class Route(NamedTuple):
+    """A row of a routing table."""
+
+    table: str
+    first: int
+    prefix: int
+    nics: tuple[str, ...]
+    kind: str = "unicast"  # or `local`, `blackhole`, ...
+    metric: int = 0
+    gateway: str = ""
+
+    @property
+    def last(self) -> int:
+        return _last(self.first, self.prefix)
+
+    @property
+    def is_local(self) -> bool:
+        return self.kind in _LOCAL
+
+    def __str__(self) -> str:
+        """As `ip route` writes it."""
+        kind = "" if self.kind == "unicast" else f"{self.kind} "
+        network = f"{dotted(self.first)}/{self.prefix}".removesuffix(f"/{_BITS}") if self.prefix else "default"
+        via = f" via {self.gateway}" if self.gateway else ""
+        return f"{kind}{network}{via}{''.join(f' dev {nic}' for nic in self.nics)}"
+
+
+class Rule(NamedTuple):
+    """Which packets a routing table is for: those between addresses of these ranges."""
+
+    priority: int
+    table: str
+    source: tuple[int, int] | None = None  # None: all
+    destination: tuple[int, int] | None = None
+
+
+class Entry(NamedTuple):
+    """A row of the neighbour table: who a host takes for the owner of an address."""
+
+    nic: str
+    number: int
+    mac: str
+    state: str
+    age_s: int  # since it came to this state
+
+    @property
+    def silent(self) -> bool:
+        """Was it asked for in vain?"""
+        return self.state in _SILENT
+
+
+_Item = TypeVar("_Item")
+
+
+class Listed(NamedTuple, Generic[_Item]):
+    """What was understood of an output, or why there is nothing."""
+
+    items: list[_Item]
+    missing: str = ""
+    garbled: bool = False  # it printed something, which is no JSON
+
+
+@dataclass(frozen=True)
+class Inet:
+    """All of it, read where it is asked for."""
+
+    snapshot: Snapshot
+
+    @cached_property
+    def addresses(self) -> Listed[Address]:
+        return _listed(self.snapshot, "ip-addr", _addresses)
+
+    @cached_property
+    def routes(self) -> Listed[Route]:
+        return _listed(self.snapshot, "ip-route", _routes)
+
+    @cached_property
+    def entries(self) -> Listed[Entry]:
+        return _listed(self.snapshot, "ip-neigh", _entries)
+
+    @cached_property
+    def rules(self) -> Listed[Rule]:
+        """Rules that look at addresses alone, in the order in which they are tried; others are left out."""
+        found = _listed(self.snapshot, "ip-rule", _rules)
+        if "not supported" in found.missing:
+            return Listed([])  # a kernel without them
+        return found._replace(items=sorted(found.items, key=lambda rule: rule.priority))
+
+    @property
+    def no_way(self) -> Listed[Any] | None:
+        """What is missing to tell which way a packet goes, if anything is."""
+        parts: tuple[Listed[Any], ...] = (self.addresses, self.routes, self.rules)
+        return next((part for part in parts if part.missing), None)
+
+    @cached_property
+    def divided(self) -> bool:
+        """Has it virtual routers (VRF), whose tables no rule tells?"""
+        return "l3mdev" in self.snapshot.command("ip-rule").text
+
+
+def number_of(text: object) -> int | None:
+    """`10.0.0.1` as a number; None for what is no IPv4 address.
+
+    >>> number_of("10.0.0.1")
+    167772161
+    """
+    try:
+        return int.from_bytes(socket.inet_pton(socket.AF_INET, text), "big") if isinstance(text, str) else None
+    except (OSError, ValueError):
+        return None
+
+
+def dotted(number: int) -> str:
+    return ".".join(str(octet) for octet in number.to_bytes(4, "big"))
+
+
+def _first(number: int, prefix: int) -> int:
+    return number >> (_BITS - prefix) << (_BITS - prefix)
+
+
+def _last(number: int, prefix: int) -> int:
+    return number | ((1 << (_BITS - prefix)) - 1)
+
+
+# ------------------------------------------------------------------------------------------------ outputs
+
+
+def _listed(snapshot: Snapshot, name: str, read: Callable[[list[dict[str, Any]]], Iterator[_Item]]) -> Listed[_Item]:
+    said = snapshot.command(name)
+    if said.status != 0:
+        return Listed([], f"{name.replace('-', ' ')}: {said.error or 'failed'}")
+    try:
+        documents = parsed((_whole(said.text) or "[]").encode())
+    except (ValueError, RecursionError):
+        return Listed([], f"what {name.replace('-', ' ')} printed is no JSON", True)
+    return Listed(list(read(dicts(documents))))
+
+
+def _whole(text: str) -> str:
+    """A long list that the collector cut off, without its last entry."""
+    text = text.strip()
+    if len(text) < _CUT_OFF or text.endswith("]"):
+        return text
+    return text[: text.rfind("},{") + 1] + "]"
+
+
+def _addresses(documents: list[dict[str, Any]]) -> Iterator[Address]:
+    for nic in documents:
+        for one in dicts(nic.get("addr_info")):
+            number, prefix = number_of(one.get("local")), _count(one.get("prefixlen"), _BITS)
+            if number is not None and prefix is not None and one.get("scope") == "global":
+                yield Address(plain(nic.get("ifname")), number, prefix)
+
+
+def _routes(documents: list[dict[str, Any]]) -> Iterator[Route]:
+    for one in documents:
+        span = _network(one.get("dst"))
+        if span is None or "pref" in one or ":" in str(one.get("gateway")) or "dead" in str(one.get("flags")):
+            continue  # of IPv6, or out of use
+        hops = dicts(one.get("nexthops")) if "nexthops" in one else [one]
+        via = one.get("via")
+        yield Route(
+            str(one.get("table", "main")),
+            *span,
+            tuple(plain(hop.get("dev")) for hop in hops if hop.get("dev")),
+            str(one.get("type", "unicast")),
+            _count(one.get("metric")) or 0,
+            str(one.get("gateway") or (via.get("host", "") if isinstance(via, dict) else "")),
+        )
+
+
+def _rules(documents: list[dict[str, Any]]) -> Iterator[Rule]:
+    for one in documents:
+        source, destination = _range(one, "src"), _range(one, "dst")
+        if not one.keys() <= _PLAIN_RULE or "table" not in one or () in (source, destination):
+            continue
+        yield Rule(_count(one.get("priority")) or 0, str(one["table"]), source or None, destination or None)
+
+
+def _range(rule: dict[str, Any], end: str) -> tuple[int, int] | tuple[()] | None:
+    """First and last address that a rule is for; None: all, (): not understood."""
+    if rule.get(end, "all") == "all":
+        return None
+    span = _network(f"{rule[end]}/{rule.get(f'{end}len', _BITS)}")
+    return (span[0], _last(*span)) if span else ()
+
+
+def _entries(documents: list[dict[str, Any]]) -> Iterator[Entry]:
+    for one in documents:
+        number, states = number_of(one.get("dst")), one.get("state")
+        if number is not None and isinstance(states, list) and states:
+            mac, age = str(one.get("lladdr", "")).lower(), _count(one.get("updated")) or 0
+            yield Entry(plain(one.get("dev")), number, mac, str(states[0]), age)
+
+
+def _network(text: object) -> tuple[int, int] | None:
+    """First address and prefix length of `default`, `10.0.0.0/8` and `10.0.0.1`."""
+    if text == "default":
+        return 0, 0
+    address, _, length = str(text).partition("/")
+    number = number_of(address)
+    if number is None:
+        return None
+    prefix = _count(int(length), _BITS) if length.isdecimal() and len(length) < 3 else None if length else _BITS
+    return None if prefix is None else (_first(number, prefix), prefix)
+
+
+def _count(value: object, most: int = 1 << 32) -> int | None:
+    """A number from 0 on."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None

@@ -1,0 +1,147 @@
+"""What InfiniBand tools print: names of nodes, their cables, and what a cable runs at."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fablint.snapshot.cable_speeds import Trained
+from fablint.text.names import plain
+
+# Gbit/s of a lane, with the coding taken off (InfiniBand Architecture Specification, volume 1, table of link speeds)
+LANE_GBIT = {
+    "SDR": 2.0,
+    "DDR": 4.0,
+    "QDR": 8.0,
+    "FDR10": 10.0,
+    "FDR": 13.64,
+    "EDR": 25.0,
+    "HDR": 50.0,
+    "NDR": 100.0,
+    "XDR": 200.0,
+}
+_SIGNALLED = {2.5: "SDR", 5.0: "DDR", 10.0: "QDR", 10.3125: "FDR10", 14.0625: "FDR", 25.78125: "EDR", 53.125: "HDR"}
+_SIGNALLED |= {106.25: "NDR", 212.5: "XDR"}  # of a lane, as iblinkinfo writes them
+_RATE = re.compile(r"(\d{1,2})x([A-Z]{2,3}(?:10)?)")
+_DEVICE = re.compile(r"(.*\S)\s+((?:mlx|hfi|qib|ib|irdma|bnxt|rxe|mthca|cxi|HCA|roce)[\w.-]*)", re.IGNORECASE)
+_NO_HOST = ("aggregation node",)  # a switch's own computing part (SHARP) calls itself a channel adapter
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a cable: the node's GUID, what it is called, its port."""
+
+    guid: str
+    description: str
+    number: str
+    switch: bool
+    ports: int = 1  # of the node
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A cable as one end sees it. `rate` is `4xEDR`; empty where it is not said."""
+
+    here: Port
+    there: Port
+    rate: str = ""
+
+
+def guid(text: str) -> str:
+    """A GUID as all outputs can agree on: lower case, no `0x`, 16 digits."""
+    return text.lower().removeprefix("0x").rjust(16, "0")[-16:]
+
+
+def guid_alias(text: str) -> str:
+    """The name by which tables know a switch."""
+    return f"guid-{guid(text)}"
+
+
+def rate_of(width: str, lane_gbit: str) -> str:
+    """`4X`, `25.78125` as `4xEDR`; empty where the speed is none that is known."""
+    try:
+        speed = _SIGNALLED.get(float(lane_gbit))
+    except ValueError:
+        return ""
+    return f"{width.lower()}{speed}" if speed else ""
+
+
+def bytes_per_second(rate: str) -> float:
+    """Payload that a cable of `4xEDR` can carry; 0 where it is not known."""
+    match = _RATE.fullmatch(rate)
+    return int(match[1]) * LANE_GBIT.get(match[2], 0.0) * 1e9 / 8 if match else 0.0
+
+
+def host_and_nic(description: str) -> tuple[str, str]:
+    """`node001 mlx5_0` as its two names; a description that names no device is the host's."""
+    match = _DEVICE.fullmatch(description.strip())
+    return (plain(match[1]), plain(match[2])) if match else (plain(description), "")
+
+
+@dataclass(frozen=True)
+class Strung:
+    """A cable by the names of its ends: `a` is a switch, `b` another, or a host."""
+
+    a: str
+    b: str
+    rate: str = ""
+    a_port: str = ""
+    b_port: str = ""
+    nic: str = ""
+    to_host: bool = False
+
+    @property
+    def end(self) -> str:
+        """The other end: a switch, a host, or `HOST/NIC`."""
+        return f"{self.b}/{self.nic}" if self.nic else self.b
+
+    @property
+    def trained(self) -> Trained | None:
+        """What it runs at; None where that is not known."""
+        speed = bytes_per_second(self.rate)
+        return Trained(self.a, self.end, self.rate, speed, self.a_port, self.b_port, self.to_host) if speed else None
+
+
+def strung(joined: Iterable[Joined]) -> tuple[list[Strung], Mapping[str, str]]:
+    """All cables, each once, and the names of all switches, by GUID."""
+    cables = _once(joined)
+    names = _switch_names(cables)
+    found = []
+    for cable in cables:
+        here, there = sorted((cable.here, cable.there), key=lambda end: not end.switch)
+        if not here.switch or _is_no_host(there):
+            continue
+        switch, ports = names[guid(here.guid)], (here.number, there.number)
+        if there.switch:
+            found.append(Strung(switch, names[guid(there.guid)], cable.rate, *ports))
+            continue
+        host, nic = host_and_nic(there.description)
+        if host:
+            nic = f"{nic}-{there.number}" if nic and there.ports > 1 else nic
+            found.append(Strung(switch, host, cable.rate, *ports, nic, to_host=True))
+    return found, names
+
+
+def _once(joined: Iterable[Joined]) -> list[Joined]:
+    found: dict[frozenset[tuple[str, str]], Joined] = {}
+    for cable in joined:
+        ends = frozenset({(guid(cable.here.guid), cable.here.number), (guid(cable.there.guid), cable.there.number)})
+        known = found.get(ends)
+        if len(ends) == 2 and (known is None or (cable.rate and not known.rate)):
+            found[ends] = cable
+    return list(found.values())
+
+
+def _switch_names(cables: Iterable[Joined]) -> Mapping[str, str]:
+    """GUID: name. Switches that nobody named are all called alike; their GUID tells them apart."""
+    described = {
+        guid(end.guid): plain(end.description) for cable in cables for end in (cable.here, cable.there) if end.switch
+    }
+    count = Counter(described.values())
+    return {key: name if name and count[name] == 1 else guid_alias(key) for key, name in described.items()}
+
+
+def _is_no_host(port: Port) -> bool:
+    return not port.switch and any(words in port.description.lower() for words in _NO_HOST)

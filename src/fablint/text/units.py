@@ -1,0 +1,138 @@
+"""Numbers and names as people read them. The only place where seconds become microseconds."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from fablint.text.names import expanded, fold as fold, plural as plural, printable as printable
+
+_FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with at least `digits` significant digits and at least two decimals below 1000.
+
+    >>> significant(0.01234), significant(1.5), significant(12345.6)
+    ('0.0123', '1.50', '12346')
+    """
+    if not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:.{max(decimals, 2 if abs(value) < 1000 else 0)}f}"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(1.934e-6), duration(0.25), duration(9.9999e-7), duration(300)
+    ('1.93 us', '250 ms', '1.00 us', '5.0 min')
+    """
+    if not math.isfinite(seconds):
+        return "-"
+    if seconds >= 120:
+        return f"{seconds / 60:.1f} min"
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+    scale, unit = next((pair for pair in units if abs(seconds) >= 0.9995 * pair[0]), (1e-9, "ns"))
+    return f"{_three(seconds / scale)} {unit}"
+
+
+def rate(bytes_per_second: float) -> str:
+    """
+    >>> rate(12.34e9), rate(0.5e6)
+    ('12340 MB/s', '0.500 MB/s')
+    """
+    return f"{significant(bytes_per_second / 1e6)} MB/s"
+
+
+def size(count: int) -> str:
+    """A message size, in powers of 1024 where that is exact.
+
+    >>> size(8), size(65536), size(1 << 20), size(1000)
+    ('8 B', '64 KiB', '1 MiB', '1000 B')
+    """
+    for scale, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= scale and count % scale == 0:
+            return f"{count // scale} {unit}"
+    return f"{count} B"
+
+
+def percent(fraction: float) -> str:
+    """
+    >>> percent(-0.412), percent(0.0034), percent(1.2)
+    ('-41 %', '+0.3 %', '+120 %')
+    """
+    if not math.isfinite(fraction):
+        return "-"
+    value = 100 * fraction
+    return f"{value:+.0f} %" if abs(value) >= 10 else f"{value:+.1f} %"
+
+
+def effect(fraction: float | None, interval: tuple[float, float] | None, quantity: str | None) -> str:
+    """
+    >>> effect(-0.41, (-0.43, -0.39), "bandwidth")
+    'bandwidth -41 % [-43, -39]'
+    """
+    if fraction is None:
+        return ""
+    words = [quantity or "", percent(fraction)]
+    if interval is not None:
+        low, high = (percent(bound).removesuffix(" %") for bound in interval)
+        words.append(f"[{low}, {high}]")
+    return " ".join(word for word in words if word)
+
+
+def is_rate(quantity: str) -> bool:
+    """Is the figure of this quantity (`Row.quantity`) a bandwidth (else it is a time)?"""
+    return quantity == "bandwidth"
+
+
+def figure(quantity: str, message: int, seconds: float) -> str:
+    """What one message's time means for a quantity: a time, or a rate.
+
+    >>> figure("latency", 8, 2e-6), figure("bandwidth", 1 << 20, 1e-4)
+    ('2.00 us', '10486 MB/s')
+    """
+    return rate(message / seconds) if is_rate(quantity) and seconds > 0 else duration(seconds)
+
+
+def change(quantity: str, log_effect: float) -> float:
+    """Relative change of the figure of a quantity when the time grows by exp(log_effect)."""
+    return math.expm1(-log_effect if is_rate(quantity) else log_effect)
+
+
+def unfold(names: str) -> list[str]:
+    """
+    >>> unfold("nid[001-002]"), unfold("a<b")
+    (['nid001', 'nid002'], ['a<b'])
+    """
+    try:
+        return list(expanded(names)) if _FOLDED_NAMES.fullmatch(names) else [names]
+    except ValueError:
+        return [names]
+
+
+def shorten(text: str, width: int) -> str:
+    """One line of at most `width` characters; what is cut off is marked."""
+    text = printable(text)
+    return text if len(text) <= width else text[: max(width - 3, 0)] + "..."
+
+
+def columns(table: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
+    """Lines of a table; the first `left` columns start at the left, the others end at the right."""
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def _three(value: float) -> str:
+    """Three significant digits without a useless decimal point."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}" if rounded else "0"

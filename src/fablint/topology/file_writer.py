@@ -1,0 +1,184 @@
+"""Write a topology file: docs/reference/topology-file.md."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import yaml
+
+from fablint.errors import UsageError
+from fablint.model import Topology
+from fablint.topology.file_reader import BITS, FORMAT
+from fablint.topology.yaml_file import unfolded_names
+
+WIDTH = 120
+_NUMBERED = re.compile(r"(.*?)([0-9]+)([^0-9]*)")  # the last number of a name
+_PLAIN = re.compile(r"[A-Za-z0-9_.:-]+")
+
+Numbered = tuple[str, str, int, int]  # what stands before and after the last number, its digits, and the number
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def write_topology(topology: Topology) -> str:
+    """The text of a file from which `load_topology` makes the same topology, but for `source` and `inferred`.
+
+    Raises UsageError where a name cannot be written, such as `a,b`.
+    """
+    comment = "# made by fablint from the times themselves: nobody declared it\n" if topology.inferred else ""
+    document = topology_document(topology)
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=WIDTH)
+    return f"{comment}{text}"
+
+
+def topology_document(topology: Topology) -> dict[str, Any]:
+    """The same as a document for YAML or JSON."""
+    for name in (*topology.switches, *topology.host_switch):
+        _refuse_unwritable(name)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "switches": _folded({name: {"group": s.group} if s.group else {} for name, s in topology.switches.items()}),
+        "hosts": _folded({host: _place(topology, host, rails) for host, rails in _rails(topology).items()}),
+        "links": _links(topology),
+    }
+    routing = topology.routing
+    if routing.kind == "adaptive":
+        document["routing"] = {"kind": routing.kind, "minimal_share": routing.minimal_share}
+    elif routing.kind == "tables":
+        document["forwarding"] = {switch: _table(table) for switch, table in routing.tables.items()}
+    elif routing.kind != "shortest":
+        document["routing"] = routing.kind
+    return document
+
+
+def _refuse_unwritable(name: str) -> None:
+    """Names are read as node sets, which give some characters a meaning."""
+    if _PLAIN.fullmatch(name):
+        return
+    try:
+        same = unfolded_names(name) == (name,) and "/" not in name
+    except ValueError:
+        same = False
+    if not same or not name.isprintable():
+        raise UsageError(f"{name!r} cannot be written to a topology file", "a name must stand for itself in a node set")
+
+
+def _rails(topology: Topology) -> dict[str, list[str]]:
+    """Names of the NICs of each host, in order; none where only its switch is known."""
+    rails: dict[str, list[str]] = {host: [] for host in topology.host_switch}
+    for name in topology.nic_switch:
+        host, _, nic = name.partition("/")
+        rails[host].append(nic)
+    return rails
+
+
+def _place(topology: Topology, host: str, rails: list[str]) -> Any:
+    """What stands beside the name of a host."""
+
+    def attachment(switch: str, end: str) -> Any:
+        port = topology.ports.get((switch, end))
+        return {"switch": switch, "port": port} if port else switch
+
+    if not rails:
+        return attachment(topology.host_switch[host], host)
+    return {nic: attachment(topology.nic_switch[f"{host}/{nic}"], f"{host}/{nic}") for nic in rails}
+
+
+def _links(topology: Topology) -> list[Any]:
+    links: list[Any] = []
+    named: set[tuple[str, str]] = set()
+    for cable in topology.cables:
+        ends = (cable.a, cable.b)
+        ports = [topology.ports.get(ends), topology.ports.get(ends[::-1])]
+        link: dict[str, Any] = {"ends": [*ends]}
+        if any(ports) and ends not in named:
+            link["ports"] = ports
+            named |= {ends, ends[::-1]}  # those of parallel cables stand side by side
+        if cable.speed is not None:
+            link["speed"] = f"{cable.speed * 8 / BITS['Gb/s']:.12g} Gb/s"
+        links.append(link if len(link) > 1 else [*ends])
+    return links
+
+
+# ------------------------------------------------------------------------------------------------ folded names
+
+
+def _folded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with neighbours of equal value under one folded name. The order stays: d-mod-k routes by it."""
+    folded: dict[str, Any] = {}
+
+    def written(name: str) -> Any:
+        """The order of NICs counts: the first one is rail 0."""
+        value = values[name]
+        return [*value.items()] if isinstance(value, dict) else value
+
+    for _, alike in groupby(values, key=written):
+        names = [*alike]
+        value = values[names[0]]
+        ported = isinstance(value, dict) and ("port" in value or any(isinstance(v, dict) for v in value.values()))
+        for run in [[name] for name in names] if ported else _runs(names):
+            folded[_fold(run)] = value
+    return folded
+
+
+def folded_runs(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Names whose last number counts up by one, folded, and the single ones."""
+    for run in _runs(names):
+        yield _fold(run), run
+
+
+def _runs(names: Iterable[str]) -> Iterator[list[str]]:
+    """Names whose last number counts up by one, together."""
+    run: list[str] = []
+    before: Numbered | None = None
+    for name in names:
+        numbered = _numbered(name)
+        if run and (before is None or numbered is None or not _follows(before, numbered)):
+            yield run
+            run = []
+        run.append(name)
+        before = numbered
+    if run:
+        yield run
+
+
+def _numbered(name: str) -> Numbered | None:
+    match = _NUMBERED.fullmatch(name)
+    return (match[1], match[3], len(match[2]), int(match[2])) if match else None
+
+
+def _follows(before: Numbered, after: Numbered) -> bool:
+    """Is it the next name: the same digits but for the number? (`h9`, `h10` are not folded.)"""
+    return after[:3] == before[:3] and after[3] == before[3] + 1
+
+
+def _fold(run: list[str]) -> str:
+    """`h00`, or `h[00-07]`."""
+    first, last = (_NUMBERED.fullmatch(name) for name in (run[0], run[-1]))
+    if len(run) == 1 or first is None or last is None:
+        return run[0]
+    return f"{first[1]}[{first[2]}-{last[2]}]{first[3]}"
+
+
+def _table(table: Mapping[str, str]) -> dict[str, str]:
+    """A forwarding table with the hosts of each next switch folded; their order says nothing."""
+    hosts: dict[str, list[str]] = defaultdict(list)
+    for host, onward in table.items():
+        hosts[onward].append(host)
+    folded: dict[str, str] = {}
+    for onward, group in hosts.items():
+        ranges: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for run in _runs(sorted(group)):
+            match = _NUMBERED.fullmatch(run[0])
+            if match is None:
+                folded[run[0]] = onward
+                continue
+            last = run[-1][len(match[1]) : len(match[1]) + len(match[2])]
+            ranges[match[1], match[3]].append(match[2] if len(run) == 1 else f"{match[2]}-{last}")
+        for (head, tail), numbers in ranges.items():
+            single = len(numbers) == 1 and "-" not in numbers[0]
+            folded[f"{head}{numbers[0]}{tail}" if single else f"{head}[{','.join(numbers)}]{tail}"] = onward
+    return folded

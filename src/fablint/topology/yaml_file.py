@@ -1,0 +1,152 @@
+"""Read a YAML file that somebody wrote by hand, so that every mistake is one line with the file and the key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Hashable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fablint.errors import UsageError
+from fablint.text.names import expanded, plural
+
+MOST_BYTES = 1 << 28  # of a file: 100,000 hosts with their ports and cables take a tenth
+MOST_DEPTH = 10  # of mappings and lists in each other; the C parser does not survive 10,000
+MOST_SHOWN = 60  # characters of a wrong value
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML that refuses a key given twice, where PyYAML keeps the last one. The C parser is ten times as fast."""
+
+    depth = 0
+
+    def descend_resolver(self, parent: yaml.Node | None, index: Any) -> None:
+        """Called for every node, before its children."""
+        self.depth += 1
+        if self.depth > MOST_DEPTH and parent is not None:
+            raise yaml.composer.ComposerError(None, None, f"nested deeper than {MOST_DEPTH}", parent.start_mark)
+
+    def ascend_resolver(self) -> None:
+        """Called for every node, after its children."""
+        self.depth -= 1
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a name", key_node.start_mark)
+            if key_node.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"'{key_node.value}' is given twice", key_node.start_mark
+                )
+            seen.add(key_node.value)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def read_text(path: Path, kind: str, keys: tuple[str, ...]) -> str:
+    """The text of a file. Raises UsageError where it cannot be read, or is far too large for a `kind` (`topology`)."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path}: {path.stat().st_size} bytes: not a {kind}", f"it needs the keys {_list(keys)}")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", f"name a {kind} file") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not a text file") from error
+
+
+def mapping_of(path: Path, text: str, kind: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    """The mapping that a file holds. Raises UsageError where it is no `kind` (`topology`) of these keys."""
+    document = loads(path, text)
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: not a {kind}", f"it needs the keys {_list(keys)}")
+    for key in document:
+        if key not in keys:
+            raise UsageError(f"{path}: unknown key {shown(str(key))}", f"choose from {_list(keys)}")
+    return document
+
+
+def loads(path: Path | str, text: str) -> Any:
+    """What YAML or JSON says. Raises UsageError, naming the line, for what is neither."""
+    try:
+        if text.lstrip()[:1] == "{":  # PyYAML refuses JSON with long keys, or with tabs
+            with suppress(json.JSONDecodeError):
+                return json.loads(text, object_pairs_hook=_once_each)
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path}{line}: {error.problem}", "the file must be YAML") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not YAML: {str(error).splitlines()[0]}") from error
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, no key of it given twice."""
+    mapping: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in mapping:
+            raise ValueError(f"{shown(key)} is given twice")
+        mapping[key] = value
+    return mapping
+
+
+def _list(names: tuple[str, ...]) -> str:
+    return ", ".join(names)
+
+
+def shown(value: object) -> str:
+    """A value as an error line quotes it."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+
+
+def check_format(path: Path, document: dict[str, Any], known: int) -> None:
+    """Refuse a file whose format number is missing or newer than `known`."""
+    number = document.get("format")
+    if type(number) is not int or number < 1:
+        raise UsageError(f"{path}: format: {shown(number)} is not a format number", f"write 'format: {known}'")
+    if number > known:
+        raise UsageError(f"{path}: format: {number} is newer than the {known} known here", "update fablint")
+
+
+def entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+    """Items of a mapping that must be there."""
+    mapping = document.get(key)
+    if not isinstance(mapping, dict):
+        raise UsageError(f"{path}: {key}: missing, or not a mapping", "see the topology file's reference")
+    for name, value in mapping.items():
+        if not str(name).isprintable():
+            raise UsageError(f"{path}: {key}: {shown(name)} is not a name")
+        yield str(name), value
+
+
+def known_name(path: Path, key: str, kind: str, name: object, known: Container[str]) -> str:
+    """The name of a `kind` (`switch`) that the file declared."""
+    if not isinstance(name, str | int) or str(name) not in known:
+        section = plural(2, kind).partition(" ")[2]
+        raise UsageError(f"{path}: {key}: unknown {kind} {shown(name)}", f"declare it under {section}")
+    return str(name)
+
+
+def unfold(path: Path, key: str, names: str) -> tuple[str, ...]:
+    """`h[00-07]` as single names. Groups (`@name`) are not looked up: a file says the same everywhere."""
+    try:
+        unfolded = unfolded_names(names)
+    except ValueError as error:
+        raise UsageError(f"{path}: {key}: {error}", "write names as in h[00-07]") from error
+    if not unfolded:
+        raise UsageError(f"{path}: {key}: an empty name")
+    return unfolded
+
+
+@lru_cache(maxsize=1 << 14)  # forwarding tables of many switches name the same hosts
+def unfolded_names(names: str) -> tuple[str, ...]:
+    """Single names in order. Raises ValueError."""
+    if names.isidentifier() and names.isascii():
+        return (names,)
+    return expanded(names)

@@ -1,0 +1,1 @@
+"""Workflows: the only floor that composes stages. A stage never imports another stage."""

@@ -1,0 +1,71 @@
+"""Hosts that a launch needs, compared with those of the job that we are in, and with those where its ranks were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fablint.errors import IncompleteError, UsageError
+from fablint.model import Allocation, Run, Slots
+from fablint.system import System
+from fablint.text.names import fold
+
+_SHOWN = 4  # hosts in the example of a PBS request, which cannot be folded
+
+
+def slots_of_job(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
+    """The same slots with the names that the job has for its hosts; outside of a job as they are.
+
+    Slurm refuses a node by its domain name, and hosts may call themselves by it. Slots of this machine alone are
+    never refused: their ranks are started here.
+
+    Raises:
+        UsageError: the job lacks some of the hosts, or has ended.
+    """
+    from fablint.cluster import Roster, current_job
+
+    job = current_job(system)
+    if job is None:
+        return tuple(slots)
+    roster = Roster(job.hosts)
+    absent = [slot.host for slot in slots if roster.find(slot.host) is None]
+    if absent and not all(_is_here(slot.host) for slot in slots):
+        raise _absent(job, absent, [slot.host for slot in slots])
+    return tuple(replace(slot, host=roster.find(slot.host) or _short(slot.host)) for slot in slots)
+
+
+def refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
+    """A run is where its ranks were, whatever the launcher was told."""
+    wanted = [slot.host for slot in slots for _ in range(slot.ranks)]
+    for rank, (host, found) in enumerate(zip(wanted, run.rank_host, strict=False)):
+        if host.partition(".")[0] != found.partition(".")[0]:
+            raise IncompleteError(
+                f"rank {rank} ran on {found} and not on {host}: the launcher did not follow the list of hosts",
+                "write hosts as they call themselves, and start from where all can be reached",
+            )
+
+
+def _absent(job: Allocation, absent: Sequence[str], needed: Sequence[str]) -> UsageError:
+    count = len(set(absent))
+    return UsageError(
+        f"{fold(absent)} {'is' if count == 1 else 'are'} not in {job.source}, whose hosts are {fold(job.hosts)}",
+        f"nothing was launched; start it in a job that has {fold(needed)}, such as {_request(job.scheduler, needed)}",
+    )
+
+
+def _request(scheduler: str, hosts: Sequence[str]) -> str:
+    """How an interactive job with these hosts is asked for."""
+    if scheduler != "pbs":
+        return f"salloc --nodelist='{fold(hosts)}'"
+    names = list(dict.fromkeys(hosts))
+    more = "+..." if len(names) > _SHOWN else ""
+    return f"qsub -I -l select={'+'.join(f'1:host={name}' for name in names[:_SHOWN])}{more}"
+
+
+def _is_here(host: str) -> bool:
+    return _short(host) == _short(os.uname().nodename)
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0]

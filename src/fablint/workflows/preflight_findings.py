@@ -1,0 +1,93 @@
+"""Warnings of preflight in the verdict of a check: routes are findings, what else it warns of are notes.
+
+A setting that is not as it should be leaves a host fit to be measured, and would keep most fabrics from a pass. A
+route without an answer is a defect of the network that is to be judged.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fablint.model import OF_HOSTS, Finding
+from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result, findings, suppressed_findings
+from fablint.text.names import fold, plural
+
+_LOSS = "net.ping.loss"  # measured just now between hosts, as routes without an answer are
+
+
+def suspects(fitness: Fitness) -> list[Finding]:
+    """Warnings about routes between hosts: pings without an answer, and pings that were lost."""
+    some = [one for one in fitness.results if one.outcome is Outcome.WARN and _is_of_a_route(one, fitness)]
+    return findings(replace(fitness, results=some, silent={}))
+
+
+def faulty_networks(fitness: Fitness) -> list[str]:
+    """Hosts that lose pings, and hosts of which a part of the network fails a check."""
+    network = {name for name, rule in fitness.rules.items() if rule.component in OF_HOSTS and rule.component != "host"}
+    bad = (Outcome.FAIL, Outcome.WARN)
+    found = [one.host for one in fitness.results if one.check == _LOSS and one.outcome in bad]
+    found += [one.host for one in fitness.results if one.check in network and one.outcome is Outcome.FAIL]
+    return list(dict.fromkeys(found))
+
+
+def warnings(fitness: Fitness) -> list[Result]:
+    """Results of all other checks that warn, or whose answer was not understood.
+
+    Networks that were not examined are told elsewhere.
+    """
+    return [
+        one
+        for one in fitness.results
+        if (one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness))
+        or (one.outcome is Outcome.ERROR and one.check != NETWORK)
+    ]
+
+
+def with_later(before: Sequence[Result], later: Sequence[Result]) -> list[Result]:
+    """Warnings of hosts that were asked twice: the later one where a check says two things of the same part."""
+    found = {(one.check, one.host, one.target, one.outcome): one for one in (*before, *later)}
+    return list(found.values())
+
+
+def warning_notes(results: Sequence[Result]) -> list[str]:
+    """A sentence for each check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`.
+
+    Then one for each check whose answer was not understood.
+    """
+    found: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for one in results:
+        found["warns" if one.outcome is Outcome.WARN else "does not understand", one.check].append(one)
+    return [
+        f"preflight {says}: {check}: {_told(found[says, check])}" for says, check in sorted(found, key=_warnings_first)
+    ]
+
+
+def _warnings_first(key: tuple[str, str]) -> bool:
+    return key[0] != "warns"
+
+
+def site_notes(fitness: Fitness) -> list[str]:
+    """A sentence for each finding that the site file suppresses, and for each suppression that has expired."""
+    quiet = [
+        f"preflight: {one.check}: {one.name}: {one.message} ({one.suppressed.words})"
+        for one in suppressed_findings(fitness)
+    ]
+    return [*fitness.notes, *quiet]
+
+
+def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
+    is_split = one.check == PING and one.value is not None  # hosts that do not reach others; else ICMP may be filtered
+    return is_split or one.check == _LOSS or fitness.rules[one.check].component == "route"
+
+
+def _told(some: Sequence[Result]) -> str:
+    """The most frequent message with its hosts, and how many others have other messages."""
+    messages: dict[str, list[str]] = defaultdict(list)
+    for one in some:
+        messages[f"{one.target} {one.message}".strip()].append(one.host)
+    message, hosts = max(messages.items(), key=lambda item: len(item[1]))
+    others = {one.host for one in some} - set(hosts)
+    more = f", and {plural(len(others), 'host')} with other values" if others else ""
+    return f"{message} ({fold(hosts)}{more})"

@@ -151,7 +151,7 @@ Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::stri
         .add("sent", Json::list(sent))
         .add("received", Json::list(received))
         .add("pairs", Json::list(pairs))
-        .add("omitted", totals.omitted)
+        .add("left_out", totals.omitted)
         .add("knows_spurious", totals.knows_spurious)
         .json();
 }

@@ -86,6 +86,10 @@ struct count : Number {
     static int read(const char* option, const char*, Text value) { return parse_count(option, value, 1); }
 };
 
+struct whole : Number {
+    static std::int64_t read(const char* option, const char*, Text value) { return parse_integer(option, value, 1); }
+};
+
 struct natural : Number {
     static std::int64_t read(const char* option, const char*, Text value) { return parse_integer(option, value, 0); }
 };

@@ -81,7 +81,7 @@ double parse_fraction(const std::string& option, const std::string& text) {
 BySize<std::int64_t> parse_by_size(const std::string& option, const std::string& text, int least) {
     const std::vector<std::string> counts = split(text, ',');
     if (counts.size() > 2) throw usage_error("--" + option + " " + text + ": one number, or two as 1000,100");
-    return {parse_count(option, counts.front(), least), parse_count(option, counts.back(), least)};
+    return {parse_integer(option, counts.front(), least), parse_integer(option, counts.back(), least)};
 }
 
 Workers parse_workers(const std::string& option, const std::string& text) {

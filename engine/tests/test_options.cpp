@@ -337,6 +337,11 @@ TEST_CASE("the options that kernels and patterns list are options that do not ap
     }
 }
 
+TEST_CASE("samples and iterations have no upper limit") {
+    CHECK(row_of("latency --samples 100000000").stop.samples.value() == 100'000'000);
+    CHECK(row_of("latency --iterations 100000000").iterations_for(8).value() == 100'000'000);
+}
+
 TEST_CASE("a precision is a fraction") {
     CHECK(refusal({"latency", "--precision", "2"}) == "--precision 2: give a number between 0 and 1");
 }

@@ -20,7 +20,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 MPI    := $(if $(shell command -v mpicxx),,[mpich])
 
 ENGINE_SOURCES := $(shell find engine -name '*.cpp' -o -name '*.hpp')
-REGISTRY       := engine/benchmarks.inc
+REGISTRY       := $(wildcard engine/registry/*.inc)
 BENCHMARKS     := $(wildcard benchmarks/*.py)
 
 # The wheel's mpicxx and mpiexec come after the site's.

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parent / "reference" / "benchmarks.md"
 HEAD = """\
 # Benchmarks
 
-Written by `docs/benchmarks_reference.py` from `engine/benchmarks.inc`; do not edit.
+Written by `docs/benchmarks_reference.py` from `engine/registry/benchmarks.inc`; do not edit.
 
 A benchmark is a row: one line that says what is measured, between whom, how often. `fablint bench NAME` measures it and
 prints its table, `fablint bench NAME --help` shows its options, `fablint bench --list` prints the names. In a plan, and

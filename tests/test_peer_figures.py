@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fablint.plan import read_benchmarks
+
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "tests" / "fixtures"
 
@@ -41,10 +43,10 @@ def test_the_figure_of_an_original_is_read_with_its_step(peers, file, name, size
 
 def test_every_benchmark_of_osu_with_two_ends_is_compared(peers):
     known = {one.name for one in peers.COMPARISONS}
-    registry = (ROOT / "engine" / "benchmarks.inc").read_text()
-    osu = [line.split("|") for line in registry.splitlines() if line.startswith("osu_")]
+    registry = read_benchmarks((ROOT / "engine" / "registry" / "benchmarks.inc").read_text(), "benchmarks.inc")
     collective = ("alltoall", "allreduce", "allgather", "bcast", "barrier")
-    two_ended = {fields[0].strip() for fields in osu if fields[2].split()[0] not in collective}
+    osu = [benchmark for benchmark in registry.values() if benchmark.family == "OSU"]
+    two_ended = {benchmark.name for benchmark in osu if benchmark.row.split()[0] not in collective}
     # Fans need several hosts; osu_latency_mp forks, which the libraries here allow at the user's own risk.
     assert two_ended - known == {"osu_bw_fan_in", "osu_bw_fan_out", "osu_latency_mp"}
 

@@ -1,4 +1,4 @@
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
 
 namespace fablint {
 
@@ -6,18 +6,18 @@ namespace {
 
 struct Accumulate : Writes<false, Content::sum> {
     static void perform(const Access& access) {
-        access.remote.open(access.peer);
-        access.remote.accumulate(access.peer, 0, access.payload.send_slot(0), access.bytes);
-        access.remote.close(access.peer);
+        access.epochs.open(access.peer);
+        access.atomics->accumulate(access.peer, 0, access.payload.send_slot(0), access.bytes);
+        access.window.complete(access.peer);
     }
 };
 
 struct GetAccumulate : Writes<true, Content::sum> {
     static void perform(const Access& access) {
-        access.remote.open(access.peer);
-        access.remote.get_accumulate(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1),
-                                     access.bytes);
-        access.remote.close(access.peer);
+        access.epochs.open(access.peer);
+        access.atomics->get_accumulate(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1),
+                                       access.bytes);
+        access.window.complete(access.peer);
     }
 };
 

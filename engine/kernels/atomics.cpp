@@ -1,28 +1,28 @@
 // Operations on one 8-byte number.
-#include "../transports/mpi_window.hpp"
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
+#include "transports/mpi_window.hpp"
 
 namespace fablint {
 
 namespace {
 
-// The target holds the comparand for the first time only, unless --validate puts it back; OSU's swaps fail likewise.
+// The target holds the comparand only for the first swap, unless --validate restores it; the swaps of OSU fail as well.
 const std::uint64_t comparand = Payload::poisoned_number();
 
 struct CompareAndSwap : Writes<true, Content::message> {
     static void perform(const Access& access) {
-        access.remote.open(access.peer);
-        access.remote.compare_and_swap(access.peer, 0, access.payload.send_slot(0), &comparand,
-                                       access.payload.receive_slot(1));
-        access.remote.close(access.peer);
+        access.epochs.open(access.peer);
+        access.atomics->compare_and_swap(access.peer, 0, access.payload.send_slot(0), &comparand,
+                                         access.payload.receive_slot(1));
+        access.window.complete(access.peer);
     }
 };
 
 struct FetchAndAdd : Writes<true, Content::sum64> {
     static void perform(const Access& access) {
-        access.remote.open(access.peer);
-        access.remote.fetch_and_add(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1));
-        access.remote.close(access.peer);
+        access.epochs.open(access.peer);
+        access.atomics->fetch_and_add(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1));
+        access.window.complete(access.peer);
     }
 };
 

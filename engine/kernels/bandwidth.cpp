@@ -1,15 +1,15 @@
-#include "../kernel.hpp"
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 
 namespace {
 
-// A window of messages in one direction, then one byte back, as osu_bw: the time runs until all have arrived. A hub
-// has a window with each of its leaves at once, as osu_bw_fan_in and osu_bw_fan_out.
+// A window of messages in one direction, then one byte back, as osu_bw: the time includes the arrival of all messages.
+// A hub has a window with each of its leaves at once, as in osu_bw_fan_in and osu_bw_fan_out.
 class Bandwidth : public Kernel {
   public:
-    int messages(int window) const override { return window; }
-    void lead(const End& end, std::int64_t repetitions) override {
+    Bandwidth() : Kernel({}) {}
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
             end.post_sends();
@@ -17,7 +17,7 @@ class Bandwidth : public Kernel {
             for (const int peer : end.peers) end.transport.receive(peer, &acknowledgement, 1);
         }
     }
-    void follow(const End& end, std::int64_t repetitions) override {
+    void follow(const Endpoint& end, std::int64_t repetitions) override {
         const char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
             end.post_receives();

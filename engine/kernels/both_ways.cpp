@@ -1,20 +1,19 @@
-#include "../kernel.hpp"
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 
 namespace {
 
-// Every end does the same thing at the same time.
+// Both ends do the same at the same time.
 class BothWays : public Kernel {
   public:
-    int messages(int window) const override { return window; }
-    std::optional<Content> at_leader() const override { return Content::message; }
-    void lead(const End& end, std::int64_t repetitions) override { stream(end, repetitions); }
-    void follow(const End& end, std::int64_t repetitions) override { stream(end, repetitions); }
+    BothWays() : Kernel(both_receive_traits()) {}
+    void lead(const Endpoint& end, std::int64_t repetitions) override { stream(end, repetitions); }
+    void follow(const Endpoint& end, std::int64_t repetitions) override { stream(end, repetitions); }
 
   private:
-    // Receives first, so that no message is unexpected at an end that is on time.
-    void stream(const End& end, std::int64_t repetitions) {
+    // Receives first, so that messages are expected when they arrive.
+    void stream(const Endpoint& end, std::int64_t repetitions) {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             end.post_receives();
             end.post_sends();

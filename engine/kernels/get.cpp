@@ -1,16 +1,16 @@
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
 
 namespace fablint {
 
 namespace {
 
 struct Get {
-    static constexpr bool exposes_what_is_sent = true;
+    static constexpr bool exposes_sent = true;
     static constexpr bool fetches = false;
     static constexpr std::optional<Content> at_origin = Content::message;
     static constexpr std::optional<Content> at_target = std::nullopt;
     static void perform(const Access& access) {
-        access.remote.access_get(access.peer, 0, access.payload.receives(0, access.window), access.bytes);
+        access.window.access_get(access.peer, 0, access.payload.receives(0, access.messages), access.bytes);
     }
 };
 

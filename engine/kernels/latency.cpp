@@ -1,4 +1,4 @@
-#include "../kernel.hpp"
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 
@@ -7,16 +7,15 @@ namespace {
 // Ping-pong, as osu_latency: the leader sends, the follower answers with as many bytes.
 class Latency : public Kernel {
   public:
-    int messages(int) const override { return 2; }
-    std::optional<Content> at_leader() const override { return Content::message; }
-    void lead(const End& end, std::int64_t repetitions) override {
+    Latency() : Kernel(round_trip_traits()) {}
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Exchange with(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
             with.send();
             with.receive();
         }
     }
-    void follow(const End& end, std::int64_t repetitions) override {
+    void follow(const Endpoint& end, std::int64_t repetitions) override {
         const Exchange with(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
             with.receive();
@@ -25,10 +24,10 @@ class Latency : public Kernel {
     }
 
   private:
-    // What a message needs, looked up once: between a message and its answer every look-up counts.
+    // The arguments of a message, read once: each read would add to the time between a message and its answer.
     class Exchange {
       public:
-        explicit Exchange(const End& end)
+        explicit Exchange(const Endpoint& end)
             : transport_(end.transport),
               peer_(end.peer()),
               out_(end.payload.send_slot(0)),

@@ -1,31 +1,39 @@
-// The timed loops of one-sided kernels. What a kernel does to the window of its peer is an operation, a class with
-//     exposes_what_is_sent  as Kernel's
-//     fetches               does the origin keep what it found, in a slot beside that of its own window?
-//     at_origin, at_target  what --validate must find in the slots there, as Kernel's at_leader and at_follower
-//     perform(access)       does it, from open() to close(), for the window; others than puts and gets have windows of
-//     one
+// The timed loops of one-sided kernels. An operation is a class that describes the access to the peer's window, with
+//     exposes_sent          as in KernelTraits
+//     fetches               is the target's previous content returned, into a slot next to that of its own window?
+//     at_origin, at_target  content of the slots that --validate expects, as at_leader and at_follower of KernelTraits
+//     perform(access)       the access, from Epochs::open() to Window::complete(), for all messages of the window; only
+//                           puts and gets have more than one
 #pragma once
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 
-// What an access needs, looked up once: within one host it takes 30 ns, of which looking it up would be a tenth.
+// The arguments of an access, read once: within one host an access takes 30 ns, of which reading them would be a tenth.
 struct Access {
-    explicit Access(const End& end)
-        : remote(*end.remote), payload(end.payload), peer(end.peer()), bytes(end.bytes), window(end.window) {}
-    OneSided& remote;
+    explicit Access(const Endpoint& end)
+        : window(*end.remote),
+          epochs(window.epochs()),
+          atomics(window.atomics()),
+          payload(end.payload),
+          peer(end.peer()),
+          bytes(end.bytes),
+          messages(end.window) {}
+    Window& window;
+    Epochs& epochs;
+    Atomics* atomics;
     Payload& payload;
     int peer;
     std::size_t bytes;
-    int window;
+    int messages;  // in the window of messages
 };
 
-// Operations that change the target's window; those that fetch keep what was there before.
+// Operations that change the target's window; fetching ones return its previous content.
 template <bool Fetches, Content AtTarget>
 struct Writes {
-    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool exposes_sent = false;
     static constexpr bool fetches = Fetches;
     static constexpr std::optional<Content> at_origin =
         Fetches ? std::optional<Content>(Content::untouched) : std::nullopt;
@@ -35,14 +43,14 @@ struct Writes {
 template <typename Operation>
 class OneSidedKernel : public Kernel {
   public:
-    int messages(int window) const override { return window; }
-    bool exposes_what_is_sent() const override { return Operation::exposes_what_is_sent; }
-    int slots(int window, int fan, int) const override { return (Operation::fetches ? 2 : 1) * window * fan; }
+    // `both_access`: each end accesses the other.
+    explicit OneSidedKernel(bool both_access = false, int messages = 1)
+        : Kernel(access_traits(messages)), both_access_(both_access) {}
 
-    void arm(const End& end, bool, std::int64_t) override { end.remote->hold(end.peer()); }
-    void disarm(const End& end, bool) override { end.remote->release(end.peer()); }
+    void arm(const Endpoint& end, bool, std::int64_t) override { end.remote->epochs().hold(end.peer()); }
+    void disarm(const Endpoint& end, bool) override { end.remote->epochs().release(end.peer()); }
 
-    void fill(const End& end, bool, std::int64_t first) override {
+    void fill(const Endpoint& end, bool, std::int64_t first) override {
         const std::optional<Content> at_target = Operation::at_target;
         const bool summed = at_target == Content::sum;
         for (int slot = 0; slot < end.window; ++slot) {
@@ -51,85 +59,92 @@ class OneSidedKernel : public Kernel {
             if (Operation::fetches) end.payload.poison(found_slot(end, slot), true);
         }
     }
-    void check(const End& end, bool leads, std::int64_t first, std::vector<Damage>& damages) override {
+    void check(const Endpoint& end, bool leads, std::int64_t first, std::vector<Damage>& damages) override {
         const std::optional<Content> as_origin = Operation::at_origin, as_target = Operation::at_target;
         for (int slot = 0; slot < end.window; ++slot) {
-            if (leads || both_access()) compare(end, found_slot(end, slot), as_origin, first + slot, damages);
-            if (!leads || both_access()) compare(end, slot, as_target, first + slot, damages);
+            if (leads || both_access_) compare(end, found_slot(end, slot), as_origin, first + slot, damages);
+            if (!leads || both_access_) compare(end, slot, as_target, first + slot, damages);
         }
     }
 
   protected:
-    virtual bool both_access() const { return false; }
-
     static void perform(const Access& access) { Operation::perform(access); }
     static void grant(const Access& access) {
-        access.remote.expose(access.peer);
-        access.remote.unexpose(access.peer);
+        access.epochs.expose(access.peer);
+        access.epochs.unexpose(access.peer);
     }
-    static int found_slot(const End& end, int slot) { return Operation::fetches ? end.window + slot : slot; }
+    static int found_slot(const Endpoint& end, int slot) { return Operation::fetches ? end.window + slot : slot; }
 
   private:
-    static void compare(const End& end, int slot, std::optional<Content> content, std::int64_t message,
+    static KernelTraits access_traits(int messages) {
+        KernelTraits traits;
+        traits.messages = messages;
+        traits.exposes_sent = Operation::exposes_sent;
+        traits.slots = Operation::fetches ? 2 : 1;
+        return traits;
+    }
+
+    static void compare(const Endpoint& end, int slot, std::optional<Content> content, std::int64_t message,
                         std::vector<Damage>& damages) {
         if (!content) return;
         const auto offset = end.payload.damage(slot, end.peer(), end.rank, message, *content);
         if (offset) damages.push_back({end.peer(), end.rank, end.bytes, message, *offset});
     }
+
+    bool both_access_;
 };
 
-// The leader alone, as OSU with locks and flushes: the follower only lets MPI work while it waits for the next order.
+// Only the leader accesses, as in OSU with locks and flushes: the follower only makes MPI progress while it waits for
+// the next order.
 template <typename Operation>
 class OneWay : public OneSidedKernel<Operation> {
   public:
-    void lead(const End& end, std::int64_t repetitions) override {
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         for (std::int64_t i = 0; i < repetitions; ++i) this->perform(access);
     }
-    void follow(const End&, std::int64_t) override {}
+    void follow(const Endpoint&, std::int64_t) override {}
 };
 
-// For --validate: the follower looks as soon as the leader says that it is done, and flush_local is done early.
+// For --validate: flushes after the accesses, since the follower checks as soon as the leader has finished, and
+// flush_local completes earlier.
 template <typename Operation>
 class OneWayConfirmed : public OneWay<Operation> {
   public:
-    void lead(const End& end, std::int64_t repetitions) override {
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         OneWay<Operation>::lead(end, repetitions);
         end.remote->flush(end.peer());
     }
 };
 
-// With pscw and fence the origin hears that its access is over, not that the target has it. So both take turns and the
-// time of both is halved, as OSU's latencies: the answer proves that the message had arrived.
+// With pscw and fence the origin learns that its access has ended, not that it is complete at the target. Both ends
+// take turns, and the time is halved, as in OSU's latencies: the answer proves that the message has arrived.
 template <typename Operation>
 class TakingTurns : public OneSidedKernel<Operation> {
   public:
-    int messages(int window) const override { return 2 * window; }
-    void lead(const End& end, std::int64_t repetitions) override {
+    TakingTurns() : OneSidedKernel<Operation>(true, 2) {}
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
             this->perform(access);
             this->grant(access);
         }
     }
-    void follow(const End& end, std::int64_t repetitions) override {
+    void follow(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
             this->grant(access);
             this->perform(access);
         }
     }
-
-  protected:
-    bool both_access() const override { return true; }
 };
 
-// The same for windows, which go one way: one byte back, as in bandwidth. OSU has none and counts the last window
-// before it has arrived.
+// With pscw and fence, for windows in one direction: one byte back, as in bandwidth. OSU has no such byte and counts
+// the last window before it has arrived.
 template <typename Operation>
 class OneWayAcknowledged : public OneSidedKernel<Operation> {
   public:
-    void lead(const End& end, std::int64_t repetitions) override {
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
@@ -137,7 +152,7 @@ class OneWayAcknowledged : public OneSidedKernel<Operation> {
             end.transport.receive(access.peer, &acknowledgement, 1);
         }
     }
-    void follow(const End& end, std::int64_t repetitions) override {
+    void follow(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         const char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
@@ -149,9 +164,9 @@ class OneWayAcknowledged : public OneSidedKernel<Operation> {
 
 template <typename Operation>
 std::unique_ptr<Kernel> make_one_sided(const RowOptions& row) {
-    const bool both_sides = sync_named(row.sync).both_sides;
-    if (both_sides && kernel_named(row.kernel).windowed) return std::make_unique<OneWayAcknowledged<Operation>>();
-    if (both_sides) return std::make_unique<TakingTurns<Operation>>();
+    const bool both_ends = sync_named(row.sync).both_ends;
+    if (both_ends && kernel_named(row.kernel).windowed()) return std::make_unique<OneWayAcknowledged<Operation>>();
+    if (both_ends) return std::make_unique<TakingTurns<Operation>>();
     if (row.validate) return std::make_unique<OneWayConfirmed<Operation>>();
     return std::make_unique<OneWay<Operation>>();
 }

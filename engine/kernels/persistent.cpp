@@ -1,53 +1,53 @@
-// The same traffic as latency, bandwidth and bibandwidth with requests that are prepared once: neither making nor
-// freeing them is timed, as in osu_latency_persistent, osu_bw_persistent and osu_bibw_persistent.
-#include "../kernel.hpp"
+// The traffic of latency, bandwidth and bibandwidth with persistent requests, whose creation and release are untimed,
+// as in osu_latency_persistent, osu_bw_persistent and osu_bibw_persistent.
+#include "kernels/kernel.hpp"
 
 namespace fablint {
 
 namespace {
 
-class Persistent : public Kernel {
+class PersistentKernel : public Kernel {
   public:
-    void arm(const End& end, bool leads, std::int64_t) override {
-        sends_ = end.transport.prepare();
-        receives_ = end.transport.prepare();
+    using Kernel::Kernel;
+    void arm(const Endpoint& end, bool leads, std::int64_t) override {
+        sends_ = end.transport.persistent()->prepare();
+        receives_ = end.transport.persistent()->prepare();
         prepare(end, leads);
     }
-    void disarm(const End&, bool) override {
+    void disarm(const Endpoint&, bool) override {
         sends_.reset();
         receives_.reset();
     }
 
   protected:
-    virtual void prepare(const End& end, bool leads) = 0;
+    virtual void prepare(const Endpoint& end, bool leads) = 0;
 
-    void prepare_sends(const End& end) {
+    void prepare_sends(const Endpoint& end) {
         for (int slot = 0; slot < end.window; ++slot)
             sends_->add_send(end.peer(), end.payload.send_slot(slot), end.bytes);
     }
-    void prepare_receives(const End& end) {
+    void prepare_receives(const Endpoint& end) {
         for (int slot = 0; slot < end.window; ++slot)
             receives_->add_receive(end.peer(), end.payload.receive_slot(slot), end.bytes);
     }
-    static void transfer(Prepared& messages) {
+    static void transfer(PreparedMessages& messages) {
         messages.start();
         messages.complete();
     }
 
-    std::unique_ptr<Prepared> sends_, receives_;
+    std::unique_ptr<PreparedMessages> sends_, receives_;
 };
 
-class LatencyPersistent : public Persistent {
+class LatencyPersistent : public PersistentKernel {
   public:
-    int messages(int) const override { return 2; }
-    std::optional<Content> at_leader() const override { return Content::message; }
-    void lead(const End&, std::int64_t repetitions) override {
+    LatencyPersistent() : PersistentKernel(round_trip_traits()) {}
+    void lead(const Endpoint&, std::int64_t repetitions) override {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             transfer(*sends_);
             transfer(*receives_);
         }
     }
-    void follow(const End&, std::int64_t repetitions) override {
+    void follow(const Endpoint&, std::int64_t repetitions) override {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             transfer(*receives_);
             transfer(*sends_);
@@ -55,24 +55,24 @@ class LatencyPersistent : public Persistent {
     }
 
   private:
-    void prepare(const End& end, bool) override {
+    void prepare(const Endpoint& end, bool) override {
         prepare_sends(end);
         prepare_receives(end);
     }
 };
 
 // The acknowledgement is an ordinary message, as OSU's.
-class BandwidthPersistent : public Persistent {
+class BandwidthPersistent : public PersistentKernel {
   public:
-    int messages(int window) const override { return window; }
-    void lead(const End& end, std::int64_t repetitions) override {
+    BandwidthPersistent() : PersistentKernel({}) {}
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
             transfer(*sends_);
             end.transport.receive(end.peer(), &acknowledgement, 1);
         }
     }
-    void follow(const End& end, std::int64_t repetitions) override {
+    void follow(const Endpoint& end, std::int64_t repetitions) override {
         const char acknowledgement = 0;
         for (std::int64_t i = 0; i < repetitions; ++i) {
             transfer(*receives_);
@@ -81,22 +81,21 @@ class BandwidthPersistent : public Persistent {
     }
 
   private:
-    void prepare(const End& end, bool leads) override { leads ? prepare_sends(end) : prepare_receives(end); }
+    void prepare(const Endpoint& end, bool leads) override { leads ? prepare_sends(end) : prepare_receives(end); }
 };
 
-class BibandwidthPersistent : public Persistent {
+class BibandwidthPersistent : public PersistentKernel {
   public:
-    int messages(int window) const override { return window; }
-    std::optional<Content> at_leader() const override { return Content::message; }
-    void lead(const End&, std::int64_t repetitions) override { stream(repetitions); }
-    void follow(const End&, std::int64_t repetitions) override { stream(repetitions); }
+    BibandwidthPersistent() : PersistentKernel(both_receive_traits()) {}
+    void lead(const Endpoint&, std::int64_t repetitions) override { stream(repetitions); }
+    void follow(const Endpoint&, std::int64_t repetitions) override { stream(repetitions); }
 
   private:
-    void prepare(const End& end, bool) override {
+    void prepare(const Endpoint& end, bool) override {
         prepare_receives(end);
         prepare_sends(end);
     }
-    // Receives start first, so that no message is unexpected at an end that is on time.
+    // Receives start first, so that messages are expected when they arrive.
     void stream(std::int64_t repetitions) {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             receives_->start();

@@ -1,8 +1,8 @@
-// latency_mp: half a round trip while processes forked from both ends live, as osu_latency_mp. What a fork endangers is
+// latency_mp: half a round trip while processes forked from both ends live, as osu_latency_mp. A fork is a risk for
 // memory that the network card knows by its physical address: parent and child share pages until one writes, then the
-// writer, often the parent, gets other pages than the card reads and writes. OSU's children sleep for two seconds and
-// are gone for most of the measurement; here fresh ones live throughout every order, and with --validate the buffers
-// are written after the fork, so stale pages are found out.
+// writer, often the parent, gets other pages than those that the card reads and writes. OSU's children sleep for two
+// seconds and have ended for most of the measurement; here new children live throughout every order, and with
+// --validate the buffers are written after the fork, so that stale pages are detected.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,15 +12,14 @@
 #include <csignal>
 #include <system_error>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 
 namespace {
 
-// Processes that live until end() and do nothing but hold their copy of this one's memory. They are gone when it ends,
-// however it ends.
+// Idle child processes, which hold a copy of this process's memory. They end with end() or with this process.
 class Children {
   public:
     Children() = default;
@@ -56,7 +55,7 @@ class Children {
     // In the child: only calls that are safe after the fork of a process with threads, none of MPI, and no destructor.
     [[noreturn]] void live(pid_t parent) const {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) _exit(0);  // it died before we could ask
+        if (getppid() != parent) _exit(0);  // the parent ended before the call
         close(pipe_[1]);
         touch_own_memory();
         char nothing = 0;
@@ -65,14 +64,14 @@ class Children {
         _exit(0);
     }
 
-    // Writes to pages of the child's stack: it has memory of its own and is no mere entry in the process table. It
-    // leaves the message buffers alone: MPI may have kept them from it (MADV_DONTFORK).
+    // Writes to pages of the child's stack, so that the child has memory of its own. The message buffers are not
+    // touched: MPI may have excluded them (MADV_DONTFORK).
     static void touch_own_memory() {
         std::array<volatile char, 1 << 16> block;
         for (std::size_t at = 0; at < block.size(); at += 1024) block[at] = 1;
     }
 
-    // One rank alone fails here, so this is no Error, which all ranks would have to agree on: main() ends the run.
+    // Only this rank fails, so this is not an Error, which is the same on all ranks: main() ends the run.
     [[noreturn]] static void fail() {
         throw std::system_error(errno, std::generic_category(),
                                 "latency_mp cannot fork, choose fewer --workers or allow more processes");
@@ -85,26 +84,27 @@ class Children {
 class LatencyProcesses : public Kernel {
   public:
     explicit LatencyProcesses(const RowOptions& row)
-        : plain_(make_latency(row)), senders_(row.senders), receivers_(row.receivers) {}
-    int messages(int window) const override { return plain_->messages(window); }
-    std::optional<Content> at_leader() const override { return plain_->at_leader(); }
+        : Kernel(round_trip_traits()),
+          plain_(make_latency(row)),
+          senders_(row.workers.senders),
+          receivers_(row.workers.receivers) {}
 
-    // --workers counts the measuring process, which is there already.
-    void arm(const End&, bool leads, std::int64_t) override {
+    // --workers includes the measuring process.
+    void arm(const Endpoint&, bool leads, std::int64_t) override {
         leads_ = leads;
         just_forked_ = true;
         children_.begin((leads ? senders_ : receivers_) - 1);
     }
-    void disarm(const End&, bool) override { children_.end(); }
+    void disarm(const Endpoint&, bool) override { children_.end(); }
 
-    // A round trip that nobody times: after a fork the first one copies the pages that MPI writes to.
-    void align(const End& end) override {
+    // An untimed round trip: after a fork the first one copies the pages that MPI writes to.
+    void align(const Endpoint& end) override {
         if (!just_forked_) return;
         just_forked_ = false;
         leads_ ? lead(end, 1) : follow(end, 1);
     }
-    void lead(const End& end, std::int64_t repetitions) override { plain_->lead(end, repetitions); }
-    void follow(const End& end, std::int64_t repetitions) override { plain_->follow(end, repetitions); }
+    void lead(const Endpoint& end, std::int64_t repetitions) override { plain_->lead(end, repetitions); }
+    void follow(const Endpoint& end, std::int64_t repetitions) override { plain_->follow(end, repetitions); }
 
   private:
     std::unique_ptr<Kernel> plain_;

@@ -1,5 +1,5 @@
-#include "../transports/mpi_window.hpp"
-#include "one_sided_kernel.hpp"
+#include "kernels/one_sided_kernel.hpp"
+#include "transports/mpi_window.hpp"
 
 namespace fablint {
 
@@ -7,25 +7,24 @@ namespace {
 
 struct Put : Writes<false, Content::message> {
     static void perform(const Access& access) {
-        access.remote.access_put(access.peer, 0, access.payload.sends(0, access.window), access.bytes);
+        access.window.access_put(access.peer, 0, access.payload.sends(0, access.messages), access.bytes);
     }
 };
 
-// A window of puts in each direction at once, as osu_put_bibw: over when this end's are and the peer's have arrived.
+// A window of puts in each direction at once, as osu_put_bibw. It ends when the puts of this end are complete and those
+// of the peer have arrived.
 class PutBothWays : public OneSidedKernel<Put> {
   public:
-    void lead(const End& end, std::int64_t repetitions) override {
+    PutBothWays() : OneSidedKernel<Put>(true) {}
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
-            access.remote.expose(access.peer);
+            access.epochs.expose(access.peer);
             perform(access);
-            access.remote.unexpose(access.peer);
+            access.epochs.unexpose(access.peer);
         }
     }
-    void follow(const End& end, std::int64_t repetitions) override { lead(end, repetitions); }
-
-  protected:
-    bool both_access() const override { return true; }
+    void follow(const Endpoint& end, std::int64_t repetitions) override { lead(end, repetitions); }
 };
 
 }  // namespace

@@ -1,31 +1,32 @@
-// Requests to a server that moves the data itself, as net_sanitizer: a client, the leader, asks for the messages of a
+// Requests to a server that moves the data itself, as net_sanitizer: a client, the leader, requests the messages of a
 // window at once; the server, which may have many clients, puts each into the client's window or gets it from there,
-// and answers when it is there. Unlike net_sanitizer, gets are gets, and puts are at the client before the answer is.
+// and answers when the transfer is complete. Unlike net_sanitizer, gets are gets, and puts have arrived at the client
+// before the answer.
 #include <algorithm>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 namespace fablint {
 
 namespace {
 
-// `client` is an index into end.peers. A client's messages lie in its window as it numbers them.
+// `client` is an index into end.peers. The messages of a client are in its window, by their slot.
 struct PutToClient {
-    static constexpr bool exposes_what_is_sent = false;
+    static constexpr bool exposes_sent = false;
     static constexpr std::optional<Content> at_client = Content::message;
     static constexpr std::optional<Content> at_server = std::nullopt;
-    static void start(const End& end, std::size_t client, int slot) {
+    static void start(const Endpoint& end, std::size_t client, int slot) {
         end.remote->put(end.peers[client], end.payload.offset_of(slot), end.payload.sends(end.slot_of(client, slot), 1),
                         end.bytes);
     }
 };
 
 struct GetFromClient {
-    static constexpr bool exposes_what_is_sent = true;
+    static constexpr bool exposes_sent = true;
     static constexpr std::optional<Content> at_client = std::nullopt;
     static constexpr std::optional<Content> at_server = Content::message;
-    static void start(const End& end, std::size_t client, int slot) {
+    static void start(const Endpoint& end, std::size_t client, int slot) {
         end.remote->get(end.peers[client], end.payload.offset_of(slot),
                         end.payload.receives(end.slot_of(client, slot), 1), end.bytes);
     }
@@ -34,14 +35,12 @@ struct GetFromClient {
 template <typename Transfer>
 class Rpc : public Kernel {
   public:
-    explicit Rpc(const RowOptions& row) : most_at_once_(static_cast<std::size_t>(row.server_flight)) {}
-    int messages(int window) const override { return window; }
-    std::optional<Content> at_leader() const override { return Transfer::at_client; }
-    std::optional<Content> at_follower() const override { return Transfer::at_server; }
-    bool exposes_what_is_sent() const override { return Transfer::exposes_what_is_sent; }
+    explicit Rpc(const RowOptions& row)
+        : Kernel(transfer_traits()), most_at_once_(static_cast<std::size_t>(row.server_flight)) {}
 
-    void arm(const End& end, bool leads, std::int64_t) override {
+    void arm(const Endpoint& end, bool leads, std::int64_t) override {
         const std::size_t in_flight = static_cast<std::size_t>(end.window) * end.peers.size();
+        queue_ = end.transport.request_queue();
         answers_.assign(leads ? in_flight : 0, 0);
         if (leads) return;
         at_work_.resize(std::min(in_flight, most_at_once_));
@@ -49,53 +48,62 @@ class Rpc : public Kernel {
         index_of_rank_.assign(static_cast<std::size_t>(end.ranks), 0);
         for (std::size_t client = 0; client < end.peers.size(); ++client) {
             index_of_rank_[static_cast<std::size_t>(end.peers[client])] = client;
-            end.remote->hold(end.peers[client]);
+            end.remote->epochs().hold(end.peers[client]);
         }
     }
-    void disarm(const End& end, bool leads) override {
+    void disarm(const Endpoint& end, bool leads) override {
         if (leads) return;
-        for (const int client : end.peers) end.remote->release(client);
+        for (const int client : end.peers) end.remote->epochs().release(client);
     }
 
-    void lead(const End& end, std::int64_t repetitions) override {
+    void lead(const Endpoint& end, std::int64_t repetitions) override {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             end.transport.post_receives(end.peer(), {answers_.data(), 1, static_cast<int>(answers_.size())}, 1);
-            for (int slot = 0; slot < end.window; ++slot) end.transport.request(end.peer(), slot);
+            for (int slot = 0; slot < end.window; ++slot) queue_->request(end.peer(), slot);
             end.transport.complete();
         }
     }
-    // A fast client may be ahead of a slow one, but together they ask so often.
-    void follow(const End& end, std::int64_t repetitions) override {
+    // A fast client may be ahead of a slow one; the total number of requests is fixed.
+    void follow(const Endpoint& end, std::int64_t repetitions) override {
         const auto clients = static_cast<std::int64_t>(end.peers.size());
         for (std::int64_t left = repetitions * end.window * clients; left > 0;) left -= serve(end, left);
     }
 
   private:
-    // The requests that wait, in the order in which they came. Returns how many.
-    std::int64_t serve(const End& end, std::int64_t most) {
+    static KernelTraits transfer_traits() {
+        KernelTraits traits;
+        traits.at_leader = Transfer::at_client;
+        traits.at_follower = Transfer::at_server;
+        traits.exposes_sent = Transfer::exposes_sent;
+        return traits;
+    }
+
+    // Serves the requests that have arrived, in order of arrival. Returns their number.
+    std::int64_t serve(const Endpoint& end, std::int64_t most) {
         std::size_t taken = 0;
         do {
             int slot = 0;
-            const std::size_t client = index_of_rank_[static_cast<std::size_t>(end.transport.next_request(slot))];
+            const std::size_t client = index_of_rank_[static_cast<std::size_t>(queue_->next_request(slot))];
             Transfer::start(end, client, slot);
             touched_[client] = true;
             at_work_[taken++] = client;
-        } while (taken < at_work_.size() && static_cast<std::int64_t>(taken) < most && end.transport.request_waits());
+        } while (taken < at_work_.size() && static_cast<std::int64_t>(taken) < most && queue_->has_request());
         for (std::size_t request = 0; request < taken; ++request) answer(end, at_work_[request]);
         end.transport.complete();
         return static_cast<std::int64_t>(taken);
     }
 
-    void answer(const End& end, std::size_t client) {
+    void answer(const Endpoint& end, std::size_t client) {
         static constexpr char done = 0;
         if (touched_[client]) end.remote->flush(end.peers[client]);
         touched_[client] = false;
         end.transport.post_sends(end.peers[client], {&done, 1, 1}, 1);
     }
 
+    RequestQueue* queue_ = nullptr;
     std::size_t most_at_once_;
-    std::vector<char> answers_;               // the client's, one for each request in flight
-    std::vector<std::size_t> at_work_;        // whose requests the server works on
+    std::vector<char> answers_;               // on a client: one for each request in flight
+    std::vector<std::size_t> at_work_;        // clients of the requests in progress
     std::vector<bool> touched_;               // by client: operations since the last flush
     std::vector<std::size_t> index_of_rank_;  // into end.peers
 };

@@ -1,8 +1,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "../errors.hpp"
-#include "../memory.hpp"
+#include "base/errors.hpp"
+#include "memories/memory.hpp"
 
 namespace fablint {
 

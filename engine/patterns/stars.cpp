@@ -2,26 +2,25 @@
 #include <algorithm>
 #include <map>
 
-#include "../errors.hpp"
-#include "../pattern.hpp"
+#include "base/errors.hpp"
+#include "patterns/pattern.hpp"
 
 namespace fablint {
 
 namespace {
 
-Seat leaf_of(int hub, int slot) { return {Seat::Role::leaf, {hub}, slot, hub}; }
+Role leaf_of(int hub, int slot) { return {Role::Kind::leaf, {hub}, slot, hub}; }
 
-Seat hub_of(std::vector<int> leaves, int rank, int slot) {
+Role hub_of(std::vector<int> leaves, int rank, int slot) {
     if (leaves.empty()) return {};
-    return {Seat::Role::hub, std::move(leaves), slot, rank};
+    return {Role::Kind::hub, std::move(leaves), slot, rank};
 }
 
 // All ranks of the other hosts with the rank of the same number on the first host, as osu_bw_fan_in and osu_bw_fan_out.
-// A run on one host has its first rank as the hub, so that the pattern can be tried anywhere. Unlike OSU, hosts need
-// not have equally many ranks: the numbers wrap.
+// On one host the first rank is the hub. Unlike in OSU, hosts may have different numbers of ranks: the numbers wrap.
 class Fan : public Pattern {
   public:
-    Fan(const std::vector<int>& rank_host, bool outwards) : outwards_(outwards) {
+    explicit Fan(const std::vector<int>& rank_host) {
         const int hosts = 1 + *std::max_element(rank_host.begin(), rank_host.end());
         const auto ranks = static_cast<int>(rank_host.size());
         if (hosts == 1) {
@@ -43,12 +42,10 @@ class Fan : public Pattern {
         leaves_ = ranks - static_cast<int>(hubs_.size());
         fan_ = *std::max_element(leaves.begin(), leaves.end());
     }
-    Shape shape() const override { return Shape::stars; }
     int slots(std::int64_t) const override { return static_cast<int>(hubs_.size()); }
     int cells(std::int64_t) const override { return leaves_; }
     int fan() const override { return fan_; }
-    bool hub_leads() const override { return outwards_; }
-    Seat seat(std::int64_t, int rank) const override {
+    Role role(std::int64_t, int rank) const override {
         const int slot = slot_[static_cast<std::size_t>(rank)];
         if (!is_hub(rank)) return leaf_of(hubs_[static_cast<std::size_t>(slot)], slot);
         std::vector<int> leaves;
@@ -60,24 +57,22 @@ class Fan : public Pattern {
   private:
     bool is_hub(int rank) const { return std::binary_search(hubs_.begin(), hubs_.end(), rank); }
 
-    bool outwards_;
     std::vector<int> hubs_;
     std::vector<int> slot_;  // by rank
     int leaves_ = 0;
     int fan_ = 0;
 };
 
-// Ranks 0 .. servers-1 serve. In round k, client i has server (i + k) mod servers: after all rounds every client has
-// had every server, and in each round the clients are spread evenly.
+// Ranks 0 .. servers-1 are the servers. In round k, client i has server (i + k) mod servers: after all rounds every
+// client has used every server, and in each round the clients are distributed evenly.
 class ClientsServers : public Pattern {
   public:
     ClientsServers(int ranks, int servers) : servers_(servers), clients_(ranks - servers) {}
-    Shape shape() const override { return Shape::stars; }
     std::int64_t rounds() const override { return servers_; }
     int slots(std::int64_t) const override { return servers_; }
     int cells(std::int64_t) const override { return clients_; }
     int fan() const override { return (clients_ + servers_ - 1) / servers_; }
-    Seat seat(std::int64_t round, int rank) const override {
+    Role role(std::int64_t round, int rank) const override {
         const auto turn = static_cast<int>(round);
         if (rank >= servers_) {
             const int server = (rank - servers_ + turn) % servers_;
@@ -95,12 +90,10 @@ class ClientsServers : public Pattern {
 
 }  // namespace
 
-std::unique_ptr<Pattern> make_fan_in(const PatternRequest& request) {
-    return std::make_unique<Fan>(request.rank_host, false);
-}
+std::unique_ptr<Pattern> make_fan_in(const PatternRequest& request) { return std::make_unique<Fan>(request.rank_host); }
 
 std::unique_ptr<Pattern> make_fan_out(const PatternRequest& request) {
-    return std::make_unique<Fan>(request.rank_host, true);
+    return std::make_unique<Fan>(request.rank_host);
 }
 
 std::unique_ptr<Pattern> make_clients_servers(const PatternRequest& request) {

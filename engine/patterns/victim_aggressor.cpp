@@ -1,38 +1,39 @@
 #include <algorithm>
 
-#include "../errors.hpp"
-#include "../pattern.hpp"
-#include "../permutation.hpp"
+#include "base/errors.hpp"
+#include "base/permutation.hpp"
+#include "patterns/pattern.hpp"
 
 namespace fablint {
 
 namespace {
 
-// The same pairs twice: alone, then while all other ranks make traffic. The idea is GPCNeT's (Chunduri et al., SC'19);
-// here every pair has its own figures, and the places are drawn from the recorded seed.
-class VictimAggressor : public Pattern {
+// The same pairs twice: isolated, then while all other ranks generate traffic, as in GPCNeT (Chunduri et al., SC'19).
+// Here every pair has its own figures, and the recorded seed selects the ranks.
+class VictimAggressor : public Pattern, BackgroundTraffic {
   public:
     VictimAggressor(int ranks, int victims, bool incast, std::uint64_t seed)
         : ranks_(ranks), victims_(victims), incast_(incast), places_(static_cast<std::uint64_t>(ranks), mix(seed, 4)) {}
     std::int64_t rounds() const override { return 2; }
     int slots(std::int64_t) const override { return victims_; }
-    bool loaded(std::int64_t round) const override { return round == 1; }
-    Seat seat(std::int64_t round, int rank) const override {
+    const BackgroundTraffic* background() const override { return this; }
+    bool runs_in(std::int64_t round) const override { return round == 1; }
+    Role role(std::int64_t round, int rank) const override {
         const int place = static_cast<int>(places_.image(static_cast<std::uint64_t>(rank)));
-        if (place < 2 * victims_) return {Seat::Role::pair, {rank_at(place ^ 1)}, place / 2, -1};
-        return loaded(round) ? aggressor(place) : Seat{};
+        if (place < 2 * victims_) return {Role::Kind::pair, {rank_at(place ^ 1)}, place / 2, -1};
+        return runs_in(round) ? aggressor(place) : Role{};
     }
     std::vector<int> aggressors() const override { return ranks_at(2 * victims_, ranks_); }
     std::vector<int> victims() const override { return ranks_at(0, 2 * victims_); }
 
   private:
-    // In an incast the first aggressor receives from all others; else each has all others as its peers.
-    Seat aggressor(int place) const {
+    // In an incast the first aggressor receives from all others; otherwise each has all others as its peers.
+    Role aggressor(int place) const {
         const int head = 2 * victims_;
-        Seat seat{Seat::Role::aggressor, {}, -1, rank_at(head)};
+        Role role{Role::Kind::aggressor, {}, -1, rank_at(head)};
         for (int other = head; other < ranks_; ++other)
-            if (other != place && (!incast_ || place == head || other == head)) seat.peers.push_back(rank_at(other));
-        return seat;
+            if (other != place && (!incast_ || place == head || other == head)) role.peers.push_back(rank_at(other));
+        return role;
     }
 
     std::vector<int> ranks_at(int begin, int end) const {

@@ -1,17 +1,16 @@
-#include "../pattern.hpp"
+#include "patterns/pattern.hpp"
 
 namespace fablint {
 
 namespace {
 
-// All ranks in one group: what collectives run on.
+// All ranks in one group, for collectives.
 class World : public Pattern {
   public:
     explicit World(int ranks) : ranks_(ranks) {}
-    Shape shape() const override { return Shape::world; }
     int slots(std::int64_t) const override { return 1; }
     int cells(std::int64_t) const override { return ranks_; }
-    Seat seat(std::int64_t, int) const override { return {Seat::Role::world, {}, 0, 0}; }
+    Role role(std::int64_t, int) const override { return {Role::Kind::world, {}, 0, 0}; }
 
   private:
     int ranks_;

@@ -1,9 +1,9 @@
-// Copies of /sys of machines that are not here: tests/fixtures/sysfs, whose README.md says where they come from.
+// Copies of /sys of other machines: tests/fixtures/sysfs, whose README.md gives their origin.
 #pragma once
 
 #include <sstream>
 
-#include "scratch.hpp"
+#include "tests/scratch.hpp"
 
 class FakeSysfs {
   public:

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "../binding.hpp"
-#include "../facts.hpp"
-#include "../instrument.hpp"
-#include "../sysfs.hpp"
-#include "fake_sysfs.hpp"
+#include "host/binding.hpp"
+#include "host/facts.hpp"
+#include "host/sysfs.hpp"
+#include "measure/instrument.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 
@@ -45,58 +45,58 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("ranks are bound to disjoint shares of the cores near their NIC, and the facts say so") {
-    Team team(wall_clock());
+    RankGroup rank_group(wall_clock());
     const Affinity restored;
     const std::vector<int> before = allowed_cpus();
     FakeSysfs sysfs;
     add_nic(sysfs, fold(before));
-    const Binding binding = bind_to_nics(team, sysfs.root(), team.size());
+    const Binding binding = bind_to_nics(rank_group, sysfs.root(), rank_group.size());
     const std::vector<int> after = allowed_cpus();
     CHECK(binding.nic == "cxi0");
-    const bool all_alike =
-        team.minimum(before.front()) == team.maximum(before.front()) &&
-        team.minimum(static_cast<double>(before.size())) == team.maximum(static_cast<double>(before.size()));
-    const bool enough = static_cast<int>(before.size()) >= team.size();
+    const bool all_alike = rank_group.minimum(before.front()) == rank_group.maximum(before.front()) &&
+                           rank_group.minimum(static_cast<double>(before.size())) ==
+                               rank_group.maximum(static_cast<double>(before.size()));
+    const bool enough = static_cast<int>(before.size()) >= rank_group.size();
     if (all_alike && enough) {
         CHECK(binding.note.empty());
-        CHECK(static_cast<int>(after.size()) <= static_cast<int>(before.size()) / team.size() + 1);
+        CHECK(static_cast<int>(after.size()) <= static_cast<int>(before.size()) / rank_group.size() + 1);
     }
     if (all_alike && !enough) {
-        CHECK(holds(binding.note, "too few for the " + std::to_string(team.size()) + " ranks"));
+        CHECK(holds(binding.note, "too few for the " + std::to_string(rank_group.size()) + " ranks"));
         CHECK(after == before);
     }
     for (const int cpu : after) CHECK(std::count(before.begin(), before.end(), cpu) == 1);
-    const Facts facts(team, sysfs.root(), binding);
-    if (team.rank() == 0) {
-        CHECK(holds(described(facts), "\"ranks_per_nic\":" + std::to_string(team.size())));
+    const Facts facts(rank_group, sysfs.root(), binding);
+    if (rank_group.rank() == 0) {
+        CHECK(holds(described(facts), "\"ranks_per_nic\":" + std::to_string(rank_group.size())));
         CHECK(holds(described(facts), "\"rank_nic\":[\"cxi0\""));
         CHECK(holds(described(facts), "\"rank_cores\":[\"" + fold(after) + "\""));
         CHECK(holds(described(facts), "{\"cxi0\":{\"hni_tx_ok_opt\":7}}"));
     }
 }
 
-TEST_CASE("a NIC near CPUs that nobody may use leaves the ranks where they are, with a note") {
-    Team team(wall_clock());
+TEST_CASE("a NIC near CPUs that are not allowed leaves the CPUs of the ranks unchanged, with a note") {
+    RankGroup rank_group(wall_clock());
     const Affinity restored;
     const std::vector<int> before = allowed_cpus();
     FakeSysfs sysfs;
     add_nic(sysfs, "1000-1003");
-    const Binding binding = bind_to_nics(team, sysfs.root(), team.size());
+    const Binding binding = bind_to_nics(rank_group, sysfs.root(), rank_group.size());
     CHECK(allowed_cpus() == before);
     CHECK(binding.nic == "cxi0");
     CHECK(binding.note == "none of the CPUs near cxi0 (1000-1003) is among those that the launcher allows (" +
                               fold(before) + "): have it start the ranks unbound");
-    const Facts facts(team, sysfs.root(), binding);
-    if (team.rank() == 0) CHECK(holds(described(facts), "not bound to CPUs: none of the CPUs near cxi0"));
+    const Facts facts(rank_group, sysfs.root(), binding);
+    if (rank_group.rank() == 0) CHECK(holds(described(facts), "not bound to CPUs: none of the CPUs near cxi0"));
 }
 
-TEST_CASE("ranks that do not fit the NICs are refused on all ranks alike") {
-    Team team(wall_clock());
+TEST_CASE("ranks that do not fit the NICs are refused on all ranks") {
+    RankGroup rank_group(wall_clock());
     FakeSysfs sysfs;
     add_nic(sysfs, "0");
     std::optional<Exit> status;
     try {
-        bind_to_nics(team, sysfs.root(), team.size() + 1);
+        bind_to_nics(rank_group, sysfs.root(), rank_group.size() + 1);
     } catch (const Error& error) {
         status = error.status();
     }

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "../mpi_c.hpp"
+#include "base/mpi_c.hpp"
 
 int main(int argc, char** argv) {
     int provided = 0;

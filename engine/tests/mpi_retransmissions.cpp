@@ -1,19 +1,19 @@
 // Collective: reading the TCP counters of real ranks.
 #include <doctest.h>
 
-#include "../instrument.hpp"
-#include "../retransmissions.hpp"
+#include "host/retransmissions.hpp"
+#include "measure/instrument.hpp"
 
 using namespace fablint;
 
 TEST_CASE("ranks of one host have no traffic between hosts, and the collection ends on all of them") {
-    Team team(wall_clock());
-    team.set_patient(true);
-    Retransmissions retransmissions(team);
+    RankGroup rank_group(wall_clock());
+    rank_group.set_yielding(true);
+    Retransmissions retransmissions(rank_group);
     for (int row = 0; row < 2; ++row) {
         retransmissions.begin();
-        team.rendezvous();
+        rank_group.barrier();
         const std::string text = retransmissions.collect().text();
-        if (team.hosts().size() == 1) CHECK(text == "null");
+        if (rank_group.hosts().size() == 1) CHECK(text == "null");
     }
 }

@@ -1,4 +1,4 @@
-// Files that tests make.
+// Files of tests.
 #pragma once
 
 #include <doctest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-// A folder that goes away with the test.
+// A folder that is removed at the end of the test.
 class Scratch {
   public:
     Scratch() {

@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "../errors.hpp"
-#include "../options.hpp"
-#include "../pattern.hpp"
+#include "base/errors.hpp"
+#include "patterns/pattern.hpp"
+#include "spec/options.hpp"
 
 using namespace fablint;
 
@@ -94,7 +94,7 @@ TEST_CASE("rounds files") {
     const int refused = refusals({"0-1", "2-3", " ", "\n", "-", ",", "#", "9", "4-"}, 10, [&](const std::string& text) {
         request.rounds_text = text;
         const auto pattern = make_pattern(request);
-        for (int rank = 0; rank < request.ranks; ++rank) CHECK(pattern->seat(0, rank).partner() < request.ranks);
+        for (int rank = 0; rank < request.ranks; ++rank) CHECK(pattern->role(0, rank).partner() < request.ranks);
     });
     CHECK(refused > 0);
     CHECK(refused < tries);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "../counters.hpp"
-#include "../nics.hpp"
-#include "../sysfs.hpp"
-#include "fake_sysfs.hpp"
+#include "host/counters.hpp"
+#include "host/nics.hpp"
+#include "host/sysfs.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 
@@ -109,7 +109,7 @@ TEST_CASE("Slingshot without links between the two: the interface ends in the fa
     CHECK(nics[0].up());
 }
 
-TEST_CASE("InfiniBand: ports with counters of both kinds, and IPoIB is no NIC of its own") {
+TEST_CASE("InfiniBand: ports with counters of both kinds, and IPoIB is not a NIC of its own") {
     const FakeSysfs sysfs("infiniband-2rails");
     const std::vector<Nic> nics = find_nics(sysfs.root());
     CHECK(names(nics) == Names{"mlx5_0/1", "mlx5_1/1"});
@@ -243,7 +243,7 @@ TEST_CASE("numbers in names sort as numbers") {
     CHECK(names(find_nics(sysfs.root())) == Names{"cxi1", "cxi2", "cxi10"});
 }
 
-TEST_CASE("what is no number or all ones is no counter, and a host without sysfs has no NICs") {
+TEST_CASE("text and all ones are not counters, and a host without sysfs has no NICs") {
     FakeSysfs sysfs;
     add_card(sysfs, "eth0", "1000", "0");
     sysfs.set("class/net/eth0/statistics/rx_errors", "3");

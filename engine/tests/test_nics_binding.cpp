@@ -1,9 +1,9 @@
 // Which ranks fit which NICs, and which cores they get.
 #include <doctest.h>
 
-#include "../binding.hpp"
-#include "../sysfs.hpp"
-#include "fake_sysfs.hpp"
+#include "host/binding.hpp"
+#include "host/sysfs.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 
@@ -57,7 +57,7 @@ TEST_CASE("without a list of its own a NIC has the CPUs of its NUMA node, and wi
     CHECK(cores_near(sysfs.root(), nic, {0, 1}) == std::vector<Core>{{0}, {1}});
 }
 
-TEST_CASE("ranks that do not fit the NICs are told how many do") {
+TEST_CASE("the refusal of ranks that do not fit the NICs says how many fit") {
     FakeSysfs sysfs("slingshot-2nics");
     const std::vector<Nic> nics = find_nics(sysfs.root());
     CHECK(misfit("nid001", 8, 4, nics).empty());

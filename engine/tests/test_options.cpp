@@ -5,10 +5,11 @@
 #include <sstream>
 #include <utility>
 
-#include "../benchmarks.hpp"
-#include "../errors.hpp"
-#include "../kernel.hpp"
-#include "../options.hpp"
+#include "base/errors.hpp"
+#include "base/table.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/benchmarks.hpp"
+#include "spec/options.hpp"
 
 using namespace fablint;
 
@@ -68,7 +69,7 @@ TEST_CASE("a row is its options, with defaults") {
     CHECK_FALSE(row.stop.samples);
 }
 
-TEST_CASE("a stopping rule that is given alone is the only one, under the cap of a minute") {
+TEST_CASE("a single stopping rule excludes the default ones, with a limit of one minute") {
     const RowOptions fixed = parse_command_line({"latency", "--samples", "5"}).rows.at(0);
     CHECK(fixed.stop.samples.value() == 5);
     CHECK_FALSE(fixed.stop.precision);
@@ -119,14 +120,18 @@ TEST_CASE("a count of iterations is the only rule, and worth an hour's wait") {
 TEST_CASE("defaults that depend on the kernel are OSU's") {
     for (const KernelInfo& kernel : kernels()) {
         const RowOptions row = row_of(kernel.name);
-        CHECK(row.pattern == (kernel.uses == Uses::collectives ? "world" : "pair"));
+        CHECK(row.pattern == (kernel.collective() ? "world" : "pair"));
         CHECK(row.sizes == parse_sizes(kernel.default_sizes));
         CHECK_FALSE(row.sizes_given);
         const bool accumulates = row.kernel == "get_accumulate";
-        CHECK(row.win == (accumulates || row.kernel == "cas" ? "create" : "allocate"));
-        CHECK(row.sync == (accumulates ? "lock" : row.kernel == "put_bibandwidth" ? "pscw" : "flush"));
-        CHECK(row.senders == 1);
-        CHECK(row.receivers == 2);
+        const bool creates = accumulates || row.kernel == "cas";
+        CHECK(row.win == (!kernel.one_sided() ? "" : creates ? "create" : "allocate"));
+        CHECK(row.sync == (!kernel.one_sided()               ? ""
+                           : accumulates                     ? "lock"
+                           : row.kernel == "put_bibandwidth" ? "pscw"
+                                                             : "flush"));
+        CHECK(row.workers.senders == 1);
+        CHECK(row.workers.receivers == 2);
     }
     CHECK(row_of("get_accumulate --win dynamic --sync flush").win == "dynamic");
     CHECK(row_of("get_accumulate --win dynamic --sync flush").sync == "flush");
@@ -174,14 +179,14 @@ TEST_CASE("wrong options are refused in one line that says what to do") {
     CHECK(refusal({"latency", "--name", "../x"}) ==
           "--name ../x: letters, digits, - and _ only, since it names a folder");
     CHECK(refusal({"latency", "--name", "rounds"}) ==
-          "--name rounds: the run directory keeps that name for itself, choose another");
+          "--name rounds: the name is reserved in a run directory, choose another");
     CHECK(refusal({"latency", "--name", "launch-1"}) ==
-          "--name launch-1: the run directory keeps that name for itself, choose another");
+          "--name launch-1: the name is reserved in a run directory, choose another");
     CHECK(refusal({"latency", "--plan", "p"}) ==
           "row options and --plan exclude each other: put the row into the plan file");
     CHECK(refusal({"latency", "--only-rounds", "3-1"}) == "--only-rounds 1: give a whole number of at least 3");
-    CHECK(refusal({"latency", "--resume"}) == "--resume needs -o DIR, the run to go on with");
-    CHECK(refusal({"latency", "--epoch", "5"}) == "--epoch is for --resume");
+    CHECK(refusal({"latency", "--resume"}) == "--resume needs -o DIR, the run to continue");
+    CHECK(refusal({"latency", "--epoch", "5"}) == "--epoch needs --resume");
 }
 
 TEST_CASE("values that no kernel takes are refused") {
@@ -191,14 +196,14 @@ TEST_CASE("values that no kernel takes are refused") {
         {"latency --barrier never", "unknown barrier 'never': choose start or sample"},
         {"latency --mean median", "unknown mean 'median': choose samples or loop"},
         {"latency --barrier sample --batch 1",
-         "--barrier sample needs --iterations or --samples: every rank takes as many samples"},
-        {"latency --barrier sample --samples 9", "--barrier sample needs --batch 1"},
+         "--barrier sample requires --iterations or --samples: every rank takes the same number of samples"},
+        {"latency --barrier sample --samples 9", "--barrier sample requires --batch 1: a sample is one repetition"},
         {"latency --barrier sample --samples 9 --batch 1 --budget 2",
-         "--barrier sample: every rank takes as many samples, leave --budget and --precision out"},
+         "--barrier sample excludes --budget: every rank takes the same number of samples"},
         {"latency --barrier sample --samples 9 --batch 1 --pattern all-pairs",
-         "--barrier sample needs --pattern pair or pairs, in which the same pairs meet all the time"},
+         "--barrier does not apply to pattern all-pairs: its pairs change from round to round, or it has none"},
         {"latency --barrier sample --samples 9 --batch 1 --order serial",
-         "--barrier sample has no meaning with --order serial: one pair is measured at a time"},
+         "--barrier sample excludes --order serial: one pair is measured at a time"},
         {"bandwidth --buffers many", "unknown buffers 'many': choose distinct or single"},
         {"latency --pattern victim-aggressor --aggressor me", "unknown aggressor 'me': choose incast or all-to-all"},
         {"put_latency --win window", "unknown window creation 'window': choose create, allocate or dynamic"},
@@ -217,38 +222,40 @@ TEST_CASE("values that no kernel takes are refused") {
 
 TEST_CASE("options that a kernel does not know are refused, not ignored") {
     const std::pair<const char*, const char*> lines[] = {
-        {"latency --window 4", "--window has no meaning for latency: only for windowed kernels"},
-        {"exchange --buffers single", "--buffers has no meaning for exchange: only for windowed kernels"},
-        {"latency --workers 1:1", "--workers has no meaning for latency: only for latency_mt and latency_mp"},
-        {"bandwidth --win create", "--win has no meaning for bandwidth: only for one-sided kernels"},
-        {"bandwidth --sync lock", "--sync has no meaning for bandwidth: only for one-sided kernels"},
-        {"rpc_put --sync lock", "--sync has no meaning for rpc_put: only for one-sided kernels"},
+        {"latency --window 4", "--window does not apply to latency: the kernel has one message in flight"},
+        {"exchange --buffers single", "--buffers does not apply to exchange: the kernel has one message in flight"},
+        {"latency --workers 1:1", "--workers does not apply to latency: only latency_mt and latency_mp have workers"},
+        {"bandwidth --win create", "--win does not apply to bandwidth: the kernel uses no RMA window"},
+        {"bandwidth --sync lock",
+         "--sync does not apply to bandwidth: the kernel has no choice of RMA synchronisation"},
+        {"rpc_put --sync lock", "--sync does not apply to rpc_put: the kernel has no choice of RMA synchronisation"},
         {"put_latency --server-flight 2",
-         "--server-flight has no meaning for put_latency: only for rpc_put and rpc_get"},
-        {"barrier --retest 2", "--retest has no meaning for barrier: a collective has no pairs"},
-        {"exchange --directions forward",
-         "--directions forward has no meaning for exchange: both directions run at once"},
+         "--server-flight does not apply to put_latency: the kernel sends no requests"},
+        {"barrier --retest 2", "--retest does not apply to pattern world: it has no pairs"},
+        {"exchange --directions forward", "--directions does not apply to exchange: both directions run at once"},
         {"put_bibandwidth --directions forward",
-         "--directions forward has no meaning for put_bibandwidth: both directions run at once"},
-        {"put_bibandwidth --sync flush", "put_bibandwidth needs a synchronisation of both ends: --sync pscw or fence"},
+         "--directions does not apply to put_bibandwidth: both directions run at once"},
+        {"put_bibandwidth --sync flush",
+         "--sync flush does not apply to put_bibandwidth: both ends must take part, use pscw or fence"},
     };
     for (const auto& [line, message] : lines) CHECK(line_refusal(line) == message);
 }
 
 TEST_CASE("options that a pattern does not know are refused, not ignored") {
     const std::pair<const char*, const char*> lines[] = {
-        {"latency --pattern rounds", "--pattern rounds needs --rounds-file or --rounds"},
-        {"latency --pattern rounds --rounds 0-1 --rounds-file f", "--pattern rounds needs --rounds-file or --rounds"},
-        {"latency --rounds 0-1", "--rounds needs --pattern rounds"},
-        {"latency --rounds-file f", "--rounds-file needs --pattern rounds"},
-        {"rpc_put --servers 2", "--servers needs --pattern clients-servers"},
-        {"latency --victims 2", "--victims needs --pattern victim-aggressor"},
-        {"latency --aggressor incast", "--aggressor needs --pattern victim-aggressor"},
+        {"latency --pattern rounds", "--pattern rounds requires --rounds or --rounds-file: they hold the rounds"},
+        {"latency --pattern rounds --rounds 0-1 --rounds-file f",
+         "--rounds excludes --rounds-file: give the rounds once"},
+        {"latency --rounds 0-1", "--rounds does not apply to pattern pair: use --pattern rounds"},
+        {"latency --rounds-file f", "--rounds-file does not apply to pattern pair: use --pattern rounds"},
+        {"rpc_put --servers 2", "--servers does not apply to pattern pair: use --pattern clients-servers"},
+        {"latency --victims 2", "--victims does not apply to pattern pair: use --pattern victim-aggressor"},
+        {"latency --aggressor incast", "--aggressor does not apply to pattern pair: use --pattern victim-aggressor"},
         {"bandwidth --pattern fan-in --directions forward",
-         "--directions has no meaning for pattern fan-in, which has one by itself"},
-        {"bandwidth --pattern fan-out --retest 1", "--retest needs a pattern of pairs"},
+         "--directions does not apply to pattern fan-in: its direction is fixed"},
+        {"bandwidth --pattern fan-out --retest 1", "--retest does not apply to pattern fan-out: it has no pairs"},
         {"latency --pattern victim-aggressor --order serial",
-         "--order serial has no meaning for victim-aggressor: the victims are measured at once"},
+         "--order does not apply to pattern victim-aggressor: all groups of its rounds run at once"},
     };
     for (const auto& [line, message] : lines) CHECK(line_refusal(line) == message);
 }
@@ -260,9 +267,9 @@ TEST_CASE("a kernel runs on the patterns that have the groups it needs, and on n
             const std::string name = kernel.name;
             const std::string kind = pattern.name;
             const bool served = kind == "clients-servers" && (name == "rpc_put" || name == "rpc_get");
-            const bool right = pattern.shape == Shape::world   ? kernel.uses == Uses::collectives
-                               : pattern.shape == Shape::stars ? name == "bandwidth" || served
-                                                               : kernel.uses != Uses::collectives;
+            const bool right = pattern.shape == shape::world ? kernel.collective()
+                               : pattern.stars()             ? name == "bandwidth" || served
+                                                             : !kernel.collective();
             const std::string extra = kind == "rounds" ? " --rounds 0-1" : "";
             CHECK(line_refusal(name + " --pattern " + kind + extra) ==
                   (right ? "accepted" : name + " cannot run on pattern " + kind));
@@ -282,20 +289,81 @@ TEST_CASE("sizes without meaning are refused") {
         CHECK(taken("7") == (kernel.sizes == Sizes::from_0 || kernel.sizes == Sizes::from_1));
         CHECK(taken("4M") == (kernel.sizes != Sizes::only_0 && !atomic));
     }
-    CHECK(refusal({"bandwidth", "--sizes", "0"}) == "size 0 has no meaning for bandwidth: start at 1");
-    CHECK(refusal({"barrier", "--sizes", "8"}) == "size 8 has no meaning for barrier: leave --sizes out");
-    CHECK(refusal({"allreduce", "--sizes", "6"}) == "size 6 has no meaning for allreduce: choose multiples of 4");
+    CHECK(refusal({"bandwidth", "--sizes", "0"}) == "--sizes 0 does not apply to bandwidth: start at 1");
+    CHECK(refusal({"barrier", "--sizes", "8"}) == "--sizes 8 does not apply to barrier: leave --sizes out");
+    CHECK(refusal({"allreduce", "--sizes", "6"}) == "--sizes 6 does not apply to allreduce: choose multiples of 4");
+}
+
+TEST_CASE("a kernel whose capabilities the transport does not offer is refused in one line") {
+    const std::pair<const char*, const char*> lines[] = {
+        {"put_latency --transport null",
+         "put_latency requires a transport with rma, which null does not offer: choose another --transport"},
+        {"rpc_get --transport null",
+         "rpc_get requires a transport with rma, request_queue, which null does not offer: choose another "
+         "--transport"},
+        {"barrier --transport null",
+         "barrier requires a transport with collectives, which null does not offer: choose another --transport"},
+        {"latency_persistent --transport null",
+         "latency_persistent requires a transport with persistent, which null does not offer: choose another "
+         "--transport"},
+        {"latency_mt --transport null",
+         "latency_mt requires a transport with thread_lanes, which null does not offer: choose another --transport"},
+        {"latency --barrier sample --samples 9 --batch 1 --transport null",
+         "--barrier sample requires a transport with collectives, which null does not offer: choose another "
+         "--transport"},
+        {"latency --transport null", "accepted"},
+        {"rpc_get --transport corrupt", "accepted"},
+    };
+    for (const auto& [line, message] : lines) CHECK(line_refusal(line) == message);
+}
+
+TEST_CASE("the options that kernels and patterns list are options that do not apply everywhere") {
+    const auto check = [](const char* list, bool of_kernel) {
+        std::istringstream words(list);
+        for (std::string word; words >> word;) {
+            CAPTURE(word);
+            const OptionInfo& option = row_named(row_options(), word, "option");
+            CHECK((of_kernel ? option.kernels : option.patterns) != Applies::any);
+        }
+    };
+    for (const KernelInfo& kernel : kernels()) check(kernel.options, true);
+    for (const PatternInfo& pattern : patterns()) check(pattern.options, false);
+    for (const KernelInfo& kernel : kernels()) {
+        CHECK(kernel.accepts("win") == kernel.one_sided());
+        CHECK(std::string(kernel.win).empty() == !kernel.accepts("win"));
+        CHECK(std::string(kernel.sync).empty() == !kernel.one_sided());
+        CHECK(kernel.accepts("sync") == (kernel.one_sided() && !kernel.needs(capability::request_queue)));
+        CHECK(kernel.accepts("directions") == !kernel.bidirectional);
+    }
+}
+
+TEST_CASE("samples and iterations have no upper limit") {
+    CHECK(row_of("latency --samples 100000000").stop.samples.value() == 100'000'000);
+    CHECK(row_of("latency --iterations 100000000").iterations_for(8).value() == 100'000'000);
+}
+
+TEST_CASE("a precision is a fraction") {
+    CHECK(refusal({"latency", "--precision", "2"}) == "--precision 2: give a number between 0 and 1");
+}
+
+TEST_CASE("the help names every option once") {
+    const std::string text = help_text();
+    for (const OptionInfo& option : row_options()) {
+        const std::string name = std::string("\n      --") + option.name + (option.argument ? " " : "  ");
+        CAPTURE(name);
+        CHECK(text.find(name) != std::string::npos);
+        CHECK(text.find(name) == text.rfind(name));
+    }
 }
 
 TEST_CASE("rules that contradict each other are refused") {
     const std::pair<const char*, const char*> lines[] = {
-        {"latency --iterations 5 --samples 5", "--iterations says when to stop: leave --samples and --precision out"},
-        {"latency --iterations 5 --precision 0.1",
-         "--iterations says when to stop: leave --samples and --precision out"},
-        {"latency --transport null --validate", "--validate is impossible on transport null, which moves nothing"},
-        {"latency --batch 2 --validate", "--validate checks every message by itself: leave --batch out"},
+        {"latency --iterations 5 --samples 5", "--iterations excludes --samples: give one rule for when to stop"},
+        {"latency --iterations 5 --precision 0.1", "--iterations excludes --precision: give one rule for when to stop"},
+        {"latency --transport null --validate", "--validate does not apply to transport null, which moves nothing"},
+        {"latency --batch 2 --validate", "--validate excludes --batch: every message is checked on its own"},
         {"bandwidth --buffers single --validate",
-         "--validate needs a buffer for every message: leave --buffers single out"},
+         "--validate excludes --buffers single: the messages of a window would overwrite each other"},
     };
     for (const auto& [line, message] : lines) CHECK(line_refusal(line) == message);
     CHECK(line_refusal("latency --batch 1 --validate") == "accepted");
@@ -313,7 +381,7 @@ TEST_CASE("run options") {
     CHECK(options.watchdog_s == 0.0);
     CHECK(refusal({"latency", "--ranks-per-nic", "0"}) == "--ranks-per-nic 0: give a whole number of at least 1");
     CHECK(plan_refusal("latency --counters") == "plan.txt:1: unknown option --counters: see fablint-engine --help");
-    CHECK(parse_command_line({"--list"}).action == Options::Action::list);
+    CHECK(parse_command_line({"--list"}).list);
 }
 
 TEST_CASE("every benchmark is one row that parses, under a name of its own") {
@@ -322,7 +390,7 @@ TEST_CASE("every benchmark is one row that parses, under a name of its own") {
         CAPTURE(benchmark.name);
         CHECK(names.insert(benchmark.name).second);
         CHECK_FALSE(benchmark.family.empty());
-        CHECK_FALSE(benchmark.what.empty());
+        CHECK_FALSE(benchmark.description.empty());
         CHECK(line_refusal(benchmark.row) == "accepted");
         CHECK(line_refusal(benchmark.name) == "accepted");
         for (const KernelInfo& kernel : kernels()) CHECK(benchmark.name != kernel.name);

@@ -5,15 +5,15 @@
 #include <set>
 #include <utility>
 
-#include "../errors.hpp"
-#include "../pattern.hpp"
-#include "../permutation.hpp"
+#include "base/errors.hpp"
+#include "base/permutation.hpp"
+#include "patterns/pattern.hpp"
 
 using namespace fablint;
 
 namespace {
 
-using Role = Seat::Role;
+using Kind = Role::Kind;
 
 PatternRequest request(const std::string& kind, int ranks, std::uint64_t seed = 1) {
     PatternRequest request;
@@ -46,52 +46,53 @@ std::string refusal(const PatternRequest& wanted) {
     return "accepted";
 }
 
-// Checks what a seat says against the seats of its peers: they name it back, and agree on the group and its head.
+// Checks what a role says against the roles of its peers: they name it back, and agree on the group and its head.
 void check_peers(const Pattern& pattern, std::int64_t round, int rank, int ranks) {
-    const Seat seat = pattern.seat(round, rank);
-    const bool alone = seat.role == Role::idle || seat.role == Role::world;
-    REQUIRE(seat.peers.empty() == alone);
-    REQUIRE((seat.slot < 0) == (seat.role == Role::idle || seat.role == Role::aggressor));
-    REQUIRE(seat.slot < pattern.slots(round));
-    if (seat.role == Role::pair || seat.role == Role::idle) REQUIRE(seat.head == -1);
-    if (seat.role == Role::hub) REQUIRE(seat.head == rank);
-    if (seat.role == Role::pair || seat.role == Role::leaf) REQUIRE(seat.peers.size() == 1);
-    for (const int peer : seat.peers) {
+    const Role role = pattern.role(round, rank);
+    const bool without_peers = role.kind == Kind::idle || role.kind == Kind::world;
+    REQUIRE(role.peers.empty() == without_peers);
+    REQUIRE((role.slot < 0) == (role.kind == Kind::idle || role.kind == Kind::aggressor));
+    REQUIRE(role.slot < pattern.slots(round));
+    if (role.kind == Kind::pair || role.kind == Kind::idle) REQUIRE(role.head == -1);
+    if (role.kind == Kind::hub) REQUIRE(role.head == rank);
+    if (role.kind == Kind::pair || role.kind == Kind::leaf) REQUIRE(role.peers.size() == 1);
+    for (const int peer : role.peers) {
         REQUIRE((peer >= 0 && peer < ranks && peer != rank));
-        const Seat other = pattern.seat(round, peer);
+        const Role other = pattern.role(round, peer);
         REQUIRE(std::count(other.peers.begin(), other.peers.end(), rank) == 1);
-        REQUIRE(std::set<Role>{seat.role, other.role} == (seat.role == Role::hub || seat.role == Role::leaf
-                                                              ? std::set<Role>{Role::hub, Role::leaf}
-                                                              : std::set<Role>{seat.role}));
-        REQUIRE(other.slot == seat.slot);
-        REQUIRE(other.head == seat.head);
+        REQUIRE(std::set<Kind>{role.kind, other.kind} == (role.kind == Kind::hub || role.kind == Kind::leaf
+                                                              ? std::set<Kind>{Kind::hub, Kind::leaf}
+                                                              : std::set<Kind>{role.kind}));
+        REQUIRE(other.slot == role.slot);
+        REQUIRE(other.head == role.head);
     }
 }
 
 using Groups = std::map<int, std::set<int>>;  // by slot
 
-// Checks every seat of a round and what the pattern says of all, and returns its groups.
+// Checks every role of a round and what the pattern says of all, and returns its groups.
 Groups groups_of_round(const Pattern& pattern, std::int64_t round, int ranks) {
     Groups groups;
     int cells = 0;
     std::set<int> makers;
     for (int rank = 0; rank < ranks; ++rank) {
         check_peers(pattern, round, rank, ranks);
-        const Seat seat = pattern.seat(round, rank);
-        if (seat.role == Role::aggressor) makers.insert(rank);
-        if (seat.slot < 0) continue;
-        REQUIRE(static_cast<int>(seat.peers.size()) <= pattern.fan());
-        if (seat.role != Role::hub) ++cells;
-        groups[seat.slot].insert(rank);
+        const Role role = pattern.role(round, rank);
+        if (role.kind == Kind::aggressor) makers.insert(rank);
+        if (role.slot < 0) continue;
+        REQUIRE(static_cast<int>(role.peers.size()) <= pattern.fan());
+        if (role.kind != Kind::hub) ++cells;
+        groups[role.slot].insert(rank);
     }
     for (const auto& [slot, members] : groups) {
-        const Seat seat = pattern.seat(round, *members.begin());
-        if (seat.role == Role::pair) REQUIRE(members.size() == 2);
-        if (seat.role == Role::world) REQUIRE(static_cast<int>(members.size()) == ranks);
-        for (const int rank : members) REQUIRE((rank == seat.head || pattern.seat(round, rank).head == seat.head));
+        const Role role = pattern.role(round, *members.begin());
+        if (role.kind == Kind::pair) REQUIRE(members.size() == 2);
+        if (role.kind == Kind::world) REQUIRE(static_cast<int>(members.size()) == ranks);
+        for (const int rank : members) REQUIRE((rank == role.head || pattern.role(round, rank).head == role.head));
     }
     CHECK(cells == pattern.cells(round));
-    CHECK(makers.empty() == !pattern.loaded(round));
+    const BackgroundTraffic* background = pattern.background();
+    CHECK(makers.empty() == !(background != nullptr && background->runs_in(round)));
     return groups;
 }
 
@@ -184,7 +185,7 @@ TEST_CASE("matchings at two million ranks: sampled ranks and rounds agree with t
             const auto pattern = make_pattern(request(kind, ranks));
             sample(*pattern, ranks, 5'000, [&](std::int64_t round, int rank) {
                 check_peers(*pattern, round, rank, ranks);
-                CHECK((ranks % 2 == 1 || !pattern->seat(round, rank).idle()));
+                CHECK((ranks % 2 == 1 || !pattern->role(round, rank).idle()));
             });
         }
     }
@@ -195,7 +196,7 @@ TEST_CASE("another seed meets in another order") {
     const auto b = make_pattern(request("all-pairs", 64, 2));
     int equal = 0;
     for (std::int64_t round = 0; round < 63; ++round)
-        equal += a->seat(round, 5).partner() == b->seat(round, 5).partner() ? 1 : 0;
+        equal += a->role(round, 5).partner() == b->role(round, 5).partner() ? 1 : 0;
     CHECK(equal < 10);
 }
 
@@ -233,8 +234,8 @@ TEST_CASE("a rounds file is taken as written") {
     CHECK(pattern->rounds() == 2);
     CHECK(pairs_of_round(*pattern, 0, 6) == std::set<std::pair<int, int>>{{0, 1}, {2, 3}});
     CHECK(pairs_of_round(*pattern, 1, 6) == std::set<std::pair<int, int>>{{0, 5}, {2, 4}});
-    CHECK(pattern->seat(1, 1).idle());
-    CHECK(pattern->seat(1, 1).partner() == -1);
+    CHECK(pattern->role(1, 1).idle());
+    CHECK(pattern->role(1, 1).partner() == -1);
 }
 
 TEST_CASE("a wrong rounds file is refused with its line") {
@@ -249,7 +250,7 @@ TEST_CASE("a wrong rounds file is refused with its line") {
     CHECK(message("0-4") == "my.rounds:1: rank 4 does not exist: this run has 4 ranks");
     CHECK(message("0-0") == "my.rounds:1: rank 0 appears twice: a rank has one partner per round");
     for (const char* word : {"0", "0-", "-1-2", "a-b", "0-1x", "0--1", "0+1"})
-        CHECK(message(word) == "my.rounds:1: '" + std::string(word) + "' is no pair: write it as 0-1");
+        CHECK(message(word) == "my.rounds:1: '" + std::string(word) + "' is not a pair: write it as 0-1");
 }
 
 TEST_CASE("one rank has no partner") {
@@ -259,17 +260,16 @@ TEST_CASE("one rank has no partner") {
                   " needs at least 2 ranks, this run has 1: start it with mpiexec -n 2");
 }
 
-TEST_CASE("every pattern keeps its word about itself, at every number of ranks") {
+TEST_CASE("every pattern agrees with its own counts, at every number of ranks") {
     for (const PatternInfo& info : patterns()) {
         for (int ranks = 4; ranks <= 21; ++ranks) {
             const auto pattern = make_pattern(request(info.name, ranks));
-            CHECK(pattern->shape() == info.shape);
             int fan = 0;
             for (std::int64_t round = 0; round < pattern->rounds(); ++round) {
                 groups_of_round(*pattern, round, ranks);
                 for (int rank = 0; rank < ranks; ++rank) {
-                    const Seat seat = pattern->seat(round, rank);
-                    if (seat.slot >= 0) fan = std::max(fan, static_cast<int>(seat.peers.size()));
+                    const Role role = pattern->role(round, rank);
+                    if (role.slot >= 0) fan = std::max(fan, static_cast<int>(role.peers.size()));
                 }
             }
             CHECK(std::max(fan, 1) == pattern->fan());
@@ -281,21 +281,21 @@ TEST_CASE("fan-in and fan-out: each rank of the first host has the ranks of its 
     for (const char* kind : {"fan-in", "fan-out"}) {
         const PatternRequest wanted = on_hosts(kind, {3, 3, 3, 3});
         const auto pattern = make_pattern(wanted);
-        CHECK(pattern->hub_leads() == (std::string(kind) == "fan-out"));
+        CHECK((pattern_named(kind).sender == StarSender::hub) == (std::string(kind) == "fan-out"));
         CHECK(pattern->fan() == 3);
         const Groups groups = groups_of_round(*pattern, 0, wanted.ranks);
         CHECK(groups == Groups{{0, {0, 3, 6, 9}}, {1, {1, 4, 7, 10}}, {2, {2, 5, 8, 11}}});
-        for (const int hub : {0, 1, 2}) CHECK(pattern->seat(0, hub).role == Role::hub);
+        for (const int hub : {0, 1, 2}) CHECK(pattern->role(0, hub).kind == Kind::hub);
     }
 }
 
 TEST_CASE("fans need not have equally many ranks on every host, nor more hosts than one") {
     const PatternRequest uneven = on_hosts("fan-in", {2, 5, 1});
     CHECK(groups_of_round(*make_pattern(uneven), 0, 8) == Groups{{0, {0, 2, 4, 6, 7}}, {1, {1, 3, 5}}});
-    const PatternRequest few = on_hosts("fan-in", {4, 1});  // three of the first host have nobody to talk to
+    const PatternRequest few = on_hosts("fan-in", {4, 1});  // three ranks of the first host have no leaf
     CHECK(groups_of_round(*make_pattern(few), 0, 5) == Groups{{0, {0, 4}}});
-    const PatternRequest alone = on_hosts("fan-in", {4});
-    CHECK(groups_of_round(*make_pattern(alone), 0, 4) == Groups{{0, {0, 1, 2, 3}}});
+    const PatternRequest one_host = on_hosts("fan-in", {4});
+    CHECK(groups_of_round(*make_pattern(one_host), 0, 4) == Groups{{0, {0, 1, 2, 3}}});
 }
 
 TEST_CASE("every client meets every server once, and no server has two clients more than another") {
@@ -337,18 +337,18 @@ TEST_CASE("stars at two million ranks: sampled ranks agree with their hubs") {
         const auto pattern = make_pattern(wanted);
         CHECK(pattern->cells(0) == two_million - (wanted.kind == "fan-in" ? 128 : 2'000));
         sample(*pattern, two_million, 20'000, [&](std::int64_t round, int rank) {
-            const Seat seat = pattern->seat(round, rank);
-            if (seat.role != Role::leaf) return;  // its hub lists as many as it can: a few are looked at below
-            REQUIRE((seat.partner() == seat.head && seat.head < two_million));
-            REQUIRE((seat.slot >= 0 && seat.slot < pattern->slots(round)));
+            const Role role = pattern->role(round, rank);
+            if (role.kind != Kind::leaf) return;  // its hub lists as many as it can: a few are looked at below
+            REQUIRE((role.partner() == role.head && role.head < two_million));
+            REQUIRE((role.slot >= 0 && role.slot < pattern->slots(round)));
         });
         for (const std::int64_t round : {std::int64_t{0}, pattern->rounds() - 1}) {
-            const Seat hub = pattern->seat(round, 17);
-            REQUIRE(hub.role == Role::hub);
+            const Role hub = pattern->role(round, 17);
+            REQUIRE(hub.kind == Kind::hub);
             CHECK(static_cast<int>(hub.peers.size()) <= pattern->fan());
             for (std::size_t i = 0; i < hub.peers.size(); i += 97) {
-                const Seat leaf = pattern->seat(round, hub.peers[i]);
-                REQUIRE((leaf.role == Role::leaf && leaf.head == 17 && leaf.slot == hub.slot));
+                const Role leaf = pattern->role(round, hub.peers[i]);
+                REQUIRE((leaf.kind == Kind::leaf && leaf.head == 17 && leaf.slot == hub.slot));
             }
         }
     }
@@ -361,40 +361,40 @@ TEST_CASE("the world is one group of all ranks") {
         CHECK(pattern->slots(0) == 1);
         CHECK(pattern->cells(0) == ranks);
         for (const int rank : {0, 1, ranks - 1}) {
-            const Seat seat = pattern->seat(0, rank);
-            CHECK((seat.role == Role::world && seat.head == 0 && seat.slot == 0 && seat.peers.empty()));
+            const Role role = pattern->role(0, rank);
+            CHECK((role.kind == Kind::world && role.head == 0 && role.slot == 0 && role.peers.empty()));
         }
     }
 }
 
-TEST_CASE("victims are the same pairs alone and under load, and everybody else makes the load") {
+TEST_CASE("victims are the same pairs isolated and under load, and all other ranks generate the load") {
     for (const int ranks : {4, 5, 8, 30, 41}) {
         for (const bool incast : {true, false}) {
             PatternRequest wanted = request("victim-aggressor", ranks, 3);
             wanted.incast = incast;
             const auto pattern = make_pattern(wanted);
             REQUIRE(pattern->rounds() == 2);
-            CHECK_FALSE(pattern->loaded(0));
-            CHECK(pattern->loaded(1));
-            const auto alone = pairs_of_round(*pattern, 0, ranks);
-            CHECK(alone == pairs_of_round(*pattern, 1, ranks));
-            CHECK(static_cast<int>(alone.size()) == std::max(1, ranks / 10));
+            CHECK_FALSE(pattern->background()->runs_in(0));
+            CHECK(pattern->background()->runs_in(1));
+            const auto isolated = pairs_of_round(*pattern, 0, ranks);
+            CHECK(isolated == pairs_of_round(*pattern, 1, ranks));
+            CHECK(static_cast<int>(isolated.size()) == std::max(1, ranks / 10));
 
             std::set<int> victims;
-            for (const auto& [a, b] : alone) victims.insert({a, b});
-            const std::vector<int> told = pattern->victims();
-            CHECK(std::set<int>(told.begin(), told.end()) == victims);
-            const std::vector<int> aggressors = pattern->aggressors();
+            for (const auto& [a, b] : isolated) victims.insert({a, b});
+            const std::vector<int> listed = pattern->background()->victims();
+            CHECK(std::set<int>(listed.begin(), listed.end()) == victims);
+            const std::vector<int> aggressors = pattern->background()->aggressors();
             CHECK(aggressors.size() + victims.size() == static_cast<std::size_t>(ranks));
             for (const int rank : aggressors) {
                 CHECK(victims.count(rank) == 0);
-                CHECK(pattern->seat(0, rank).idle());
-                const Seat seat = pattern->seat(1, rank);
-                CHECK(seat.role == Role::aggressor);
-                CHECK(seat.head == aggressors.front());
-                const bool has_all = !incast || rank == seat.head;
-                CHECK(seat.peers.size() == (has_all ? aggressors.size() - 1 : 1));
-                if (!has_all) CHECK(seat.partner() == seat.head);
+                CHECK(pattern->role(0, rank).idle());
+                const Role role = pattern->role(1, rank);
+                CHECK(role.kind == Kind::aggressor);
+                CHECK(role.head == aggressors.front());
+                const bool has_all = !incast || rank == role.head;
+                CHECK(role.peers.size() == (has_all ? aggressors.size() - 1 : 1));
+                if (!has_all) CHECK(role.partner() == role.head);
             }
         }
     }
@@ -402,7 +402,7 @@ TEST_CASE("victims are the same pairs alone and under load, and everybody else m
 
 TEST_CASE("another seed gives other victims, the same seed the same") {
     const auto victims = [](std::uint64_t seed) {
-        return make_pattern(request("victim-aggressor", 1000, seed))->victims();
+        return make_pattern(request("victim-aggressor", 1000, seed))->background()->victims();
     };
     CHECK(victims(1) == victims(1));
     CHECK(victims(1) != victims(2));
@@ -420,17 +420,17 @@ TEST_CASE("victims leave two aggressors") {
 
 TEST_CASE("victim-aggressor at two million ranks: sampled ranks agree with their partners") {
     const auto pattern = make_pattern(request("victim-aggressor", two_million));
-    const std::vector<int> victims = pattern->victims();
+    const std::vector<int> victims = pattern->background()->victims();
     CHECK(victims.size() == two_million / 5);
     for (std::size_t i = 0; i < victims.size(); i += 997) {
         check_peers(*pattern, 0, victims[i], two_million);
-        CHECK(pattern->seat(0, victims[i]).role == Role::pair);
-        CHECK(pattern->seat(0, victims[i]).partner() == pattern->seat(1, victims[i]).partner());
+        CHECK(pattern->role(0, victims[i]).kind == Kind::pair);
+        CHECK(pattern->role(0, victims[i]).partner() == pattern->role(1, victims[i]).partner());
     }
-    const std::vector<int> aggressors = pattern->aggressors();
+    const std::vector<int> aggressors = pattern->background()->aggressors();
     for (std::size_t i = 1; i < aggressors.size(); i += 99'991) {
-        CHECK(pattern->seat(0, aggressors[i]).idle());
-        const Seat seat = pattern->seat(1, aggressors[i]);
-        CHECK((seat.role == Role::aggressor && seat.partner() == aggressors.front()));
+        CHECK(pattern->role(0, aggressors[i]).idle());
+        const Role role = pattern->role(1, aggressors[i]);
+        CHECK((role.kind == Kind::aggressor && role.partner() == aggressors.front()));
     }
 }

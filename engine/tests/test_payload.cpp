@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../payload.hpp"
+#include "measure/payload.hpp"
 
 using namespace fablint;
 
@@ -55,7 +55,7 @@ TEST_CASE("a payload belongs to one message of one ordered pair") {
     CHECK(slots.payload.damage(0, 2, 5, 17));
 }
 
-TEST_CASE("what was there before is no message, and differs between leader and follower") {
+TEST_CASE("the previous content of a slot is not a message, and differs between leader and follower") {
     for (const std::size_t bytes : some_sizes) {
         Slots slots(bytes, 1);
         for (const bool at_leader : {true, false}) {
@@ -73,7 +73,7 @@ TEST_CASE("an empty message is never damaged") {
     CHECK_FALSE(slots.payload.damage(3, 0, 1, 0));
 }
 
-TEST_CASE("a sum is what was there and what was sent, byte by byte or as one number") {
+TEST_CASE("a sum is the previous content plus the message, byte by byte or as one number") {
     for (const std::size_t bytes : some_sizes) {
         Slots slots(bytes, 1);
         slots.payload.fill(0, 3, 5, 17, true);

@@ -5,9 +5,9 @@
 #include <random>
 #include <vector>
 
-#include "../cell.hpp"
-#include "../sample.hpp"
-#include "../stop.hpp"
+#include "measure/sample.hpp"
+#include "measure/stop.hpp"
+#include "output/cell.hpp"
 
 using namespace fablint;
 
@@ -57,7 +57,7 @@ TEST_CASE("equal samples have that value as every quantile") {
     for (const double q : {0.0, 0.5, 0.99, 1.0}) CHECK(samples.quantile(q) == doctest::Approx(3.3e-6));
 }
 
-TEST_CASE("cells survive the way through bytes") {
+TEST_CASE("cells are equal after conversion to bytes and back") {
     Cell cell;
     cell.src = 3;
     cell.dst = 5;

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "../kernel.hpp"
-#include "../row.hpp"
+#include "kernels/kernel.hpp"
+#include "spec/row.hpp"
 
 using namespace fablint;
 
@@ -48,37 +48,24 @@ class FakeWires {
     int spoiled_;
 };
 
-// One rank's end of them. Only what threads use works.
-class FakeTransport : public Transport {
+// One rank's end of them: lanes only.
+class FakeTransport : public Transport, public ThreadLanes {
   public:
     FakeTransport(FakeWires& wires, int rank) : wires_(wires), rank_(rank) {}
-    void send_on(int lane, int peer, const void* data, std::size_t size) override {
-        wires_.send(peer, lane, data, size);
-    }
-    void receive_on(int lane, int, void* data, std::size_t size) override { wires_.receive(rank_, lane, data, size); }
+    ThreadLanes* thread_lanes() override { return this; }
+    void send(int lane, int peer, const void* data, std::size_t size) override { wires_.send(peer, lane, data, size); }
+    void receive(int lane, int, void* data, std::size_t size) override { wires_.receive(rank_, lane, data, size); }
 
-    void send(int, const void*, std::size_t) override {}
-    void receive(int, void*, std::size_t) override {}
     void post_sends(int, const Buffers<const char>&, std::size_t) override {}
     void post_receives(int, const Buffers<char>&, std::size_t) override {}
     void complete() override {}
-    std::unique_ptr<Prepared> prepare() override { return nullptr; }
-    void request(int, int) override {}
-    int next_request(int& what) override { return what = 0; }
-    bool request_waits() override { return false; }
-    void barrier() override {}
-    void broadcast(int, void*, std::size_t) override {}
-    void sum(const void*, void*, std::size_t) override {}
-    void all_gather(const void*, void*, std::size_t) override {}
-    void all_to_all(const void*, void*, std::size_t) override {}
-    std::unique_ptr<OneSided> expose(Memory&, const WindowRequest&) override { return nullptr; }
 
   private:
     FakeWires& wires_;
     int rank_;
 };
 
-// What one rank does in three orders of four samples, as Meeting; rank 0 leads.
+// What one rank does in three orders of four samples, as GroupMeasurement; rank 0 leads.
 std::vector<Damage> orders(FakeWires& wires, const RowOptions& row, int rank) {
     FakeTransport transport(wires, rank);
     const auto memory = memory_named("host").make();
@@ -87,11 +74,12 @@ std::vector<Damage> orders(FakeWires& wires, const RowOptions& row, int rank) {
     Payload payload(*memory, Payload::half_footprint(bytes, kernel->slots(1, 1, 2), layout), layout);
     payload.set_size(bytes);
     const std::vector<int> peers = {1 - rank};
-    const End end{transport, nullptr, payload, peers, rank, 2, bytes, 1};
+    const Endpoint end{transport, nullptr, payload, peers, rank, 2, bytes, 1};
+    ThreadLanes& lanes = transport;
     const auto gather = [&] {
         char word = 0;
-        transport.send_on(control_lane, 1 - rank, &word, 1);
-        transport.receive_on(control_lane, 1 - rank, &word, 1);
+        lanes.send(control_lane, 1 - rank, &word, 1);
+        lanes.receive(control_lane, 1 - rank, &word, 1);
     };
     const bool leads = rank == 0;
     std::vector<Damage> damages;
@@ -114,8 +102,8 @@ std::vector<Damage> orders(FakeWires& wires, const RowOptions& row, int rank) {
 
 std::vector<Damage> meet(int senders, int receivers, bool validate, int spoiled = -1) {
     RowOptions row;
-    row.senders = senders;
-    row.receivers = receivers;
+    row.workers.senders = senders;
+    row.workers.receivers = receivers;
     row.validate = validate;
     FakeWires wires(spoiled);
     std::vector<Damage> there;

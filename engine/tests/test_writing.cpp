@@ -7,10 +7,10 @@
 #include <iterator>
 #include <limits>
 
-#include "../errors.hpp"
-#include "../json.hpp"
-#include "../store.hpp"
-#include "scratch.hpp"
+#include "base/errors.hpp"
+#include "base/json.hpp"
+#include "output/store.hpp"
+#include "tests/scratch.hpp"
 
 using namespace fablint;
 namespace fs = std::filesystem;
@@ -69,7 +69,7 @@ TEST_CASE("a matrix row: cells land where they belong, the rest reads as missing
     CHECK_FALSE(fs::exists(scratch.path / "dst"));
 }
 
-TEST_CASE("a list row: the column is the round, and dst says with whom") {
+TEST_CASE("a list row: the column is the round, and dst is the partner") {
     const Scratch scratch;
     Grid grid;
     grid.layout = Layout::list;

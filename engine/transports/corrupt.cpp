@@ -2,29 +2,29 @@
 #include <atomic>
 #include <cstdint>
 
-#include "../permutation.hpp"
-#include "../transport.hpp"
+#include "base/permutation.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 
 namespace {
 
-// Flips one bit in every seventh payload, at a place that changes. Threads may share it.
-class Vandal {
+// Flips one bit in every seventh payload, at a position that changes. Threads may share it.
+class BitFlipper {
   public:
-    void visit(void* data, std::size_t bytes) {
-        const std::uint64_t visits = ++visits_;
-        if (bytes == 0 || visits % 7 != 0) return;
-        const std::uint64_t place = mix(visits);
-        static_cast<unsigned char*>(data)[place % bytes] ^= static_cast<unsigned char>(1U << (place >> 61));
+    void flip(void* data, std::size_t bytes) {
+        const std::uint64_t payloads = ++payloads_;
+        if (bytes == 0 || payloads % 7 != 0) return;
+        const std::uint64_t position = mix(payloads);
+        static_cast<unsigned char*>(data)[position % bytes] ^= static_cast<unsigned char>(1U << (position >> 61));
     }
-    // Acknowledgements (1 byte) are spared: their content means nothing.
-    void visit_message(void* data, std::size_t bytes) {
-        if (bytes > 1) visit(data, bytes);
+    // Acknowledgements (1 byte) stay intact: their content means nothing.
+    void flip_message(void* data, std::size_t bytes) {
+        if (bytes > 1) flip(data, bytes);
     }
 
   private:
-    std::atomic<std::uint64_t> visits_{0};
+    std::atomic<std::uint64_t> payloads_{0};
 };
 
 struct Received {
@@ -32,9 +32,10 @@ struct Received {
     std::size_t bytes;
 };
 
-class CorruptPrepared : public Prepared {
+class CorruptPreparedMessages : public PreparedMessages {
   public:
-    CorruptPrepared(Vandal& vandal, std::unique_ptr<Prepared> mpi) : vandal_(vandal), mpi_(std::move(mpi)) {}
+    CorruptPreparedMessages(BitFlipper& flipper, std::unique_ptr<PreparedMessages> mpi)
+        : flipper_(flipper), mpi_(std::move(mpi)) {}
     void add_send(int peer, const void* data, std::size_t bytes) override { mpi_->add_send(peer, data, bytes); }
     void add_receive(int peer, void* data, std::size_t bytes) override {
         mpi_->add_receive(peer, data, bytes);
@@ -43,20 +44,22 @@ class CorruptPrepared : public Prepared {
     void start() override { mpi_->start(); }
     void complete() override {
         mpi_->complete();
-        for (const Received& message : received_) vandal_.visit_message(message.data, message.bytes);
+        for (const Received& message : received_) flipper_.flip_message(message.data, message.bytes);
     }
 
   private:
-    Vandal& vandal_;
-    std::unique_ptr<Prepared> mpi_;
+    BitFlipper& flipper_;
+    std::unique_ptr<PreparedMessages> mpi_;
     std::vector<Received> received_;
 };
 
-// Damages a copy of what goes to the peer, and what has come from there.
-class CorruptWindow : public OneSided {
+// Damages a copy of the data that go to the peer, and the data that came from there.
+class CorruptWindow : public Window, Atomics {
   public:
-    CorruptWindow(Vandal& vandal, std::unique_ptr<OneSided> mpi) : vandal_(vandal), mpi_(std::move(mpi)) {}
+    CorruptWindow(BitFlipper& flipper, std::unique_ptr<Window> mpi) : flipper_(flipper), mpi_(std::move(mpi)) {}
     void* base() const override { return mpi_->base(); }
+    Epochs& epochs() override { return mpi_->epochs(); }
+    Atomics* atomics() override { return this; }
 
     void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         for (int i = 0; i < buffers.count; ++i) {
@@ -68,71 +71,75 @@ class CorruptWindow : public OneSided {
     void get(int peer, std::size_t offset, const Buffers<char>& buffers, std::size_t bytes) override {
         mpi_->get(peer, offset, buffers, bytes);
         for (int i = 0; i < buffers.count; ++i)
-            under_way_.push_back({peer, {}, {buffers.first + static_cast<std::size_t>(i) * buffers.stride, bytes}});
+            in_flight_.push_back({peer, {}, {buffers.first + static_cast<std::size_t>(i) * buffers.stride, bytes}});
     }
-    void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
-        mpi_->accumulate(peer, offset, damaged(peer, data, bytes), bytes);
-    }
-    void get_accumulate(int peer, std::size_t offset, const void* data, void* found, std::size_t bytes) override {
-        mpi_->get_accumulate(peer, offset, damaged(peer, data, bytes), found, bytes);
-    }
-    void compare_and_swap(int peer, std::size_t offset, const void* value, const void* expected, void* found) override {
-        mpi_->compare_and_swap(peer, offset, damaged(peer, value, sizeof(std::uint64_t)), expected, found);
-    }
-    void fetch_and_add(int peer, std::size_t offset, const void* value, void* found) override {
-        mpi_->fetch_and_add(peer, offset, damaged(peer, value, sizeof(std::uint64_t)), found);
-    }
-
-    void hold(int peer) override { mpi_->hold(peer); }
-    void release(int peer) override { mpi_->release(peer); }
-    void open(int peer) override { mpi_->open(peer); }
-    void close(int peer) override {
-        mpi_->close(peer);
+    void complete(int peer) override {
+        mpi_->complete(peer);
         end(peer);
     }
-    void expose(int peer) override { mpi_->expose(peer); }
-    void unexpose(int peer) override { mpi_->unexpose(peer); }
     void flush(int peer) override {
         mpi_->flush(peer);
         end(peer);
     }
     void settle() override { mpi_->settle(); }
 
+    void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
+        mpi_->atomics()->accumulate(peer, offset, damaged(peer, data, bytes), bytes);
+    }
+    void get_accumulate(int peer, std::size_t offset, const void* data, void* previous, std::size_t bytes) override {
+        mpi_->atomics()->get_accumulate(peer, offset, damaged(peer, data, bytes), previous, bytes);
+    }
+    void compare_and_swap(int peer, std::size_t offset, const void* value, const void* expected,
+                          void* previous) override {
+        const void* copy = damaged(peer, value, sizeof(std::uint64_t));
+        mpi_->atomics()->compare_and_swap(peer, offset, copy, expected, previous);
+    }
+    void fetch_and_add(int peer, std::size_t offset, const void* value, void* previous) override {
+        mpi_->atomics()->fetch_and_add(peer, offset, damaged(peer, value, sizeof(std::uint64_t)), previous);
+    }
+
   private:
     struct Operation {
         int peer;
-        std::vector<unsigned char> sent;  // MPI's until the operation is over
+        std::vector<unsigned char> sent;  // belongs to MPI until the operation is complete
         Received received;
     };
 
     const void* damaged(int peer, const void* data, std::size_t bytes) {
         const auto* begin = static_cast<const unsigned char*>(data);
-        under_way_.push_back({peer, {begin, begin + bytes}, {nullptr, 0}});
-        void* copy = under_way_.back().sent.data();
-        vandal_.visit(copy, bytes);
+        in_flight_.push_back({peer, {begin, begin + bytes}, {nullptr, 0}});
+        void* copy = in_flight_.back().sent.data();
+        flipper_.flip(copy, bytes);
         return copy;
     }
 
-    // Those with that peer are over.
+    // The operations with that peer are complete.
     void end(int peer) {
-        const auto over = std::partition(under_way_.begin(), under_way_.end(),
-                                         [&](const Operation& operation) { return operation.peer != peer; });
-        for (auto operation = over; operation != under_way_.end(); ++operation)
-            if (operation->received.data != nullptr) vandal_.visit(operation->received.data, operation->received.bytes);
-        under_way_.erase(over, under_way_.end());
+        const auto complete = std::partition(in_flight_.begin(), in_flight_.end(),
+                                             [&](const Operation& operation) { return operation.peer != peer; });
+        for (auto operation = complete; operation != in_flight_.end(); ++operation)
+            if (operation->received.data != nullptr) flipper_.flip(operation->received.data, operation->received.bytes);
+        in_flight_.erase(complete, in_flight_.end());
     }
 
-    Vandal& vandal_;
-    std::unique_ptr<OneSided> mpi_;
-    std::vector<Operation> under_way_;
+    BitFlipper& flipper_;
+    std::unique_ptr<Window> mpi_;
+    std::vector<Operation> in_flight_;
 };
 
-class CorruptTransport : public Transport {
+// Requests are not payload: the queue is that of MPI.
+class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives, Rma {
   public:
+    Persistent* persistent() override { return this; }
+    ThreadLanes* thread_lanes() override { return this; }
+    Rma* rma() override { return this; }
+    RequestQueue* request_queue() override { return mpi_->request_queue(); }
+    Collectives* collectives() override { return this; }
+
     void send(int peer, const void* data, std::size_t bytes) override { mpi_->send(peer, data, bytes); }
     void receive(int peer, void* data, std::size_t bytes) override {
         mpi_->receive(peer, data, bytes);
-        vandal_.visit_message(data, bytes);
+        flipper_.flip_message(data, bytes);
     }
     void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {
         mpi_->post_sends(peer, buffers, bytes);
@@ -144,50 +151,49 @@ class CorruptTransport : public Transport {
     }
     void complete() override {
         mpi_->complete();
-        for (const Received& message : posted_) vandal_.visit_message(message.data, message.bytes);
+        for (const Received& message : posted_) flipper_.flip_message(message.data, message.bytes);
         posted_.clear();
     }
 
-    void send_on(int lane, int peer, const void* data, std::size_t bytes) override {
-        mpi_->send_on(lane, peer, data, bytes);
+    void send(int lane, int peer, const void* data, std::size_t bytes) override {
+        mpi_->thread_lanes()->send(lane, peer, data, bytes);
     }
-    void receive_on(int lane, int peer, void* data, std::size_t bytes) override {
-        mpi_->receive_on(lane, peer, data, bytes);
-        vandal_.visit_message(data, bytes);
+    void receive(int lane, int peer, void* data, std::size_t bytes) override {
+        mpi_->thread_lanes()->receive(lane, peer, data, bytes);
+        flipper_.flip_message(data, bytes);
     }
 
-    std::unique_ptr<Prepared> prepare() override { return std::make_unique<CorruptPrepared>(vandal_, mpi_->prepare()); }
+    std::unique_ptr<PreparedMessages> prepare() override {
+        return std::make_unique<CorruptPreparedMessages>(flipper_, mpi_->persistent()->prepare());
+    }
 
-    // A request is no payload: it says where payload goes.
-    void request(int peer, int what) override { mpi_->request(peer, what); }
-    int next_request(int& what) override { return mpi_->next_request(what); }
-    bool request_waits() override { return mpi_->request_waits(); }
-
-    void barrier() override { mpi_->barrier(); }
+    void barrier() override { mpi_->collectives()->barrier(); }
+    // The root's own buffer as well: it is written again before the next sample.
     void broadcast(int root, void* data, std::size_t bytes) override {
-        mpi_->broadcast(root, data, bytes);
-        vandal_.visit(data, bytes);  // the root's own as well: it is written anew before the next sample
+        mpi_->collectives()->broadcast(root, data, bytes);
+        flipper_.flip(data, bytes);
     }
     void sum(const void* data, void* result, std::size_t floats) override {
-        mpi_->sum(data, result, floats);
-        vandal_.visit(result, floats * sizeof(float));
+        mpi_->collectives()->sum(data, result, floats);
+        flipper_.flip(result, floats * sizeof(float));
     }
+    // The part of rank 0.
     void all_gather(const void* data, void* result, std::size_t bytes) override {
-        mpi_->all_gather(data, result, bytes);
-        vandal_.visit(result, bytes);  // of rank 0
+        mpi_->collectives()->all_gather(data, result, bytes);
+        flipper_.flip(result, bytes);
     }
     void all_to_all(const void* data, void* result, std::size_t bytes) override {
-        mpi_->all_to_all(data, result, bytes);
-        vandal_.visit(result, bytes);  // of rank 0
+        mpi_->collectives()->all_to_all(data, result, bytes);
+        flipper_.flip(result, bytes);
     }
 
-    std::unique_ptr<OneSided> expose(Memory& memory, const WindowRequest& request) override {
-        return std::make_unique<CorruptWindow>(vandal_, mpi_->expose(memory, request));
+    std::unique_ptr<Window> expose(Memory& memory, const WindowRequest& request) override {
+        return std::make_unique<CorruptWindow>(flipper_, mpi_->rma()->expose(memory, request));
     }
 
   private:
     std::unique_ptr<Transport> mpi_ = make_mpi_transport();
-    Vandal vandal_;
+    BitFlipper flipper_;
     std::vector<Received> posted_;
 };
 

@@ -1,6 +1,7 @@
-#include "../mpi_c.hpp"
-#include "../transport.hpp"
-#include "mpi_count.hpp"
+#include "base/mpi_c.hpp"
+#include "transports/mpi_count.hpp"
+#include "transports/mpi_window.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 
@@ -10,9 +11,9 @@ constexpr int payload_tag = 1;
 constexpr int request_tag = 2;
 constexpr int first_lane_tag = 16;
 
-class MpiPrepared : public Prepared {
+class MpiPreparedMessages : public PreparedMessages {
   public:
-    ~MpiPrepared() override {
+    ~MpiPreparedMessages() override {
         for (MPI_Request& request : requests_) MPI_Request_free(&request);
     }
     void add_send(int peer, const void* data, std::size_t bytes) override {
@@ -30,7 +31,7 @@ class MpiPrepared : public Prepared {
     std::vector<MPI_Request> requests_;
 };
 
-// Messages under way in one direction.
+// Messages in flight in one direction.
 class Posted {
   public:
     // The vector grows during the first window and is reused after it: no allocation in the timed path.
@@ -50,8 +51,14 @@ class Posted {
     std::size_t posted_ = 0;
 };
 
-class MpiTransport : public Transport {
+class MpiTransport : public Transport, Persistent, ThreadLanes, RequestQueue, Collectives, Rma {
   public:
+    Persistent* persistent() override { return this; }
+    ThreadLanes* thread_lanes() override { return this; }
+    Rma* rma() override { return this; }
+    RequestQueue* request_queue() override { return this; }
+    Collectives* collectives() override { return this; }
+
     void send(int peer, const void* data, std::size_t bytes) override {
         MPI_Send(data, count_of(bytes), MPI_BYTE, peer, payload_tag, MPI_COMM_WORLD);
     }
@@ -78,25 +85,25 @@ class MpiTransport : public Transport {
         receives_.complete();
     }
 
-    void send_on(int lane, int peer, const void* data, std::size_t bytes) override {
+    void send(int lane, int peer, const void* data, std::size_t bytes) override {
         MPI_Send(data, count_of(bytes), MPI_BYTE, peer, first_lane_tag + lane, MPI_COMM_WORLD);
     }
-    void receive_on(int lane, int peer, void* data, std::size_t bytes) override {
+    void receive(int lane, int peer, void* data, std::size_t bytes) override {
         MPI_Recv(data, count_of(bytes), MPI_BYTE, peer, first_lane_tag + lane, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
 
-    std::unique_ptr<Prepared> prepare() override { return std::make_unique<MpiPrepared>(); }
+    std::unique_ptr<PreparedMessages> prepare() override { return std::make_unique<MpiPreparedMessages>(); }
 
-    void request(int peer, int what) override { MPI_Send(&what, 1, MPI_INT, peer, request_tag, MPI_COMM_WORLD); }
-    int next_request(int& what) override {
+    void request(int peer, int content) override { MPI_Send(&content, 1, MPI_INT, peer, request_tag, MPI_COMM_WORLD); }
+    int next_request(int& content) override {
         MPI_Status status;
-        MPI_Recv(&what, 1, MPI_INT, MPI_ANY_SOURCE, request_tag, MPI_COMM_WORLD, &status);
+        MPI_Recv(&content, 1, MPI_INT, MPI_ANY_SOURCE, request_tag, MPI_COMM_WORLD, &status);
         return status.MPI_SOURCE;
     }
-    bool request_waits() override {
-        int waits = 0;
-        MPI_Iprobe(MPI_ANY_SOURCE, request_tag, MPI_COMM_WORLD, &waits, MPI_STATUS_IGNORE);
-        return waits != 0;
+    bool has_request() override {
+        int arrived = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, request_tag, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+        return arrived != 0;
     }
 
     void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
@@ -113,7 +120,7 @@ class MpiTransport : public Transport {
         MPI_Alltoall(data, count_of(bytes), MPI_BYTE, result, count_of(bytes), MPI_BYTE, MPI_COMM_WORLD);
     }
 
-    std::unique_ptr<OneSided> expose(Memory& memory, const WindowRequest& request) override {
+    std::unique_ptr<Window> expose(Memory& memory, const WindowRequest& request) override {
         return make_mpi_window(memory, request);
     }
 

@@ -1,10 +1,10 @@
-// MPI counts in int.
+// Message lengths as MPI counts, which are int.
 #pragma once
 
 #include <climits>
 #include <cstddef>
 
-#include "../errors.hpp"
+#include "base/errors.hpp"
 
 namespace fablint {
 

@@ -1,15 +1,14 @@
-// Remote memory access of MPI 3.1. A window is one of the ways in which MPI makes one, and one of the ways in which it
-// synchronises: two tables.
+// Remote memory access of MPI 3.1. A window combines a way of creation and a synchronisation, from two tables.
 #include <cstdint>
 #include <cstring>
 #include <optional>
 
-#include "../errors.hpp"
-#include "../mpi_c.hpp"
-#include "../table.hpp"
-#include "../transport.hpp"
-#include "mpi_count.hpp"
-#include "mpi_window.hpp"
+#include "base/errors.hpp"
+#include "base/mpi_c.hpp"
+#include "base/table.hpp"
+#include "transports/mpi_count.hpp"
+#include "transports/mpi_window.hpp"
+#include "transports/transport.hpp"
 
 namespace fablint {
 
@@ -36,12 +35,12 @@ struct Release {
 
 using Block = std::unique_ptr<void, Release>;
 
-// A window of all ranks, without what synchronises it.
+// A window of all ranks without its synchronisation.
 struct Region {
     MPI_Win window = MPI_WIN_NULL;
     void* base = nullptr;
-    Block block;                      // where the engine has allocated the memory
-    std::vector<MPI_Aint> starts{0};  // of the windows of all ranks, or of each if they are alike
+    Block block;                      // memory that the engine has allocated, if any
+    std::vector<MPI_Aint> starts{0};  // start addresses of the windows of all ranks, or one that all have in common
     int stride = 0;                   // from one rank to the next in `starts`
 };
 
@@ -73,7 +72,7 @@ Region allocate_by_mpi(Memory&, std::size_t bytes) {
     return region;
 }
 
-// Offsets into a dynamic window are addresses, which every rank must know of all others: 8 bytes per rank.
+// Offsets into a dynamic window are addresses: every rank stores those of all other ranks, 8 bytes per rank.
 Region create_dynamic(Memory& memory, std::size_t bytes) {
     Region region;
     region.block = allocate(memory, bytes);
@@ -101,8 +100,8 @@ const std::vector<WinMaker>& win_makers() {
 
 // ---- synchronising it
 
-// What a synchronisation does where it need not do anything. Those below hide the calls that they make; there is no
-// virtual function, since a window is compiled for each of them: a put and a flush within one host take 30 ns.
+// Base of the synchronisations, with empty functions. The classes below hide those that they need. The functions are
+// not virtual, since a window is compiled for each synchronisation: a put and a flush within one host take 30 ns.
 class Sync {
   public:
     explicit Sync(MPI_Win window) : window_(window) {}
@@ -122,11 +121,11 @@ class Sync {
 class Passive : public Sync {
   public:
     using Sync::Sync;
-    // MPI_Win_sync needs a lock. This rank's own is one that no other synchronisation here holds.
+    // MPI_Win_sync requires a lock. No other synchronisation holds a lock on this rank itself.
     void settle() {
         const int self = rank_of_world();
         MPI_Win_lock(MPI_LOCK_SHARED, self, 0, window_);
-#ifndef SMPI_H  // where it is not implemented, nor needed: ranks take turns in one process
+#ifndef SMPI_H  // SMPI does not implement it, and does not need it: its ranks share one process
         MPI_Win_sync(window_);
 #endif
         MPI_Win_unlock(self, window_);
@@ -162,7 +161,7 @@ class FlushLocal : public Flush {
     void close(int peer) { MPI_Win_flush_local(peer, window_); }
 };
 
-// The two ends of a pair and nobody else.
+// Only the two ends of a pair take part.
 class Pscw : public Sync {
   public:
     using Sync::Sync;
@@ -196,17 +195,19 @@ class Fence : public Sync {
 };
 
 template <typename Synchronisation>
-class MpiWindow final : public OneSided {
+class MpiWindow final : public Window, public Epochs, public Atomics {
   public:
     explicit MpiWindow(Region region) : region_(std::move(region)), window_(region_.window), sync_(window_) {}
-    ~MpiWindow() override { MPI_Win_free(&region_.window); }  // detaches what is attached to it
+    ~MpiWindow() override { MPI_Win_free(&region_.window); }  // also detaches attached memory
     MpiWindow(const MpiWindow&) = delete;
     MpiWindow& operator=(const MpiWindow&) = delete;
     void* base() const override { return region_.base; }
+    Epochs& epochs() override { return *this; }
+    Atomics* atomics() override { return this; }
 
     void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         const int count = count_of(bytes);
-        const MPI_Win window = window_;  // MPI might change a member
+        const MPI_Win window = window_;  // a local copy, since the compiler must assume that MPI changes members
         const char* data = buffers.first;
         MPI_Aint there = place(peer, offset);
         for (int left = buffers.count; left > 0; --left) {
@@ -230,20 +231,21 @@ class MpiWindow final : public OneSided {
         const int count = count_of(bytes);
         MPI_Accumulate(data, count, MPI_UINT8_T, peer, place(peer, offset), count, MPI_UINT8_T, MPI_SUM, window_);
     }
-    void get_accumulate(int peer, std::size_t offset, const void* data, void* found, std::size_t bytes) override {
+    void get_accumulate(int peer, std::size_t offset, const void* data, void* previous, std::size_t bytes) override {
         const int count = count_of(bytes);
-        MPI_Get_accumulate(data, count, MPI_UINT8_T, found, count, MPI_UINT8_T, peer, place(peer, offset), count,
+        MPI_Get_accumulate(data, count, MPI_UINT8_T, previous, count, MPI_UINT8_T, peer, place(peer, offset), count,
                            MPI_UINT8_T, MPI_SUM, window_);
     }
-    void compare_and_swap(int peer, std::size_t offset, const void* value, const void* expected, void* found) override {
+    void compare_and_swap(int peer, std::size_t offset, const void* value, const void* expected,
+                          void* previous) override {
         auto* comparand = const_cast<void*>(expected);  // SimGrid's declaration lacks the const
-        MPI_Compare_and_swap(value, comparand, found, MPI_UINT64_T, peer, place(peer, offset), window_);
+        MPI_Compare_and_swap(value, comparand, previous, MPI_UINT64_T, peer, place(peer, offset), window_);
     }
-    void fetch_and_add(int peer, std::size_t offset, const void* value, void* found) override {
-        MPI_Fetch_and_op(value, found, MPI_UINT64_T, peer, place(peer, offset), MPI_SUM, window_);
+    void fetch_and_add(int peer, std::size_t offset, const void* value, void* previous) override {
+        MPI_Fetch_and_op(value, previous, MPI_UINT64_T, peer, place(peer, offset), MPI_SUM, window_);
     }
 
-    // As OneSided's, but the compiler knows what is called.
+    // As in Window, but without virtual calls.
     void access_put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         sync_.open(peer);
         put(peer, offset, buffers, bytes);
@@ -258,7 +260,7 @@ class MpiWindow final : public OneSided {
     void hold(int peer) override { sync_.hold(peer); }
     void release(int peer) override { sync_.release(peer); }
     void open(int peer) override { sync_.open(peer); }
-    void close(int peer) override { sync_.close(peer); }
+    void complete(int peer) override { sync_.close(peer); }
     void expose(int peer) override { sync_.expose(peer); }
     void unexpose(int peer) override { sync_.unexpose(peer); }
     void flush(int peer) override { sync_.flush(peer); }
@@ -275,13 +277,13 @@ class MpiWindow final : public OneSided {
 };
 
 template <typename Synchronisation>
-std::unique_ptr<OneSided> window_with(Region region) {
+std::unique_ptr<Window> window_with(Region region) {
     return std::make_unique<MpiWindow<Synchronisation>>(std::move(region));
 }
 
 struct SyncMaker {
     const char* name;
-    std::unique_ptr<OneSided> (*make)(Region region);
+    std::unique_ptr<Window> (*make)(Region region);
 };
 
 const std::vector<SyncMaker>& sync_makers() {
@@ -293,8 +295,8 @@ const std::vector<SyncMaker>& sync_makers() {
 
 }  // namespace
 
-// Open MPI before 5 hands an address of its own to the other process of the host, which crashes: issues 7967 and 9146
-// of open-mpi/ompi. Only for 8 bytes, and only where the library has allocated the window.
+// Open MPI before 5 passes an address of its own to the other process of the host, which crashes: issues 7967 and 9146
+// of open-mpi/ompi. Only for 8 bytes, and only if the library has allocated the window.
 void refuse_swaps_that_crash([[maybe_unused]] const std::string& win) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
     if (win == "allocate")
@@ -302,7 +304,7 @@ void refuse_swaps_that_crash([[maybe_unused]] const std::string& win) {
 #endif
 }
 
-// SimGrid sends a message in MPI_Win_post, which waits for the peer's MPI_Win_start unless messages are buffered.
+// SimGrid sends a message in MPI_Win_post that waits for the peer's MPI_Win_start unless messages are buffered.
 void refuse_posts_that_wait([[maybe_unused]] const std::string& sync) {
 #ifdef SMPI_H
     if (sync == "pscw")
@@ -310,7 +312,7 @@ void refuse_posts_that_wait([[maybe_unused]] const std::string& sync) {
 #endif
 }
 
-std::unique_ptr<OneSided> make_mpi_window(Memory& memory, const WindowRequest& request) {
+std::unique_ptr<Window> make_mpi_window(Memory& memory, const WindowRequest& request) {
     const SyncMaker& sync = row_named(sync_makers(), request.sync, "synchronisation");
     const WinMaker& win = row_named(win_makers(), request.win, "window creation");
     return sync.make(win.make(memory, request.bytes));

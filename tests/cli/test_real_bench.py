@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import subprocess
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -137,19 +136,22 @@ def test_planning_and_the_engine_know_the_same_words(fablint, chosen):
     planned = [
         {
             "name": name,
-            "what": kernel.what,
+            "description": kernel.what,
             "quantity": kernel.quantity,
             "payload": kernel.payload,
             "windowed": kernel.windowed,
-            "mutual": kernel.mutual,
+            "bidirectional": kernel.mutual,
             "empty": takes(name, 0),
             "sizes": kernel.sizes,
             "pattern": kernel.pattern,
         }
         for name, kernel in KERNELS.items()
     ]
+    for kernel in listed["kernels"]:
+        del kernel["requires"]  # capabilities of the transport: the front end refuses by the table
     assert planned == listed["kernels"]
     assert [*PATTERNS] == [pattern["name"] for pattern in listed["patterns"]]
     assert {*SYNCS} == {sync["name"] for sync in listed["syncs"]}
     assert {*WINS} == {win["name"] for win in listed["wins"]}
-    assert [asdict(one) for one in benchmark.benchmark_registry().values()] == listed["benchmarks"]
+    expected = [(one.name, one.family, one.row, one.what) for one in benchmark.benchmark_registry().values()]
+    assert expected == [tuple(entry.values()) for entry in listed["benchmarks"]]

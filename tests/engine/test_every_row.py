@@ -74,7 +74,7 @@ def test_the_list_is_complete(mpi: Mpi) -> None:
     for table in known.values():
         assert table
         assert len({row["name"] for row in table}) == len(table)
-        assert all(row["name"] and row["what"] for row in table)
+        assert all(row["name"] and row["description"] for row in table)
     for kernel in known["kernels"]:
         assert kernel["quantity"] in {"latency", "bandwidth"}
         assert kernel["payload"] in {"src", "dst", "both", "none"}

@@ -23,7 +23,7 @@ LONG = ("latency", "--pattern", "all-pairs", "--repeats", "200", "--sizes", "8",
     [
         (2, ["latncy"], "unknown kernel 'latncy': see fablint-engine --list"),
         (2, ["latency", "--sizes", "-8"], "size '-8': give bytes such as 8, 64K or 1M (powers of 1024)"),
-        (2, ["bandwidth", "--sizes", "0"], "size 0 has no meaning for bandwidth: start at 1"),
+        (2, ["bandwidth", "--sizes", "0"], "--sizes 0 does not apply to bandwidth: start at 1"),
         (1, ["latency"], "pattern pair needs at least 2 ranks, this run has 1: start it with mpiexec -n 2"),
         (2, ["--plan", "/nowhere/plan.txt"], "cannot read /nowhere/plan.txt: no such file, or no permission"),
         (3, ["latency", "--frob"], "unknown option --frob: see fablint-engine --help"),
@@ -80,7 +80,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_fits(mpi: Mpi, smal
     assert ended.status == 3
     line = one_line(ended.error_lines)
     assert line.startswith(f"cannot write {small_disk}")
-    assert "No space left on device: free space, then go on" in line
+    assert "No space left on device: free space, then continue" in line
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGUSR2])
@@ -181,7 +181,7 @@ def test_a_truncated_chunk_is_made_anew_by_a_resume(mpi: Mpi, tmp_path: Path) ->
 def test_resume_needs_a_run(mpi: Mpi, tmp_path: Path) -> None:
     ended = mpi.run(2, "latency", "--resume", "-o", tmp_path / "a.run")
     assert ended.status == 2
-    assert "is no run directory" in one_line(ended.error_lines)
+    assert "is not a run directory" in one_line(ended.error_lines)
 
 
 @pytest.mark.parametrize("order", ["parallel", "serial"])

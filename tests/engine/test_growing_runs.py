@@ -70,7 +70,7 @@ def test_a_run_belongs_to_its_ranks_and_their_hosts(mpi: Mpi, path: Path, ranks:
     assert "cannot read" in one_line(ended.error_lines)  # its rounds file, since rows are checked first
     ended = mpi.run(ranks, "--plan", "-", "--resume", "-o", path, text=f"{FIRST} --only-rounds 0")
     assert ended.status == 2
-    assert "was begun with other ranks, or on other hosts: resume it where it was begun" in one_line(ended.error_lines)
+    assert "was started with other ranks or on other hosts: resume it on the same hosts" in one_line(ended.error_lines)
     assert (path / "zarr.json").read_bytes() == before
 
 

@@ -31,10 +31,17 @@ done
 @pytest.fixture
 def sources(tmp_path, monkeypatch) -> Path:
     folder = tmp_path / "engine"
-    for name in ("kernels", "patterns"):
-        (folder / name).mkdir(parents=True)
-    for name in ("main.cpp", "store.cpp", "store.hpp", "benchmarks.inc", "kernels/latency.cpp", "patterns/stars.cpp"):
-        (folder / name).write_text(f"// {name}\n")
+    for name in (
+        "main.cpp",
+        "output/store.cpp",
+        "output/store.hpp",
+        "registry/benchmarks.inc",
+        "kernels/latency.cpp",
+        "patterns/stars.cpp",
+    ):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"// {name}\n")
     monkeypatch.setattr(engine, "find_sources", lambda: folder)
     return folder
 
@@ -81,9 +88,9 @@ def test_what_the_engine_depends_on_makes_it_another_one(staged, tmp_path, sourc
     before = build(staged, mpicxx)
     match changed:
         case "a header":
-            (sources / "store.hpp").write_text("// other\n")
+            (sources / "output" / "store.hpp").write_text("// other\n")
         case "the registry":
-            (sources / "benchmarks.inc").write_text("// other\n")
+            (sources / "registry" / "benchmarks.inc").write_text("// other\n")
         case "the library":
             mpicxx.with_name("libmpi.so").write_text("another release")
         case "the compiler":

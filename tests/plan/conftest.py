@@ -14,7 +14,13 @@ def engine_page() -> str:
 
 
 @pytest.fixture(scope="session")
-def registry() -> dict[str, Benchmark]:
-    """engine/benchmarks.inc, the benchmarks that travel with the engine."""
-    path = Path(__file__).parents[2] / "engine/benchmarks.inc"
+def registry_folder() -> Path:
+    """engine/registry, the tables that the engine and the front end share."""
+    return Path(__file__).parents[2] / "engine" / "registry"
+
+
+@pytest.fixture(scope="session")
+def registry(registry_folder: Path) -> dict[str, Benchmark]:
+    """engine/registry/benchmarks.inc, the benchmarks that travel with the engine."""
+    path = registry_folder / "benchmarks.inc"
     return read_benchmarks(path.read_text(), path.name)

@@ -7,6 +7,7 @@ import pytest
 from fablint.errors import InternalError, UsageError
 from fablint.plan import find_benchmark, list_benchmarks, parse_plan, read_benchmarks
 from fablint.plan.rows.benchmarks import COMPOSED
+from fablint.plan.rows.engine_tables import read_table
 from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.kernels import KERNELS
 
@@ -139,14 +140,49 @@ def test_an_unknown_name(registry, name, hint):
     assert str(caught.value) == f"there is no benchmark '{name}': {hint}"
 
 
-@pytest.mark.parametrize("line", ["a | b | latency", "a | b | latency |", "one | F | latency | again", "words"])
-def test_a_registry_that_is_broken_is_our_own_mistake(line):
-    with pytest.raises(InternalError, match=r"here\.inc:3: '.*' is no benchmark, or one twice"):
-        read_benchmarks(f'R"(\none | F | latency | first\n{line}\n)"\n', "here.inc")
+FIRST = 'BENCHMARK(one, F, "latency", "first")'
 
 
-def test_comments_and_the_quotes_of_the_literal_are_no_benchmarks():
-    found = read_benchmarks('R"(\n# a comment | with | three | bars\n\n  a | F | latency --sizes 8 | it \n)"\n', "x")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'BENCHMARK(a, b, "latency")',
+        'BENCHMARK(a, b, "latency", "")',
+        'BENCHMARK(one, F, "latency", "again")',
+        'BENCHMARK(a, b, "latency", "not closed"',
+    ],
+)
+def test_a_malformed_registry_is_an_internal_error(line):
+    with pytest.raises(InternalError, match=r"here\.inc:2: "):
+        read_benchmarks(f"{FIRST}\n{line}\n", "here.inc")
+
+
+def test_comments_and_other_macros_are_skipped():
+    skipped = '// BENCHMARK(x, y, "z", "comment")\n#undef BENCHMARK\n\nKERNEL(k)\n'
+    text = skipped + 'BENCHMARK(a, F, "latency --sizes 8,1K",  "it, b" )\n'
+    found = read_benchmarks(text, "x")
     assert [(one.name, one.family, one.row, one.what) for one in found.values()] == [
-        ("a", "F", "latency --sizes 8", "it")
+        ("a", "F", "latency --sizes 8,1K", "it, b")
     ]
+
+
+COLUMNS = {
+    "benchmarks": {"BENCHMARK": 4},
+    "kernels": {"KERNEL": 13},
+    "patterns": {"PATTERN": 8},
+    "options": {"OPTION": 11, "EXCLUDES": 5, "REQUIRES": 5, "REPLACES": 2, "RUN_OPTION": 6},
+    "transports": {"TRANSPORT": 4, "MEMORY": 2},
+    "windows": {"WIN": 3, "SYNC": 4},
+}
+
+
+def test_every_entry_of_every_table_is_one_line(registry_folder):
+    assert {path.stem for path in registry_folder.glob("*.inc")} == set(COLUMNS)
+    for stem, macros in COLUMNS.items():
+        path = registry_folder / f"{stem}.inc"
+        text = path.read_text()
+        entries = {macro: list(read_table(text, macro, columns, path.name)) for macro, columns in macros.items()}
+        assert all(entries.values())
+        other = ("//", "#ifndef", "#define", "#endif", "#undef")
+        lines = [line for line in text.splitlines() if line and not line.startswith(other)]
+        assert len(lines) == sum(map(len, entries.values()))

@@ -78,7 +78,7 @@ def test_a_run_of_other_hosts_does_not_grow(context, path):
     (path / "zarr.json").write_text(json.dumps(root))
     before = run_formats.read(path)
     again = stage(NEXT.replace("follow-up-1", "follow-up-2"), "rounds/more.txt")
-    with pytest.raises(UsageError, match="was begun with other ranks, or on other hosts"):
+    with pytest.raises(UsageError, match="was started with other ranks or on other hosts"):
         measurement.measure_stage(context, again, path, before)
     assert run_formats.read(path).attributes["rows"] == before.attributes["rows"]
 

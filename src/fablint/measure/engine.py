@@ -22,8 +22,8 @@ PROGRAM = "fablint-engine"
 FACTS = "engine.json"
 FLAGS = ("-std=c++17", "-O2", "-pthread")
 LIBRARIES = ("-ldl",)
-_FOLDERS = (".", "kernels", "patterns", "transports", "memories")
-_INCLUDED = ("*.h", "*.hpp", "*.inc")
+_TESTS = "tests"  # folder of the sources that is not part of the engine
+_INCLUDED = (".h", ".hpp", ".inc")
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,20 @@ def find_sources() -> Path:
 
 
 def translation_units(sources: Path) -> list[Path]:
-    return sorted(path for folder in _FOLDERS for path in (sources / folder).glob("*.cpp"))
+    return _source_files(sources, (".cpp",))
+
+
+def _source_files(sources: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Files of the engine with one of the suffixes, sorted by path; its tests are excluded."""
+    files = (path for path in sources.rglob("*") if path.suffix in suffixes)
+    return sorted(path for path in files if path.relative_to(sources).parts[0] != _TESTS)
 
 
 def engine_key(sources: Path, compiler: Compiler) -> str:
     """What tells one build from another, as 16 hexadecimal digits."""
     digest = sha256("\0".join((*FLAGS, *LIBRARIES, str(compiler.path), compiler.show, compiler.version)).encode())
     digest.update("\0".join(compiler.libraries).encode())
-    included = (path for folder in _FOLDERS for pattern in _INCLUDED for path in (sources / folder).glob(pattern))
-    for path in sorted([*translation_units(sources), *included]):
+    for path in _source_files(sources, (".cpp", *_INCLUDED)):
         digest.update(f"{path.relative_to(sources)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -42,7 +42,7 @@ def benchmark_registry() -> Mapping[str, Benchmark]:
     from fablint.measure.engine import find_sources
     from fablint.plan import read_benchmarks
 
-    path = find_sources() / "benchmarks.inc"
+    path = find_sources() / "registry" / "benchmarks.inc"
     return read_benchmarks(path.read_text(), str(path))
 
 

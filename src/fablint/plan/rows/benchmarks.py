@@ -1,4 +1,4 @@
-"""The registry of benchmarks, engine/benchmarks.inc: which row measures what a program of that name measures."""
+"""The registry of benchmarks, engine/registry/benchmarks.inc: the row that measures what a named program measures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fablint.errors import InternalError, UsageError
+from fablint.plan.rows.engine_tables import read_table
 from fablint.plan.rows.kernels import KERNELS
 from fablint.plan.rows.values import did_you_mean
 
@@ -23,26 +24,34 @@ class Benchmark:
 
 
 def read_benchmarks(text: str, source: str) -> dict[str, Benchmark]:
-    """The benchmarks by name, in the order of the file.
+    """Read the table engine/registry/benchmarks.inc.
 
-    Args:
-        text: the registry: a C++ raw string literal, one benchmark per line as `name | family | row | what`, lines that
-            begin with `#` are comments.
-        source: its name, for messages.
+    Parameters
+    ----------
+    text
+        Content of the table.
+    source
+        Its name, for messages.
 
-    Raises:
-        InternalError: a line that is none, or a name twice: fablint brought the file along.
+    Returns
+    -------
+    dict
+        The benchmarks by name, in the order of the table.
+
+    Raises
+    ------
+    InternalError
+        A line is malformed, or a name occurs twice: the table comes with fablint.
     """
-    found: dict[str, Benchmark] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
-        if not bare or bare.startswith("#") or bare in ('R"(', ')"'):
-            continue
-        fields = [field.strip() for field in bare.split("|")]
-        if len(fields) != 4 or not all(fields) or fields[0] in found:
-            raise InternalError(f"{source}:{number}: '{bare}' is no benchmark, or one twice", "reinstall fablint")
-        found[fields[0]] = Benchmark(*fields)
-    return found
+    benchmarks: dict[str, Benchmark] = {}
+    for entry in read_table(text, "BENCHMARK", 4, source):
+        if not all(entry.fields) or entry.fields[0] in benchmarks:
+            raise InternalError(
+                f"{source}:{entry.line}: benchmark '{entry.fields[0]}' occurs twice or has an empty field",
+                "reinstall fablint",
+            )
+        benchmarks[entry.fields[0]] = Benchmark(*entry.fields)
+    return benchmarks
 
 
 # Those that are more than one row: composed of benchmarks of the registry by plan/rows/bench_rows.py.

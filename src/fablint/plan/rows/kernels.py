@@ -1,4 +1,4 @@
-"""The kernels, as far as planning and asking care: the planning side of engine/kernel.cpp, and in its order."""
+"""The kernels, as far as planning and asking care: they mirror engine/registry/kernels.inc, in its order."""
 
 from __future__ import annotations
 

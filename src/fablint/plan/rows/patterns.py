@@ -1,4 +1,4 @@
-"""How many rounds and groups a pattern has: the planning side of engine/pattern.hpp.
+"""How many rounds and groups a pattern has: the planning side of engine/patterns/.
 
 Who meets whom is the engine's business; here only the counts matter, and rounds that are spelt out are checked before
 they are shipped to the nodes.

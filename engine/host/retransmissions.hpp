@@ -1,0 +1,55 @@
+// TCP retransmissions between hosts while a row is measured, where MPI uses TCP sockets of the ranks. The kernel's
+// counters are read before and after the row, not while messages are timed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "host/tcp_connections.hpp"
+#include "ranks/rank_group.hpp"
+
+namespace fablint {
+
+// Segments of all connections between two addresses in a period.
+struct TcpTraffic {
+    std::int64_t sent = 0, retransmitted = 0, spurious = 0, received = 0;
+    bool knows_spurious = true;
+
+    std::int64_t lost() const { return retransmitted - spurious; }
+    void add(const TcpTraffic& other);
+};
+
+using TcpPath = std::pair<std::string, std::string>;  // local address, address of the peer
+
+// Traffic between two readings, by pair of addresses. Connections opened in between count from their start; connections
+// closed in between do not count.
+std::map<TcpPath, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& before,
+                                          const std::vector<TcpConnection>& after);
+
+// The traffic of one rank as text, which Retransmissions gathers. `own`: the addresses of the rank's host.
+std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::vector<LocalAddress>& own);
+
+// The reports of all ranks as the row attribute `tcp` (docs/reference/run-format.md); null where there was no traffic.
+// `addresses`: per rank, those of its host as `INTERFACE ADDRESS` lines, empty for all but one rank of each host.
+Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::string>& addresses,
+              const std::vector<std::string>& reports);
+
+class Retransmissions {
+  public:
+    explicit Retransmissions(RankGroup& rank_group);  // collective
+
+    void begin();    // reads the counters of this rank
+    Json collect();  // collective: the row attribute `tcp` of the time since begin(), on rank 0
+
+  private:
+    RankGroup& rank_group_;
+    std::vector<LocalAddress> own_;
+    std::vector<std::string> addresses_;  // per rank, on rank 0
+    std::vector<TcpConnection> before_;
+};
+
+}  // namespace fablint

@@ -1,0 +1,113 @@
+#include "host/tcp_connections.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "host/sysfs.hpp"
+
+namespace fablint {
+
+namespace {
+
+// Offsets in struct tcp_info of include/uapi/linux/tcp.h. The kernel appends members and moves none; the headers of the
+// machine that builds the engine may be older than its kernel, and those of libc lack most members.
+constexpr std::size_t total_retrans = 100;  // u32
+constexpr std::size_t data_segs_in = 152;   // u32, since Linux 4.6
+constexpr std::size_t data_segs_out = 156;  // u32, since Linux 4.6
+constexpr std::size_t dsack_dups = 216;     // u32, since Linux 4.19
+constexpr std::size_t as_far_as_read = dsack_dups + sizeof(std::uint32_t);
+
+std::uint32_t number_at(const void* info, std::size_t offset) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, static_cast<const unsigned char*>(info) + offset, sizeof value);
+    return value;
+}
+
+// Empty if the address is not an IPv4 or IPv6 address.
+std::string address_text(const sockaddr* address) {
+    char text[INET6_ADDRSTRLEN] = "";
+    if (address->sa_family == AF_INET) {
+        sockaddr_in v4{};
+        std::memcpy(&v4, address, sizeof v4);
+        inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    } else if (address->sa_family == AF_INET6) {
+        sockaddr_in6 v6{};
+        std::memcpy(&v6, address, sizeof v6);
+        if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+            inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof text);
+        } else {
+            inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+        }
+    }
+    return text;
+}
+
+using NameOfEnd = int (*)(int, sockaddr*, socklen_t*);
+
+std::string endpoint_of(int descriptor, NameOfEnd name_of_end) {
+    sockaddr_storage storage{};
+    socklen_t length = sizeof storage;
+    auto* address = reinterpret_cast<sockaddr*>(&storage);
+    return name_of_end(descriptor, address, &length) == 0 ? address_text(address) : "";
+}
+
+std::optional<TcpConnection> connection_of(int descriptor) {
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
+    std::array<unsigned char, as_far_as_read> info{};
+    auto length = static_cast<socklen_t>(info.size());
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info.data(), &length) != 0) return std::nullopt;
+    if (info[0] != TCP_ESTABLISHED)
+        return std::nullopt;  // tcpi_state; listening sockets fill the structure differently
+    const std::optional<TcpCounts> counts = tcp_counts(info.data(), length);
+    const std::string local = endpoint_of(descriptor, getsockname), peer = endpoint_of(descriptor, getpeername);
+    if (!counts || local.empty() || peer.empty()) return std::nullopt;
+    return TcpConnection{static_cast<std::uint64_t>(status.st_ino), local, peer, *counts};
+}
+
+}  // namespace
+
+std::optional<TcpCounts> tcp_counts(const void* info, std::size_t length) {
+    if (length < data_segs_out + sizeof(std::uint32_t)) return std::nullopt;
+    TcpCounts counts;
+    counts.sent = number_at(info, data_segs_out);
+    counts.retransmitted = number_at(info, total_retrans);
+    counts.received = number_at(info, data_segs_in);
+    counts.knows_spurious = length >= dsack_dups + sizeof(std::uint32_t);
+    if (counts.knows_spurious) counts.spurious = number_at(info, dsack_dups);
+    return counts;
+}
+
+std::vector<TcpConnection> tcp_connections(const std::string& folder) {
+    std::vector<TcpConnection> connections;
+    for (const auto& entry : entries(folder)) {
+        const int descriptor = std::atoi(entry.filename().c_str());
+        if (std::optional<TcpConnection> connection = connection_of(descriptor)) connections.push_back(*connection);
+    }
+    return connections;
+}
+
+std::vector<LocalAddress> local_addresses() {
+    std::vector<LocalAddress> addresses;
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0) return addresses;
+    for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+        const unsigned flags = entry->ifa_flags;
+        if (entry->ifa_addr == nullptr || (flags & IFF_UP) == 0 || (flags & IFF_LOOPBACK) != 0) continue;
+        const std::string address = address_text(entry->ifa_addr);
+        if (!address.empty()) addresses.push_back({entry->ifa_name, address});
+    }
+    freeifaddrs(first);
+    return addresses;
+}
+
+}  // namespace fablint

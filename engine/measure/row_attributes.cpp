@@ -1,0 +1,94 @@
+#include "measure/row_attributes.hpp"
+
+#include <algorithm>
+
+namespace fablint {
+
+namespace {
+
+// One number where all rounds have the same number of cells, otherwise a list.
+Json cells_json(const std::vector<int>& cells) {
+    const bool same = std::all_of(cells.begin(), cells.end(), [&](int count) { return count == cells.front(); });
+    return same ? Json(cells.front()) : Json::list(cells);
+}
+
+Json stop_json(const RowOptions& row) {
+    std::vector<std::int64_t> iterations;
+    if (row.iterations)
+        for (const std::size_t size : row.sizes) iterations.push_back(*row.iterations_for(size));
+    return JsonObject()
+        .add("samples", row.stop.samples ? Json(*row.stop.samples) : Json::null())
+        .add("budget_s", row.stop.budget_s)
+        .add("precision", row.stop.precision ? Json(*row.stop.precision) : Json::null())
+        .add("iterations", row.iterations ? Json::list(iterations) : Json::null())
+        .json();
+}
+
+const char* directions(const RowOptions& row) {
+    if (!row.pattern_info().pairs()) return "one";
+    return row.forward ? "forward" : "both";
+}
+
+void add_request(JsonObject& object, const RowOptions& row, const Schedule& schedule) {
+    const KernelInfo& kernel = row.kernel_info();
+    const PatternInfo& pattern = row.pattern_info();
+    std::vector<int> windows, warmups;
+    for (const std::size_t size : row.sizes) {
+        windows.push_back(row.window_for(size, schedule.pattern().fan()));
+        warmups.push_back(row.warmup_for(size));
+    }
+    object.add("kernel", row.kernel)
+        .add("pattern", row.pattern)
+        .add("transport", row.transport)
+        .add("memory", row.memory)
+        .add("order", row.serial ? "serial" : "parallel")
+        .add("options", row.text())
+        .add("quantity", word(kernel.quantity))
+        .add("payload", word(pattern.sender == StarSender::hub ? Sender::dst : kernel.payload))
+        .add("directions", directions(row))
+        .add("repeats", row.repeats)
+        .add("seed", row.seed)
+        .add("windows", Json::list(windows))
+        .add("warmup", row.warmup.small)
+        .add("warmups", Json::list(warmups))
+        .add("stop", stop_json(row))
+        .add("validate", row.validate);
+}
+
+// Attributes that only some kernels and patterns have.
+void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row) {
+    const KernelInfo& kernel = row.kernel_info();
+    if (kernel.windowed()) object.add("buffers", row.single_buffer ? "single" : "distinct");
+    if (row.pattern_info().pairs()) object.add("barrier", row.barrier_each ? "sample" : "start");
+    object.add("mean", row.loop_mean ? "loop" : "samples");
+    if (kernel.accepts("win")) object.add("win", row.win);
+    if (kernel.accepts("sync")) object.add("sync", row.sync);
+    if (kernel.accepts("server-flight")) object.add("server_flight", row.server_flight);
+    if (kernel.accepts("workers"))
+        object.add("workers", Json::list(std::vector<int>{row.workers.senders, row.workers.receivers}));
+    if (row.applies("servers")) object.add("servers", row.servers);
+    if (row.applies("aggressor")) object.add("aggressor", row.all_to_all ? "all-to-all" : "incast");
+    if (!row.retest_of.empty()) object.add("retest_of", row.retest_of);
+}
+
+}  // namespace
+
+Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowState& state) {
+    JsonObject object;
+    add_request(object, row, schedule);
+    add_options_of_kernel_and_pattern(object, row);
+    object.add("layout", row.pattern_info().layout == Layout::matrix ? "matrix" : "list")
+        .add("state", state.state)
+        .add("rounds", schedule.total())
+        .add("cells_per_round", cells_json(schedule.cells_per_round()))
+        .add("measuring_s", state.measuring_s)
+        .add("wall_s", state.wall_s);
+    if (const BackgroundTraffic* background = schedule.pattern().background())
+        object.add("aggressors", Json::list(background->aggressors()));
+    if (!state.corrupt.empty()) object.add("corrupt", Json::parsed("[" + state.corrupt + "]"));
+    if (state.counters.text() != "null") object.add("counters", state.counters);
+    if (state.tcp_segments.text() != "null") object.add("tcp", state.tcp_segments);
+    return object.json();
+}
+
+}  // namespace fablint

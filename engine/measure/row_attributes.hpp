@@ -1,0 +1,23 @@
+// Attributes of a row's group in the run directory: docs/reference/run-format.md.
+#pragma once
+
+#include <string>
+
+#include "base/json.hpp"
+#include "measure/schedule.hpp"
+
+namespace fablint {
+
+// What is known of a row besides its request.
+struct RowState {
+    std::string state;                 // measuring, complete, interrupted
+    std::string corrupt;               // JSON objects of damaged messages, separated by commas
+    double measuring_s = 0.0;          // time within rounds
+    double wall_s = 0.0;               // time since the row began
+    Json counters = Json::null();      // NIC counters before and after; null: not read
+    Json tcp_segments = Json::null();  // retransmissions; null: no TCP traffic
+};
+
+Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowState& state);
+
+}  // namespace fablint

@@ -1,0 +1,217 @@
+#include "measure/runner.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "output/osu.hpp"
+
+namespace fablint {
+
+namespace {
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+// The documented limit is 5 s, which includes the round between two readings of the clock.
+constexpr double flush_interval_s = 2.0;
+constexpr double progress_interval_s = 1.0;
+
+}  // namespace
+
+void request_stop() { stop_requested = 1; }
+
+Runner::Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text)
+    : context_(context),
+      rank_group_(context.rank_group),
+      row_(row),
+      info_(kernel_named(row.kernel)),
+      schedule_(context.rank_group, row_, rounds_text),
+      slowest_(row.retest) {
+    if (info_.accepts("sync") && row.sync == "fence" && rank_group_.size() != 2)
+        throw usage_error("--sync fence synchronises all ranks of the run: it needs exactly 2, not " +
+                          std::to_string(rank_group_.size()));
+    if (row_.barrier_each && schedule_.pattern().role(0, rank_group_.size() - 1).idle())
+        throw usage_error("--barrier sample needs a partner for every rank, and rank " +
+                          std::to_string(rank_group_.size() - 1) + " has none: use " +
+                          (row_.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
+    if (info_.collective()) drop_sizes_beyond_memory();
+}
+
+// The buffers of a collective grow with the number of ranks. Default sizes that do not fit into memory are dropped.
+void Runner::drop_sizes_beyond_memory() {
+    constexpr std::size_t most = std::size_t{512} << 20;
+    const std::unique_ptr<Kernel> kernel = info_.make(row_);
+    const auto layout = kernel->traits().slot_per_rank ? Payload::Layout::dense : Payload::Layout::spaced;
+    const auto too_large = [&](std::size_t bytes) {
+        return 2 * Payload::half_footprint(bytes, kernel->slots(1, 1, rank_group_.size()), layout) > most;
+    };
+    const auto first = std::stable_partition(row_.sizes.begin(), row_.sizes.end(),
+                                             [&](std::size_t bytes) { return !too_large(bytes); });
+    if (first == row_.sizes.end()) return;
+    if (row_.sizes_given || first == row_.sizes.begin())
+        throw usage_error(row_.kernel + " of " + std::to_string(*first) + " bytes with " +
+                          std::to_string(rank_group_.size()) +
+                          " ranks needs more than 512 MiB per rank: choose smaller --sizes");
+    row_.sizes.erase(first, row_.sizes.end());
+}
+
+Json Runner::attributes(const char* state, const std::string& corrupt) const {
+    RowState row_state;
+    row_state.state = state;
+    row_state.corrupt = corrupt;
+    row_state.measuring_s = measuring_s_;
+    row_state.wall_s = began_ == 0.0 ? 0.0 : rank_group_.now() - began_;
+    if (context_.facts != nullptr)
+        row_state.counters = JsonObject().add("before", counters_before_).add("after", counters_after_).json();
+    row_state.tcp_segments = tcp_segments_;
+    return row_attributes(row_, schedule_, row_state);
+}
+
+void Runner::prepare() {
+    transport_ = transport_named(row_.transport).make();
+    memory_ = memory_named(row_.memory).make();
+    const Pattern& pattern = schedule_.pattern();
+    GroupMeasurement::GroupShape group_shape;
+    group_shape.fan = pattern.fan();
+    group_shape.own_fan = schedule_.largest_fan();
+    group_shape.hub_leads = row_.pattern_info().sender == StarSender::hub;
+    const double overhead_s = context_.instrument.clock.overhead_s;
+    measurement_ = std::make_unique<GroupMeasurement>(rank_group_, context_.clock, overhead_s, row_, *transport_,
+                                                      *memory_, group_shape);
+    if (pattern.background() != nullptr)
+        traffic_ = std::make_unique<Traffic>(rank_group_, context_.clock, overhead_s, pattern, !row_.all_to_all,
+                                             *transport_, *memory_);
+}
+
+RowOutcome Runner::run() {
+    rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
+    const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
+    if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
+    if (context_.store != nullptr)
+        context_.store->begin_row(row_.name, schedule_.grid(), sizes, row_.histogram, attributes("measuring", ""));
+    context_.retransmissions.begin();
+    measure_rounds();
+    tcp_segments_ = context_.retransmissions.collect();
+    if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();
+    RowOutcome outcome;
+    outcome.interrupted = interrupted_;
+    const std::string corrupt = collect_damages();
+    outcome.damaged = rank_group_.maximum(measurement_->damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
+    if (context_.store != nullptr)
+        context_.store->end_row(attributes(interrupted_ ? "interrupted" : "complete", corrupt));
+    if (interrupted_) return outcome;
+    if (row_.pattern_info().osu_table) outcome.table = table();
+    if (row_.retest > 0) outcome.slowest = slowest_.collect(rank_group_);
+    return outcome;
+}
+
+void Runner::measure_rounds() {
+    began_ = last_flush_ = last_progress_ = rank_group_.now();
+    signal_ = Signal{};
+    const std::vector<std::int64_t> rounds = schedule_.requested_rounds();
+    for (std::size_t done = 0; done < rounds.size() && !interrupted_; ++done) {
+        const std::int64_t round = rounds[done];
+        const Role role = schedule_.role(round);
+        const int turns = row_.serial ? schedule_.slots(round) : 1;
+        for (int turn = 0; turn < turns && !interrupted_; ++turn) {
+            if (!begin_round()) break;
+            if (!role.idle() && (!row_.serial || role.slot == turn)) take_part(round, role);
+        }
+        show_progress(done, rounds.size());
+    }
+    if (!interrupted_)
+        measuring_s_ += rank_group_.barrier(signal_).largest;  // the last round ends when all ranks are back
+}
+
+// A barrier of all ranks before a round; false when one of them requests the end of the run. A stop between the turns
+// of a serial round leaves that round to resume.
+bool Runner::begin_round() {
+    if (stop_requested != 0) signal_.flags |= Signal::stop;
+    if (rank_group_.now() - last_flush_ > flush_interval_s) signal_.flags |= Signal::flush;
+    const Signal all = rank_group_.barrier(signal_);
+    signal_ = Signal{};
+    measuring_s_ += all.largest;
+    interrupted_ = (all.flags & Signal::stop) != 0;
+    if (interrupted_) return false;
+    if ((all.flags & Signal::flush) != 0 && context_.store != nullptr) {
+        context_.store->flush();
+        rank_group_.barrier();  // ranks that wrote more arrive later
+        last_flush_ = rank_group_.now();
+    }
+    return true;
+}
+
+void Runner::take_part(std::int64_t round, const Role& role) {
+    const double begin = rank_group_.now();
+    if (role.kind == Role::Kind::aggressor) {
+        traffic_->make(role, round);
+        return;
+    }
+    const bool loaded = schedule_.has_background(round);
+    if (loaded) traffic_->wait_until_running();
+    // The rank that leads first alternates, so that no rank always starts with cold caches.
+    const bool lower = rank_group_.rank() < role.partner();
+    const bool first = row_.forward ? lower : lower == (round % 2 == 0);
+    Cell cell = measurement_->measure(role, first, round);
+    if (loaded) traffic_->leave();
+    cell.src = rank_group_.rank();
+    cell.dst = role.partner();
+    cell.round = static_cast<std::int32_t>(round);
+    cell.repeat = static_cast<std::int32_t>(schedule_.repeat_of(round));
+    cell.started = begin - context_.epoch;
+    signal_.largest = rank_group_.now() - begin;
+    if (!cell.sizes.empty()) keep(std::move(cell), role);  // empty: another member of the group takes the time
+}
+
+void Runner::keep(Cell cell, const Role& role) {
+    if (context_.store != nullptr) context_.store->put(cell);
+    slowest_.add(cell);
+    const bool once = role.kind != Role::Kind::pair || cell.src < cell.dst;
+    if (row_.pattern_info().osu_table && once) append(table_cells_, cell);
+}
+
+void Runner::show_progress(std::size_t done, std::size_t all) {
+    const double now = rank_group_.now();
+    if (!context_.progress || rank_group_.rank() != 0 || now - last_progress_ < progress_interval_s) return;
+    last_progress_ = now;
+    const double left = (now - began_) / static_cast<double>(done + 1) * static_cast<double>(all - done - 1);
+    std::fprintf(stderr, "fablint-engine: %s: round %zu of %zu, %.1f s left\n", row_.name.c_str(), done + 1, all, left);
+}
+
+// The damages of all ranks as JSON objects, on rank 0; each rank reports its first damage on stderr.
+std::string Runner::collect_damages() {
+    std::string own;
+    for (const Damage& damage : measurement_->damages())
+        own += (own.empty() ? "" : ",") + JsonObject()
+                                              .add("src", damage.src)
+                                              .add("dst", damage.dst)
+                                              .add("size", static_cast<std::uint64_t>(damage.size))
+                                              .add("message", damage.message)
+                                              .add("offset", static_cast<std::uint64_t>(damage.offset))
+                                              .json()
+                                              .text();
+    if (!measurement_->damages().empty()) {
+        const Damage& first = measurement_->damages().front();
+        std::fprintf(
+            stderr,
+            "fablint-engine: damaged: rank %d (%s) received a wrong byte at offset %zu of message %lld, %zu bytes "
+            "from rank %d (%s), row %s\n",
+            first.dst, rank_group_.host_of(first.dst).c_str(), first.offset, static_cast<long long>(first.message),
+            first.size, first.src, rank_group_.host_of(first.src).c_str(), row_.name.c_str());
+    }
+    std::string all;
+    for (const std::string& text : rank_group_.gather(own))
+        if (!text.empty()) all += (all.empty() ? "" : ",") + text;
+    return all;
+}
+
+std::string Runner::table() {
+    std::vector<Cell> cells;
+    for (const std::string& text : rank_group_.gather(std::string(table_cells_.begin(), table_cells_.end())))
+        for (Cell& cell : unpack(std::vector<char>(text.begin(), text.end()))) cells.push_back(std::move(cell));
+    if (cells.empty()) return "";
+    const Pattern& pattern = schedule_.pattern();
+    return osu_table(row_, cells, row_.pattern_info().pairs() ? pattern.slots(0) : pattern.cells(0));
+}
+
+}  // namespace fablint

@@ -1,0 +1,85 @@
+// One row: all of its rounds, measured and stored.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/facts.hpp"
+#include "host/retransmissions.hpp"
+#include "measure/group_measurement.hpp"
+#include "measure/instrument.hpp"
+#include "measure/retest.hpp"
+#include "measure/row_attributes.hpp"
+#include "measure/schedule.hpp"
+#include "measure/traffic.hpp"
+#include "output/store.hpp"
+#include "ranks/rank_group.hpp"
+
+namespace fablint {
+
+// What the rows of a run have in common.
+struct RunContext {
+    RankGroup& rank_group;
+    const Clock& clock;
+    const Instrument& instrument;
+    Store* store;  // null: nothing is written
+    Facts* facts;  // null: NIC counters are not read
+    Retransmissions& retransmissions;
+    double epoch;  // instant of the common clock from which `started` counts
+    bool progress;
+};
+
+struct RowOutcome {
+    bool interrupted = false;
+    bool damaged = false;
+    std::string table;    // OSU's format, on rank 0; empty for patterns that have none
+    std::string slowest;  // the slowest pairs, one per round as --rounds takes them; empty unless --retest is given
+};
+
+// For a signal handler: end the run after the current round.
+void request_stop();
+
+class Runner {
+  public:
+    // `rounds_text`: content of the rounds file. Throws a usage error where the ranks do not suffice.
+    Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text);
+
+    // Collective.
+    RowOutcome run();
+
+  private:
+    void drop_sizes_beyond_memory();
+    void prepare();
+    Json attributes(const char* state, const std::string& corrupt) const;
+    void measure_rounds();
+    bool begin_round();
+    void take_part(std::int64_t round, const Role& role);
+    void keep(Cell cell, const Role& role);
+    void show_progress(std::size_t done, std::size_t all);
+    std::string collect_damages();
+    std::string table();
+
+    RunContext context_;
+    RankGroup& rank_group_;
+    RowOptions row_;
+    const KernelInfo& info_;
+    Schedule schedule_;
+    std::unique_ptr<Transport> transport_;
+    std::unique_ptr<Memory> memory_;
+    std::unique_ptr<GroupMeasurement> measurement_;
+    std::unique_ptr<Traffic> traffic_;
+    SlowestPairs slowest_;
+    Signal signal_;
+    double began_ = 0.0;
+    double last_flush_ = 0.0;
+    double last_progress_ = 0.0;
+    double measuring_s_ = 0.0;
+    bool interrupted_ = false;
+    std::vector<char> table_cells_;
+    Json counters_before_ = Json::null();
+    Json counters_after_ = Json::null();
+    Json tcp_segments_ = Json::null();
+};
+
+}  // namespace fablint

@@ -1,0 +1,166 @@
+#include "measure/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "base/files.hpp"
+#include "host/facts.hpp"
+#include "measure/instrument.hpp"
+#include "measure/runner.hpp"
+#include "output/root.hpp"
+#include "output/store.hpp"
+#include "ranks/watchdog.hpp"
+
+namespace fablint {
+
+namespace {
+
+// Rank 0 reads the file and broadcasts the text: other hosts need not see the file.
+std::string read_for_all(RankGroup& rank_group, const std::string& name) {
+    std::string text;
+    rank_group.on_rank_0(
+        [&] { text = name == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_file(name); });
+    return rank_group.broadcast(text);
+}
+
+double epoch_seconds() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::vector<RowOptions> collect_rows(RankGroup& rank_group, const Options& options) {
+    std::vector<RowOptions> rows = options.rows;
+    if (!options.plan.empty()) {
+        const std::string name = options.plan == "-" ? "plan" : options.plan;
+        rows = parse_plan(read_for_all(rank_group, options.plan), name);
+    }
+    name_rows(rows);
+    return rows;
+}
+
+// The thread level is set when MPI starts, before a plan file is read.
+void check_threads(const std::vector<RowOptions>& rows) {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    for (const RowOptions& row : rows)
+        if (row.kernel_info().needs(capability::thread_lanes) && provided < MPI_THREAD_MULTIPLE)
+            throw usage_error(row.kernel +
+                              " needs MPI_THREAD_MULTIPLE, which this MPI library does not provide (with a plan "
+                              "file, start the engine with --threads)");
+}
+
+double longest_round(const std::vector<RowOptions>& rows) {
+    double longest = 0.0;
+    for (const RowOptions& row : rows) longest = std::max(longest, row.stop.budget_s);
+    return longest;
+}
+
+// Path of a rounds file: the copy inside the run directory, if any, so that a run can be moved and resumed.
+std::string rounds_file_of(const RowOptions& row, const std::string& run) {
+    const std::filesystem::path own = std::filesystem::path(run) / row.rounds_file;
+    return !run.empty() && std::filesystem::exists(own) ? own.string() : row.rounds_file;
+}
+
+// The content of the rounds file of every row; empty without one. Constructs the runners, so that all rows are checked
+// against the ranks before anything is measured.
+std::vector<std::string> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows,
+                                     const Options& options) {
+    std::vector<std::string> texts;
+    for (const RowOptions& row : rows) {
+        texts.emplace_back();
+        if (options.resume && row.wants_nothing()) continue;
+        if (!row.rounds_file.empty())
+            texts.back() = read_for_all(context.rank_group, rounds_file_of(row, options.output));
+        const Runner throws_if_unsuitable(context, row, texts.back());
+    }
+    return texts;
+}
+
+Exit worse(Exit status, const RowOutcome& outcome) {
+    if (outcome.interrupted) return Exit::incomplete;
+    return outcome.damaged && status == Exit::done ? Exit::fault : status;
+}
+
+// With `resume`, a row without requested rounds is complete and stays as it is.
+Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
+              const std::vector<std::string>& rounds_texts, bool resume) {
+    Exit status = Exit::done;
+    const std::optional<Error> failure = attempt([&] {
+        for (std::size_t i = 0; i < rows.size() && status != Exit::incomplete; ++i) {
+            if (resume && rows[i].wants_nothing()) continue;
+            const RowOutcome outcome = Runner(context, rows[i], rounds_texts[i]).run();
+            if (context.rank_group.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
+            status = worse(status, outcome);
+            if (outcome.slowest.empty()) continue;
+            const RowOptions retest = retest_row(rows[i], outcome.slowest);
+            root.add_row(retest);
+            if (context.store != nullptr) root.write(*context.store, "measuring");
+            status = worse(status, Runner(context, retest, "").run());
+        }
+    });
+    return failure ? failure->status() : status;  // the error is the same on all ranks, and one rank has printed it
+}
+
+std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double round_s, Store* store) {
+#ifdef SMPI_H  // simulated time stands still while a rank waits
+    limit_s = 0.0;
+#endif
+    if (limit_s <= 0.0) return nullptr;
+    rank_group.set_probe_after(limit_s / 3.0);
+    return std::make_unique<Watchdog>(rank_group, limit_s, round_s, [store] {
+        if (store != nullptr) store->rescue();
+    });
+}
+
+}  // namespace
+
+Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command) {
+    const std::vector<RowOptions> rows = collect_rows(rank_group, options);
+    check_threads(rows);
+    if (!std::filesystem::is_directory(options.sysfs))
+        throw usage_error("--sysfs " + options.sysfs + " is not a directory");
+    std::optional<Binding> binding;
+    if (options.ranks_per_nic > 0) binding = bind_to_nics(rank_group, options.sysfs, options.ranks_per_nic);
+    Facts facts(rank_group, options.sysfs, binding);
+    rank_group.set_yielding(facts.oversubscribed());
+    const Instrument instrument = examine_instrument(rank_group, wall_clock());
+    const double now_s = epoch_seconds();
+    const double epoch_s = options.epoch.value_or(now_s);
+    // The same instant on all ranks: that of rank 0.
+    const double origin = rank_group.maximum(rank_group.rank() == 0 ? rank_group.now() - (now_s - epoch_s) : -1e300);
+    Retransmissions retransmissions(rank_group);
+    RunContext context{rank_group,      wall_clock(), instrument,    nullptr, options.counters ? &facts : nullptr,
+                       retransmissions, origin,       !options.quiet};
+    const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
+    Root root(rank_group, facts, instrument, command, rows, epoch_s);
+    std::unique_ptr<Store> store;
+    if (!options.output.empty()) {
+        store = std::make_unique<Store>(rank_group, options.output, options.resume, options.private_files);
+        root.write(*store, "measuring");
+        context.store = store.get();
+    }
+    // The front end limits the time until this line, since the watchdog starts after it.
+    if (!options.quiet && rank_group.rank() == 0)
+        std::fprintf(stderr, "fablint-engine: started: %d ranks\n", rank_group.size());
+    auto watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
+    const Exit status = run_rows(context, root, rows, rounds_texts, options.resume);
+    watchdog.reset();
+    if (!store) return status;
+    facts.read_counters_after();
+    if (status == Exit::done || status == Exit::fault) {
+        root.write(*store, "complete");
+    } else {
+        root.write_at_the_end(*store, "interrupted");
+    }
+    // The run is written. After this line the front end ends ranks that stay in MPI_Finalize.
+    std::fflush(stdout);
+    if (!options.quiet && rank_group.rank() == 0)
+        std::fprintf(stderr, "fablint-engine: ended: status %d\n", static_cast<int>(status));
+    return status;
+}
+
+}  // namespace fablint

@@ -1,0 +1,17 @@
+// One run: measures the rows and writes the run directory and tables.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "ranks/rank_group.hpp"
+#include "spec/options.hpp"
+
+namespace fablint {
+
+// Collective. `command`: the command line, which is stored. Throws an Error if the input is wrong or the run directory
+// cannot be created; later errors are returned as the exit status.
+Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command);
+
+}  // namespace fablint

@@ -1,0 +1,76 @@
+#include "output/root.hpp"
+
+#include <ctime>
+
+#include "base/mpi_c.hpp"
+#include "base/version.hpp"
+#include "ranks/thread_level.hpp"
+
+namespace fablint {
+
+namespace {
+
+std::string utc(double epoch_s) {
+    const auto seconds = static_cast<std::time_t>(epoch_s);
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+Json mpi_json() {
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    int major = 0;
+    int minor = 0;
+    MPI_Get_library_version(library, &length);
+    MPI_Get_version(&major, &minor);
+    std::string text(library, static_cast<std::size_t>(length));
+    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+    return JsonObject()
+        .add("library", text)
+        .add("standard", std::to_string(major) + "." + std::to_string(minor))
+        .add("thread_level", thread_level())
+        .json();
+}
+
+}  // namespace
+
+Root::Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrument,
+           const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s)
+    : rank_group_(rank_group), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {
+    for (const RowOptions& row : rows) add_row(row);
+}
+
+void Root::add_row(const RowOptions& row) {
+    names_.push_back(row.name);
+    plan_.push_back(row.text());
+}
+
+void Root::write(Store& store, const char* state) {
+    rank_group_.on_rank_0([&] { store.write_root(json(state, store.shared_files())); });
+}
+
+void Root::write_at_the_end(Store& store, const char* state) {
+    if (rank_group_.rank() == 0) attempt([&] { store.write_root(json(state, store.shared_files())); });
+}
+
+Json Root::json(const char* state, bool shared_files) const {
+    JsonObject root;
+    root.add("format", 1)
+        .add("state", state)
+        .add("creator", std::string("fablint-engine ") + engine_version)
+        .add("command", Json::list(command_))
+        .add("started", utc(epoch_s_))
+        .add("started_epoch_s", epoch_s_)
+        .add("rows", Json::list(names_))
+        .add("plan", Json::list(plan_))  // resume needs the rows that have not started
+        .add("mpi", mpi_json())
+        .add("instrument", instrument_.json(rank_group_, facts_.oversubscribed()))
+        .add("shared_files", shared_files);
+    facts_.describe(root);
+    return root.json();
+}
+
+}  // namespace fablint

@@ -1,0 +1,38 @@
+// The root group of a run directory: the facts of the launch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/facts.hpp"
+#include "measure/instrument.hpp"
+#include "output/store.hpp"
+#include "spec/options.hpp"
+
+namespace fablint {
+
+class Root {
+  public:
+    // `epoch_s`: seconds since 1970 from which `started` cells count.
+    Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrument,
+         const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s);
+
+    // Collective. `state`: measuring, complete or interrupted.
+    void add_row(const RowOptions& row);  // a row that is not in the plan, such as a retest
+    void write(Store& store, const char* state);
+    // As write(), when the run ends because of another error: a failure to write is not reported.
+    void write_at_the_end(Store& store, const char* state);
+
+  private:
+    Json json(const char* state, bool shared_files) const;
+
+    RankGroup& rank_group_;
+    const Facts& facts_;
+    const Instrument& instrument_;
+    std::vector<std::string> command_;
+    std::vector<std::string> names_;
+    std::vector<std::string> plan_;
+    double epoch_s_;
+};
+
+}  // namespace fablint

@@ -1,0 +1,103 @@
+// All ranks of the run: their hosts, a common clock, barriers and control messages.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/errors.hpp"
+#include "base/mpi_c.hpp"
+#include "ranks/heartbeat.hpp"
+
+namespace fablint {
+
+// What a barrier combines over all ranks: the OR of the flags and the maximum of the number.
+struct Signal {
+    static constexpr unsigned flush = 1;  // write the measured cells to disk
+    static constexpr unsigned stop = 2;   // a signal arrived: end after this round
+    static constexpr unsigned failed = 4;
+    unsigned flags = 0;
+    double largest = 0.0;  // in the loop of rounds: duration of the last round, s
+};
+
+class RankGroup {
+  public:
+    explicit RankGroup(const Clock& clock);  // of MPI_COMM_WORLD; collective, as everything below that is not const
+    ~RankGroup();
+    RankGroup(const RankGroup&) = delete;
+    RankGroup& operator=(const RankGroup&) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    const std::vector<std::string>& hosts() const { return hosts_; }  // in order of their first rank
+    const std::vector<int>& rank_host() const { return rank_host_; }  // index into hosts()
+    const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(host_index(rank))]; }
+    int first_rank_on_my_host() const { return first_rank_on_my_host_; }
+    Heartbeat& heartbeat() { return heartbeat_; }
+
+    // The common clock: rank 0's, in seconds. Offsets are estimated once, from the shortest of several round trips to
+    // the parent in a binomial tree (Cristian 1989); ranks of one host share a clock and need none.
+    double now() const { return clock_.now() + offset_; }
+    double clock_uncertainty() const { return uncertainty_; }  // of the worst rank
+
+    // Yield the CPU while waiting: with more ranks than CPUs, a rank that spins takes the CPU from ranks that measure.
+    void set_yielding(bool yielding) { yielding_ = yielding; }
+    // After this many seconds of waiting, probe the peer to learn whether it is itself waiting; infinite: never.
+    void set_probe_after(double seconds) { probe_after_s_ = seconds; }
+    bool yielding() const { return yielding_; }
+
+    // No rank returns before all ranks have called it. A dissemination barrier (Hensgen, Finkel, Manber 1988), which
+    // combines the signals as well, since OR and maximum may count a contribution twice. At stage k a rank waits for
+    // rank - 2^k only: the watchdog can name the rank.
+    Signal barrier(Signal own = {});
+
+    // Collective. `own` is the error of this rank, if any. If any rank failed, the lowest such rank prints its
+    // message, as the only error line of the run, and all ranks throw an Error with its status.
+    void throw_if_any_failed(const std::optional<Error>& own);
+
+    // Rank 0 does the work; all ranks throw if it failed.
+    template <typename Work>
+    void on_rank_0(Work work) {
+        throw_if_any_failed(rank_ == 0 ? attempt(work) : std::nullopt);
+    }
+
+    std::string broadcast(std::string text);                   // rank 0's text, on all ranks
+    std::vector<std::string> gather(const std::string& text);  // all ranks' texts, on rank 0; empty elsewhere
+
+    // Control messages between two ranks, on a communicator of their own.
+    void send_control(int rank, const void* data, int bytes);
+    void receive_control(int rank, void* data, int bytes);
+    std::vector<char> receive_control_of_any_length(int rank);
+    bool has_control_from(int rank);  // has a message of that rank arrived?
+
+    double maximum(double value);
+    double minimum(double value);
+
+  private:
+    void find_hosts();
+    void synchronise_clocks();
+    void measure_offset(int child);
+    void reply_offset(int parent);
+    void wait(MPI_Request& request, int peer);
+    void exchange_probes(int peer, bool& probing);
+
+    const Clock& clock_;
+    MPI_Comm control_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 1;
+    int first_rank_on_my_host_ = 0;
+    bool yielding_ = false;
+    double probe_after_s_ = std::numeric_limits<double>::infinity();
+    std::vector<bool> probed_;  // by rank: a probe of this rank has no reply yet
+    double offset_ = 0.0;
+    double uncertainty_ = 0.0;
+    std::vector<std::string> hosts_;
+    std::vector<int> rank_host_;
+    Heartbeat heartbeat_;
+
+    int host_index(int rank) const { return rank_host_[static_cast<std::size_t>(rank)]; }
+};
+
+}  // namespace fablint

@@ -1,0 +1,38 @@
+// Ends a run in which a rank stalls, and names that rank. A thread beside the measuring one; it makes no MPI calls.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "ranks/rank_group.hpp"
+
+namespace fablint {
+
+// A waiting rank reports its peer only if the peer does not reply to probes (RankGroup::wait sends them): a peer that
+// waits itself is not reported. In a group of more than two ranks it is unknown which rank is late: every waiting rank
+// reports itself, and the rank without a report is the stalled one. In a pair the report comes after `limit_s` without
+// a message; at a barrier, where the peer may still be measuring, after the longest duration of a round more. A rank
+// that reports writes a `lost:` line and ends its process; the launcher then ends the other ranks.
+class Watchdog {
+  public:
+    // `round_s`: time limit of a round. `rescue`: called from the watchdog's thread when the rank has made no progress
+    // for a while; writes the measured cells to disk.
+    Watchdog(RankGroup& rank_group, double limit_s, double round_s, std::function<void()> rescue);
+    ~Watchdog();
+    Watchdog(const Watchdog&) = delete;
+    Watchdog& operator=(const Watchdog&) = delete;
+
+  private:
+    void watch();
+    double limit_for(const Heartbeat::Reading& reading) const;
+    [[noreturn]] void report(const Heartbeat::Reading& reading, double silent_s) const;
+
+    RankGroup& rank_group_;
+    double limit_s_;
+    double round_s_;
+    std::function<void()> rescue_;
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+};
+
+}  // namespace fablint

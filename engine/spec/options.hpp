@@ -1,0 +1,42 @@
+// The command line and the plan file, which share the grammar of a row.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/row.hpp"
+
+namespace fablint {
+
+struct Options {
+    bool help = false;
+    bool version = false;
+    bool list = false;
+    std::string output;
+    std::string plan;
+    bool resume = false;
+    std::optional<double> epoch;  // resume: instant from which `started` counts
+    double watchdog_s = 60.0;
+    bool private_files = false;
+    bool counters = false;
+    bool threads = false;  // MPI_THREAD_MULTIPLE
+    int ranks_per_nic = 0;
+    std::string sysfs = "/sys";
+    int expect_ranks = 0;  // 0: any number
+    bool quiet = false;
+    std::vector<RowOptions> rows;  // from the command line; empty when --plan is given
+};
+
+// The functions throw a usage error with what is wrong and what to do.
+Options parse_command_line(const std::vector<std::string>& words);
+std::vector<RowOptions> parse_plan(const std::string& text, const std::string& name);
+
+// Names rows without a name after their kernel, with a number if the name is taken; throws a usage error for a name
+// that occurs twice.
+void name_rows(std::vector<RowOptions>& rows);
+
+std::string help_text();
+
+}  // namespace fablint

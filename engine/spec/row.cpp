@@ -1,0 +1,240 @@
+#include "spec/row.hpp"
+
+#include <algorithm>
+
+#include "base/errors.hpp"
+#include "base/table.hpp"
+#include "spec/option_kinds.hpp"
+
+namespace fablint {
+
+namespace {
+
+template <typename Field, typename Value>
+void assign(Field& field, Value&& value) {
+    field = static_cast<Field>(std::forward<Value>(value));
+}
+
+// A combination of options that a row refuses, as in registry/options.inc.
+struct Combination {
+    const char* option;
+    const char* value;
+    std::vector<std::string> others;
+    const char* other_value;
+    const char* reason;
+};
+
+const std::vector<Combination>& exclusions() {
+    static const std::vector<Combination> table = {
+#define EXCLUDES(option, value, other, other_value, reason) {option, value, {other}, other_value, reason},
+#include "registry/options.inc"
+    };
+    return table;
+}
+
+const std::vector<Combination>& requirements() {
+    static const std::vector<Combination> table = {
+#define REQUIRES(option, value, others, other_value, reason) {option, value, split(others, ' '), other_value, reason},
+#include "registry/options.inc"
+    };
+    return table;
+}
+
+struct Replacement {
+    const char* given;
+    const char* replaced;
+};
+
+const std::vector<Replacement>& replacements() {
+    static const std::vector<Replacement> table = {
+#define REPLACES(given, replaced) {given, replaced},
+#include "registry/options.inc"
+    };
+    return table;
+}
+
+// Is the option given with that value? "": with any; "!x": with any other than x.
+bool is_given(const OptionTexts& texts, const std::string& option, const std::string& value) {
+    const auto given = texts.find(option);
+    if (given == texts.end()) return false;
+    if (!value.empty() && value.front() == '!') return given->second != value.substr(1);
+    return value.empty() || given->second == value;
+}
+
+std::string written(const std::string& option, const std::string& value) {
+    return "--" + option + (value.empty() || value.front() == '!' ? "" : " " + value);
+}
+
+void refuse_combinations(const OptionTexts& texts) {
+    for (const Combination& rule : exclusions())
+        if (is_given(texts, rule.option, rule.value) && is_given(texts, rule.others.front(), rule.other_value))
+            throw usage_error(written(rule.option, rule.value) + " excludes " +
+                              written(rule.others.front(), rule.other_value) + ": " + rule.reason);
+    for (const Combination& rule : requirements()) {
+        const auto met = [&](const std::string& other) { return is_given(texts, other, rule.other_value); };
+        if (!is_given(texts, rule.option, rule.value) || std::any_of(rule.others.begin(), rule.others.end(), met))
+            continue;
+        std::string choices;
+        for (const std::string& other : rule.others)
+            choices += (choices.empty() ? "" : " or ") + written(other, rule.other_value);
+        throw usage_error(written(rule.option, rule.value) + " requires " + choices + ": " + rule.reason);
+    }
+}
+
+bool accepts(Applies rule, bool listed, bool is_default) {
+    return rule == Applies::any || listed || (rule == Applies::unless_default && is_default);
+}
+
+void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInfo& pattern, const OptionTexts& texts) {
+    for (const OptionInfo& option : row_options()) {
+        const auto given = texts.find(option.name);
+        if (given == texts.end()) continue;
+        const bool is_default = given->second == option.default_text;
+        const std::string name = std::string("--") + option.name;
+        if (!accepts(option.kernels, kernel.accepts(option.name), is_default))
+            throw usage_error(name + " does not apply to " + kernel.name + ": " + option.kernel_reason);
+        if (!accepts(option.patterns, pattern.accepts(option.name), is_default))
+            throw usage_error(name + " does not apply to pattern " + pattern.name + ": " + option.pattern_reason);
+    }
+}
+
+void choose_stop_rule(RowOptions& row, const OptionTexts& given) {
+    constexpr double an_hour = 3600.0;  // a count that the user gives is worth waiting for
+    if (given.count("budget") > 0) return;
+    if (row.iterations) {
+        row.stop.budget_s = an_hour;
+    } else if (!row.stop.samples && !row.stop.precision) {
+        row.stop.budget_s = 1.0;
+        row.stop.precision = 0.02;
+    }
+}
+
+void choose_defaults_of_kernel(RowOptions& row, const KernelInfo& kernel) {
+    if (row.pattern.empty()) row.pattern = kernel.default_pattern();
+    if (row.win.empty()) row.win = kernel.win;
+    if (row.sync.empty()) row.sync = kernel.sync;
+    row.sizes_given = !row.sizes.empty();
+    if (!row.sizes_given) row.sizes = parse_sizes(kernel.default_sizes);
+}
+
+void refuse_sizes(const RowOptions& row, const KernelInfo& kernel) {
+    for (const std::size_t size : row.sizes)
+        if (!kernel.takes(size))
+            throw usage_error("--sizes " + std::to_string(size) + " does not apply to " + row.kernel + ": " +
+                              kernel.sizes_hint());
+}
+
+void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
+    const TransportInfo& transport = transport_named(row.transport);
+    if (const Capabilities missing = kernel.required & ~transport.offers; missing != 0)
+        throw usage_error(row.kernel + " requires a transport with " + capability_names(missing) + ", which " +
+                          row.transport + " does not offer: choose another --transport");
+    if (row.barrier_each && (transport.offers & capability::collectives) == 0)
+        throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
+                          " does not offer: choose another --transport");
+    if (row.validate && !transport.moves_bytes)
+        throw usage_error("--validate does not apply to transport " + row.transport + ", which moves nothing");
+}
+
+}  // namespace
+
+const std::vector<OptionInfo>& row_options() {
+    using A = Applies;
+    static const std::vector<OptionInfo> table = {
+#define OPTION(name, kind_, values, field, default_text, kernels, patterns, kernel_reason, pattern_reason, value_name, \
+               description)                                                                                            \
+    {name,                                                                                                             \
+     kind::kind_::argument,                                                                                            \
+     default_text,                                                                                                     \
+     A::kernels,                                                                                                       \
+     A::patterns,                                                                                                      \
+     kernel_reason,                                                                                                    \
+     pattern_reason,                                                                                                   \
+     value_name,                                                                                                       \
+     description,                                                                                                      \
+     [](RowOptions& row, const std::string& text) { assign(row.field, kind::kind_::read(name, values, text)); },       \
+     [](const RowOptions& row) { return kind::kind_::write(row.field, values); }},
+#include "registry/options.inc"
+    };
+    return table;
+}
+
+RowOptions::RowOptions() {
+    for (const OptionInfo& option : row_options())
+        if (*option.default_text != '\0') option.read(*this, option.default_text);
+}
+
+OptionTexts overridden(const OptionTexts& benchmark, const OptionTexts& given) {
+    OptionTexts texts = given;
+    for (const auto& [option, text] : benchmark) {
+        const bool replaced =
+            std::any_of(replacements().begin(), replacements().end(), [&, name = option](const Replacement& rule) {
+                return name == rule.replaced && given.count(rule.given) > 0;
+            });
+        if (!replaced) texts.emplace(option, text);
+    }
+    return texts;
+}
+
+RowOptions make_row(const std::string& kernel_name, const OptionTexts& given) {
+    const KernelInfo& kernel = kernel_named(kernel_name);
+    RowOptions row;
+    row.kernel = kernel.name;
+    for (const OptionInfo& option : row_options())
+        if (const auto text = given.find(option.name); text != given.end()) option.read(row, text->second);
+    choose_defaults_of_kernel(row, kernel);
+    choose_stop_rule(row, given);
+    const PatternInfo& pattern = pattern_named(row.pattern);
+    if (!kernel.runs_on(pattern.shape)) throw usage_error(row.kernel + " cannot run on pattern " + row.pattern);
+    refuse_options_that_do_not_apply(kernel, pattern, given);
+    refuse_combinations(given);
+    refuse_sizes(row, kernel);
+    refuse_transport(row, kernel);
+    if (kernel.accepts("sync") && kernel.bidirectional && !sync_named(row.sync).both_ends)
+        throw usage_error("--sync " + row.sync + " does not apply to " + row.kernel +
+                          ": both ends must take part, use pscw or fence");
+    return row;
+}
+
+bool RowOptions::applies(const std::string& option) const {
+    const OptionInfo& info = row_named(row_options(), option, "option");
+    return (info.kernels == Applies::any || kernel_info().accepts(option)) &&
+           (info.patterns == Applies::any || pattern_info().accepts(option));
+}
+
+int RowOptions::window_for(std::size_t bytes, int fan) const {
+    if (!kernel_info().windowed()) return 1;
+    constexpr std::size_t messages = 64;
+    constexpr std::size_t to_one = std::size_t{16} << 20;
+    constexpr std::size_t to_all = std::size_t{256} << 20;
+    if (window) return *window;
+    const std::size_t in_flight = std::min(to_one, to_all / static_cast<std::size_t>(std::max(fan, 1)));
+    return static_cast<int>(std::clamp<std::size_t>(in_flight / std::max<std::size_t>(bytes, 1), 1, messages));
+}
+
+std::optional<std::int64_t> RowOptions::iterations_for(std::size_t bytes) const {
+    if (!iterations) return std::nullopt;
+    return iterations->at(bytes);
+}
+
+bool RowOptions::wants_nothing() const { return only_rounds && only_rounds->empty(); }
+
+bool RowOptions::wants_round(std::int64_t round) const {
+    if (!only_rounds) return true;
+    return std::any_of(only_rounds->begin(), only_rounds->end(),
+                       [&](const auto& range) { return range.first <= round && round <= range.second; });
+}
+
+std::string RowOptions::text() const {
+    std::string text = kernel;
+    for (const OptionInfo& option : row_options()) {
+        if (!applies(option.name)) continue;
+        if (barrier_each && option.name == std::string("budget")) continue;  // no rank may stop before the others
+        const std::optional<std::string> value = option.write(*this);
+        if (!value) continue;
+        text += std::string(" --") + option.name + (option.argument ? " " + *value : "");
+    }
+    return text;
+}
+
+}  // namespace fablint

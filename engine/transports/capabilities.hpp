@@ -1,0 +1,79 @@
+// Optional capabilities of a transport, each an interface of its own. A transport owns those that it offers and returns
+// them from the accessors of Transport; a kernel requires them in registry/kernels.inc.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "memories/memory.hpp"
+#include "transports/window.hpp"
+
+namespace fablint {
+
+using Capabilities = unsigned;  // a set of the following, as registry/transports.inc names them
+
+namespace capability {
+inline constexpr Capabilities nothing = 0;
+inline constexpr Capabilities persistent = 1;
+inline constexpr Capabilities thread_lanes = 2;
+inline constexpr Capabilities rma = 4;
+inline constexpr Capabilities request_queue = 8;
+inline constexpr Capabilities collectives = 16;
+}  // namespace capability
+
+// "rma, request_queue"; empty for none.
+std::string capability_names(Capabilities capabilities);
+
+// Messages that are prepared once and started many times. The destructor frees them; none may be in flight then.
+class PreparedMessages {
+  public:
+    virtual ~PreparedMessages() = default;
+    virtual void add_send(int peer, const void* data, std::size_t bytes) = 0;
+    virtual void add_receive(int peer, void* data, std::size_t bytes) = 0;
+    virtual void start() = 0;     // all of them
+    virtual void complete() = 0;  // of all of them
+};
+
+class Persistent {
+  public:
+    virtual ~Persistent() = default;
+    virtual std::unique_ptr<PreparedMessages> prepare() = 0;
+};
+
+// Blocking messages of several threads at once: each thread uses a lane of its own.
+class ThreadLanes {
+  public:
+    virtual ~ThreadLanes() = default;
+    virtual void send(int lane, int peer, const void* data, std::size_t bytes) = 0;
+    virtual void receive(int lane, int peer, void* data, std::size_t bytes) = 0;
+};
+
+// Requests: messages of one int that a server takes in the order of arrival, from any sender.
+class RequestQueue {
+  public:
+    virtual ~RequestQueue() = default;
+    virtual void request(int peer, int content) = 0;
+    virtual int next_request(int& content) = 0;  // returns the sender
+    virtual bool has_request() = 0;
+};
+
+// Operations of all ranks of the run; every rank must call them.
+class Collectives {
+  public:
+    virtual ~Collectives() = default;
+    virtual void barrier() = 0;
+    virtual void broadcast(int root, void* data, std::size_t bytes) = 0;
+    virtual void sum(const void* data, void* result, std::size_t floats) = 0;
+    virtual void all_gather(const void* data, void* result, std::size_t bytes) = 0;  // bytes: of one rank
+    virtual void all_to_all(const void* data, void* result, std::size_t bytes) = 0;  // bytes: for one rank
+};
+
+// Remote memory access.
+class Rma {
+  public:
+    virtual ~Rma() = default;
+    virtual std::unique_ptr<Window> expose(Memory& memory, const WindowRequest& request) = 0;  // collective
+};
+
+}  // namespace fablint

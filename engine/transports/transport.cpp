@@ -1,0 +1,33 @@
+#include "transports/transport.hpp"
+
+#include "base/table.hpp"
+
+namespace fablint {
+
+const std::vector<TransportInfo>& transports() {
+    using namespace capability;
+    constexpr bool moves = true;
+    constexpr bool moves_nothing = false;
+    static const std::vector<TransportInfo> table = {
+#define TRANSPORT(name, offers, bytes, description) {#name, description, offers, bytes, make_##name##_transport},
+#include "registry/transports.inc"
+    };
+    return table;
+}
+
+const TransportInfo& transport_named(const std::string& name) { return row_named(transports(), name, "transport"); }
+
+std::string capability_names(Capabilities capabilities) {
+    using namespace capability;
+    const std::pair<Capabilities, const char*> names[] = {{persistent, "persistent"},
+                                                          {thread_lanes, "thread_lanes"},
+                                                          {rma, "rma"},
+                                                          {request_queue, "request_queue"},
+                                                          {collectives, "collectives"}};
+    std::string text;
+    for (const auto& [bit, name] : names)
+        if ((capabilities & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
+    return text;
+}
+
+}  // namespace fablint

@@ -1,0 +1,66 @@
+// Transports: what moves the bytes between two ranks.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memories/memory.hpp"
+#include "transports/capabilities.hpp"
+
+namespace fablint {
+
+// Point-to-point messages. Messages between two ranks arrive in order. The constructor of a transport opens it; then
+// the ranks exchange their addresses, and the two ends of a pair connect before their first message.
+class Transport {
+  public:
+    virtual ~Transport() = default;
+
+    // What another rank needs in order to connect to this one; empty where connections need no set-up.
+    virtual std::string address() const { return {}; }
+    // Both ends call it, with each other's address, at about the same time.
+    virtual void connect(int /*peer*/, const std::string& /*address*/) {}
+
+    // Posts `buffers.count` messages of `bytes` bytes each. The buffers must stay untouched until complete() returns.
+    // A window is posted in one call: a call for each message would take a twentieth of the time of a small one.
+    virtual void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) = 0;
+    virtual void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) = 0;
+    virtual void complete() = 0;  // of everything that is posted
+
+    // One blocking message. A transport that has a shorter way than posting and completing overrides them.
+    virtual void send(int peer, const void* data, std::size_t bytes) {
+        post_sends(peer, {static_cast<const char*>(data), 0, 1}, bytes);
+        complete();
+    }
+    virtual void receive(int peer, void* data, std::size_t bytes) {
+        post_receives(peer, {static_cast<char*>(data), 0, 1}, bytes);
+        complete();
+    }
+
+    // The capabilities of registry/transports.inc: null where the transport does not offer them.
+    virtual Persistent* persistent() { return nullptr; }
+    virtual ThreadLanes* thread_lanes() { return nullptr; }
+    virtual Rma* rma() { return nullptr; }
+    virtual RequestQueue* request_queue() { return nullptr; }
+    virtual Collectives* collectives() { return nullptr; }
+};
+
+// A row of registry/transports.inc, which documents the fields.
+struct TransportInfo {
+    const char* name;
+    const char* description;
+    Capabilities offers;
+    bool moves_bytes;
+    std::unique_ptr<Transport> (*make)();
+};
+
+// The table registry/transports.inc.
+const std::vector<TransportInfo>& transports();
+const TransportInfo& transport_named(const std::string& name);  // throws a usage error
+
+// One file each in transports/.
+#define TRANSPORT(name, offers, bytes, description) std::unique_ptr<Transport> make_##name##_transport();
+#include "registry/transports.inc"
+
+}  // namespace fablint

@@ -1,7 +1,0 @@
-#pragma once
-
-namespace fablint {
-
-inline constexpr const char* version = "0.1.0";
-
-}  // namespace fablint

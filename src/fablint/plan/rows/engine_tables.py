@@ -1,0 +1,50 @@
+"""Reader of the tables in engine/registry/, which the engine includes as C++ macros."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fablint.errors import InternalError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line `MACRO(field, field, ...)` of a table.
+
+    Quotes around a field are removed; a set such as `pairs | stars` is one field.
+    """
+
+    line: int  # counted from 1
+    fields: tuple[str, ...]
+
+
+def read_table(text: str, macro: str, columns: int, source: str) -> Iterator[Entry]:
+    """Yield the entries of one macro in the order of the file.
+
+    Parameters
+    ----------
+    text
+        Content of the table: one entry per line; every other line is a comment or for the preprocessor.
+    macro
+        Name of the macro, such as `KERNEL`. Entries of other macros are skipped.
+    columns
+        Number of fields of an entry.
+    source
+        Name of the file, for messages.
+
+    Raises
+    ------
+    InternalError
+        An entry is not closed, or has another number of fields: the table comes with fablint.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        if not bare.startswith(f"{macro}("):
+            continue
+        body = bare.removeprefix(f"{macro}(").removesuffix(")")
+        fields = next(csv.reader([body], skipinitialspace=True, strict=False), [])
+        if not bare.endswith(")") or len(fields) != columns:
+            raise InternalError(f"{source}:{number}: '{bare}' does not have {columns} fields", "reinstall fablint")
+        yield Entry(number, tuple(field.strip() for field in fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from analyse_cases import row_attributed
 from lateness_cases import Layout, LossyFabric
@@ -94,6 +95,39 @@ def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: f
     for fabric in (SMALL, LossyFabric()):
         case = Resending(fabric, usual=usual, uneven=uneven)
         assert [accused(case.findings(seed, calm=calm)) for seed in SEEDS] == [[]] * 20
+
+
+def notes_of(case: Resending, seed: int, calm: bool = True) -> list[str]:
+    return [one for one in diagnose(case.measured(seed, calm=calm)).verdict.notes if one.startswith("TCP sent")]
+
+
+@pytest.mark.parametrize(("usual", "uneven"), [(0.003, 0.0), (0.01, 1.0), (0.05, 0.0)])
+def test_a_loss_that_all_paths_share_is_a_note(usual: float, uneven: float) -> None:
+    for fabric in (SMALL, LossyFabric()):
+        case = Resending(fabric, usual=usual, uneven=uneven)
+        notes = [notes_of(case, seed) for seed in SEEDS]
+        assert [len(one) for one in notes] == [1] * 20
+        assert all("single messages" in one[0] and "congestion" not in one[0] for one in notes)
+        shares = [float(one[0].split()[2]) for one in notes]
+        assert np.median(shares) == pytest.approx(100 * usual, rel=0.3)
+
+
+def test_of_streams_it_may_be_congestion() -> None:
+    (note,) = notes_of(Resending(SMALL, usual=0.03), 1, calm=False)
+    assert "of streams" in note and "congestion, or a loss that all paths share" in note
+    assert notes_of(Resending(SMALL, usual=0.003), 1, calm=False) == []  # as on healthy networks
+
+
+@pytest.mark.parametrize("lossy", [{}, {"h02 rx": 0.05}, {"h02 tx": 0.3}, {"h02 tx": 0.05, "h02 rx": 0.05}])
+def test_losses_of_one_host_are_none_that_all_paths_share(lossy: dict[str, float]) -> None:
+    assert [notes_of(Resending(SMALL, lossy), seed) for seed in SEEDS] == [[]] * 20
+    beside = [notes_of(Resending(SMALL, lossy, usual=0.01), seed) for seed in SEEDS]
+    assert [len(one) for one in beside] == [1] * 20
+
+
+def test_three_lossy_hosts_of_many_are_none_that_all_paths_share() -> None:
+    case = Resending(LossyFabric(), {"h02 rx": 0.02, "h05 rx": 0.02, "h09 rx": 0.02})
+    assert [notes_of(case, seed) for seed in SEEDS] == [[]] * 20
 
 
 def test_a_lossy_host_is_named_among_others_that_lose_a_little() -> None:

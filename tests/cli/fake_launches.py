@@ -16,6 +16,7 @@ import pytest
 
 from fablint.errors import NotStartedError
 from fablint.model import Finding, Plan, Row as RunRow, Run, Slots, State, Switch, Topology
+from fablint.model.preflight_results import Result
 from fablint.plan.check.check_request import Asked
 from fablint.plan.check.stages import Stage, stage_of
 from fablint.plan.check.suites import find_suite
@@ -102,6 +103,7 @@ class FakeCluster:
     unreached: set[str] = field(default_factory=set)
     keeps_apart: set[frozenset[str]] = field(default_factory=set)  # two of which a launch with both does not start
     silent: set[str] = field(default_factory=set)  # do not answer when they are asked
+    warnings: Sequence[Result] = ()  # of preflight, when they are asked before a check goes on
     wordless: bool = False  # a launch that hangs does not say who
     rate: float = 12.5e9  # bytes/s
     attributes: dict[str, Any] = field(default_factory=dict)  # of every run
@@ -141,13 +143,13 @@ class FakeCluster:
             pairs, only = rounds[str(request.name or request.kernel)]
             if self.stop_after is not None and request is requests[-1]:
                 self._measure_row(output, request, pairs, list(only)[: self.stop_after], hosts, began)
-                return flow.Measured(read_run(output), 3)
+                return flow.Measured(read_run(output), 3, start_s=LAUNCH_S)
             if only and (lost := self._measure_row(output, request, pairs, only, hosts, began)) is not None:
                 set_state(output, "interrupted", lost)
                 said = f"rank {lost[0]['rank']} on {lost[0]['host']} {lost[0]['reason']}" if lost else "it hangs"
-                return flow.Measured(read_run(output), 3, said)
+                return flow.Measured(read_run(output), 3, said, LAUNCH_S)
         set_state(output, "complete")
-        return flow.Measured(read_run(output), 0)
+        return flow.Measured(read_run(output), 0, start_s=LAUNCH_S)
 
     # -------------------------------------------------------------------------------------------- run directories
 

@@ -77,7 +77,7 @@ def test_a_healthy_check_passes_with_the_notes_of_preflight(tmp_path: Path, monk
 
 
 def test_that_hosts_could_not_be_asked_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = checked(tmp_path, monkeypatch, Recount(note="the counters could not be read again: no answer"))
+    done = checked(tmp_path, monkeypatch, Recount(notes=["the counters could not be read again: no answer"]))
     assert done.diagnosis.verdict.verdict == "pass"
     assert "the counters could not be read again: no answer" in done.diagnosis.verdict.notes
 

@@ -13,7 +13,7 @@ from fake_launches import FakeCluster, FakeSystem, Notes, asked_of, every_pair, 
 from fablint.discover import write_topology
 from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
 from fablint.model import Allocation, Finding, Plan, Run, State
-from fablint.model.preflight_results import Fitness
+from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.plan.check.suites import find_suite
 from fablint.snapshot import Heard
 from fablint.store import missing_rounds, read_run
@@ -26,7 +26,15 @@ from fablint.workflows.local_check import Checked
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
+BEFORE = [
+    *(Result("cpu.governor", host, "", Outcome.WARN, "governor powersave") for host in HOSTS[:4]),
+    Result("mem.free", "h07", "", Outcome.WARN, "2 GiB free"),
+    Result("thp", "h01", "numa0", Outcome.ERROR, "'maybe' is no setting"),
+]
 LEVELS = ("reach", "edge", "local", "global")
+RULES = {
+    name: Rule(name, "", "", "", Severity.WARN, "config", False, "") for name in ("cpu.governor", "mem.free", "thp")
+}
 DRAINED = Finding(state=State.NOT_JUDGED, component="host", name="h99", evidence="left out: drained (cable)")
 
 
@@ -46,7 +54,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
     def fake_look(_: System, allocation: Allocation, **__: bool) -> host_preflight.Looked:
         silent = {host: "no answer within 20 s" for host in allocation.hosts if host in fake.silent}
-        return host_preflight.Looked(Heard({}, {}, silent), Fitness(allocation.hosts, [], {}, silent))
+        return host_preflight.Looked(Heard({}, {}, silent), Fitness(allocation.hosts, fake.warnings, RULES, silent))
 
     monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
     monkeypatch.setattr(host_preflight, "look_at", fake_look)
@@ -63,7 +71,7 @@ def kill(cluster: FakeCluster, tmp_path: Path) -> KILL:
 
     def run(row: str, after_rounds: int | None = None, suite: str = "quick", **more: Any) -> Path:
         launches, _ = launches_of(cluster, asked_of(HOSTS, FABRIC), tmp_path / "a.run")
-        kept = KeptCheck(suite, topology=write_topology(FABRIC), notes=["preflight warns: x"])
+        kept = KeptCheck(suite, topology=write_topology(FABRIC), notes=["preflight: x (suppressed)"], warnings=BEFORE)
         elimination = Elimination(launches, find_suite(suite), [DRAINED], kept=kept, **more)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(flow, "measure", killing(cluster, row, after_rounds))
@@ -114,9 +122,30 @@ def test_the_levels_that_a_killed_check_lacks_are_measured(cluster: FakeCluster,
     verdict = done.diagnosis.verdict
     assert [one for one in verdict.findings if one.state is not State.OK] == [DRAINED]
     assert verdict.coverage.hosts_judged == len(HOSTS)
-    assert "preflight warns: x" in verdict.notes
+    assert "preflight: x (suppressed)" in verdict.notes
     assert json.loads((path / "report" / "verdict.json").read_text())["exit_code"] == 3
     assert (path / "topology.yaml").exists()
+
+
+def test_warnings_of_both_times_at_which_hosts_were_asked_reach_the_verdict(cluster: FakeCluster, kill: KILL) -> None:
+    """The later one where a check says two things of the same part."""
+    path = kill("edge-bandwidth")
+    cluster.warnings = [
+        *(Result("cpu.governor", host, "", Outcome.WARN, "governor powersave") for host in HOSTS[2:6]),
+        Result("mem.free", "h07", "", Outcome.WARN, "1 GiB free"),
+    ]
+    for _ in range(2):  # what is kept of both times is kept again
+        done = resumed(cluster, path)
+        assert done is not None
+        notes = [note for note in done.diagnosis.verdict.notes if note.startswith("preflight ")]
+        assert notes == [
+            "preflight warns: cpu.governor: governor powersave (h[00-05])",
+            "preflight warns: mem.free: 1 GiB free (h07)",
+            "preflight does not understand: thp: numa0 'maybe' is no setting (h01)",
+        ]
+        assert json.loads((path / "report" / "verdict.json").read_text())["notes"] == list(done.diagnosis.verdict.notes)
+        cluster.warnings = []
+        (path / CHECK).write_text(json.dumps(json.loads((path / CHECK).read_text()) | {"ended": False}))
 
 
 def test_a_check_that_was_killed_within_its_hosts_begins_with_that_level(cluster: FakeCluster, kill: KILL) -> None:

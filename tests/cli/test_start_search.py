@@ -64,8 +64,9 @@ def searched(
     hosts: Sequence[str],
     suspects: Collection[str] = (),
     unanswered: Collection[frozenset[str]] = (),
+    unfit: Collection[str] = (),
 ) -> StartResult:
-    return StartSearch(hosts, fake.launch, suspects, unanswered).run()
+    return StartSearch(hosts, fake.launch, suspects, unanswered, unfit).run()
 
 
 def left_out(result: StartResult) -> set[str]:
@@ -196,6 +197,25 @@ def test_a_launch_that_only_large_groups_keep_from_starting_is_a_suspicion() -> 
     (cause,) = result.faulty
     assert cause.in_company
     assert (cause.fails_with, len(result.starting)) == ((), 11)
+
+
+class Losing(FakeLauncher):
+    """A host loses half of what is sent to it: it starts with one other at times, and with seven never."""
+
+    def _starts(self, hosts: Hosts) -> bool:
+        others = len(hosts) - 1 if set(hosts) & set(self.faulty) else 0
+        return Random(f"{self.seed} {len(self.launched)} {hosts}").random() < 0.5 ** min(others, 6) * (others < 7)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_path_is_searched_in_the_place_of_a_host_that_is_known_to_lose_frames(seed: int) -> None:
+    hosts = named(8)
+    bad = hosts[3]
+    fake = Losing({bad}, seed=seed)
+    result = searched(fake, hosts, [bad], unfit=[bad])
+    assert (left_out(result), result.paths) == ({bad}, [])
+    assert result.starting == tuple(host for host in hosts if host != bad)
+    assert fake.rounds <= 10
 
 
 # ------------------------------------------------------------------------------------------------ at random

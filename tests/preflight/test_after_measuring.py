@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from preflight_help import NOW, host, nic
@@ -11,11 +12,12 @@ from preflight_help import NOW, host, nic
 from fablint.model import Allocation, Component, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.preflight.after_measuring import spanning
+from fablint.preflight.site.site_file import parse_site
 from fablint.snapshot import Heard, Snapshot
 from fablint.system import System
 from fablint.workflows import fabric_discovery
 from fablint.workflows.counter_changes import HostCounters, nic_counters
-from fablint.workflows.preflight_findings import suspects, warnings
+from fablint.workflows.preflight_findings import suspects, warning_notes, warnings
 
 AT = "/sys/class/net/hsn0"
 NAMES = tuple(f"n{number}" for number in range(1, 9))
@@ -81,7 +83,7 @@ def test_damaged_frames_are_a_suspect_cable(monkeypatch: pytest.MonkeyPatch) -> 
 def test_hosts_whose_counters_stand_still_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_again(monkeypatch, {key: {f"{AT}/statistics/rx_packets": "900000"} for key in NAMES})
     found = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES)
-    assert (list(found.findings), found.note) == ([], "")
+    assert (list(found.findings), list(found.notes)) == ([], [])
 
 
 def test_a_switch_that_was_restarted_accuses_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +103,17 @@ def test_what_preflight_said_is_no_finding_once_more(monkeypatch: pytest.MonkeyP
     assert message in one.evidence
 
 
+def test_what_grew_and_is_suppressed_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    suppress = '[[suppress]]\ncheck = "net.link.flaps"\nhosts = "n3"\nuntil = 2026-01-31\nreason = "cable is ordered"\n'
+    site = parse_site(f"format = 1\n{suppress}", "site.toml", date(2026, 1, 5))
+    asked_again(monkeypatch, {"n3": {f"{AT}/carrier_changes": "66"}})
+    found = HostCounters(System(), ALLOCATION, snapshots(), site=site).recount(RUN, NAMES)
+    assert list(found.findings) == []
+    (note,) = found.notes
+    assert note.startswith("while the hosts were measured: preflight: net.link.flaps: n3/hsn0: ")
+    assert note.endswith("(FAIL, suppressed until 2026-01-31: cable is ordered)")
+
+
 def test_a_host_that_is_silent_afterwards_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_again(monkeypatch, {}, {"n7": "no answer within 20 s"})
     (one,) = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES).findings
@@ -111,7 +124,7 @@ def test_where_no_host_answers_the_job_is_over_and_no_host_is_named(monkeypatch:
     asked_again(monkeypatch, {}, dict.fromkeys(NAMES, "the job has ended"))
     found = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES)
     assert list(found.findings) == []
-    assert found.note.endswith("could not be read again after the measurement: the job has ended")
+    assert found.notes[0].endswith("could not be read again after the measurement: the job has ended")
 
 
 def test_only_hosts_that_were_measured_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +173,6 @@ def test_a_route_without_an_answer_is_a_suspect_and_a_setting_a_note() -> None:
     assert [(one.state, one.component, one.name) for one in suspects(fitness)] == [
         (State.SUSPECT, "route", "n1/hsn0=n2/hsn0")
     ]
-    assert warnings(fitness) == [
+    assert warning_notes(warnings(fitness)) == [
         "preflight warns: cpu.governor: governor powersave (n[1-2], and 1 host with other values)"
     ]

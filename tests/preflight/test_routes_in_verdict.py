@@ -16,12 +16,12 @@ from fablint.system import System
 from fablint.workflows import flow
 from fablint.workflows.cluster_check import trials_of
 from fablint.workflows.host_preflight import Looked
-from fablint.workflows.preflight_findings import suspects, warnings
+from fablint.workflows.preflight_findings import suspects, warning_notes, warnings
 
 
 def found(hosts: list[Host]) -> tuple[list[Finding], list[str]]:
     fitness = judge(Fleet(hosts), FAMILY)
-    return suspects(fitness), warnings(fitness)
+    return suspects(fitness), warning_notes(warnings(fitness))
 
 
 def test_a_route_without_answer_is_a_finding_with_both_hosts_and_nics() -> None:

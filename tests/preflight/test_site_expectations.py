@@ -67,6 +67,16 @@ def with_software(count: int = 5) -> list[Host]:
     return [host(f"m{number}", files, commands=driver) for number in range(count)]
 
 
+def roce() -> list[Host]:
+    """RoCE hosts whose flow control is set."""
+    port = "/sys/class/infiniband/mlx5_0/ports/1"
+    files = {f"{port}/state": "4: ACTIVE", f"{port}/phys_state": "5: LinkUp", f"{port}/link_layer": "Ethernet"}
+    said = {"dcb-pfc/ens3": '[{"prio_pfc":[false,false,false,true,false,false,false,false]}]'}
+    folders = {"/sys/class/infiniband/mlx5_0/device/net": ["ens3"]}
+    nics = [nic("ens3", address=f"02:00:00:00:01:{number:02x}") for number in range(5)]
+    return [host(f"n{number}", {**one, **files}, commands=said, folders=folders) for number, one in enumerate(nics)]
+
+
 RICH: Mapping[str, Callable[[], list[Host]]] = {
     "InfiniBand and GPUs in one chassis": lambda: fleet({"gpu": 8, "ndr": 5, "hdr": 5, "login": 1}),
     "tuned Intel hosts with GPUs": lambda: [gpu(number) for number in range(8)],
@@ -75,6 +85,7 @@ RICH: Mapping[str, Callable[[], list[Host]]] = {
     "one host": lambda: [intel(1)],
     "Slingshot": slingshot,
     "software": with_software,
+    "RoCE": roce,
     "a setting that all hosts share": lambda: half_speed("ndr") + half_speed("hdr"),
 }
 

@@ -144,6 +144,8 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
     ("host.cpu.cap", {"files": {f"{CPU}/cpu*/cpufreq/scaling_max_freq": tallied(2000000, 224)}}, W,
      "CPUs capped at 53 % of their highest frequency, 7 others 100"),
     ("host.cpu.cap", {"files": {f"{CPU}/intel_pstate/max_perf_pct": "60"}}, W, "CPUs capped at 60 %"),
+    ("host.cpu.cap", {"files": {f"{CPU}/cpu*/cpufreq/scaling_max_freq": "1 1900000\n223 3800000"}}, W,
+     "CPUs capped at 50 %"),
     ("host.throttle", {"later": {THROTTLE: "220 0\n4 9"}, "files": {THROTTLE: "224 0"}}, W,
      "core throttled 36 times in 4.0 s"),
     ("host.throttle", {"files": {THROTTLE: "224 5000"}}, W, "throttled 112,"),
@@ -265,6 +267,13 @@ def test_available_memory_is_not_compared_where_jobs_run_on_all_hosts() -> None:
 def test_load_above_a_tenth_of_the_cpus_among_idle_hosts(load: str, outcome: Outcome) -> None:
     hosts = [intel(n, files={"/proc/loadavg": f"{load if n == 1 else '0.5'} 1.0 1.0 1/9 9"}) for n in range(5)]
     assert outcome_of(software.Load, hosts, "n1")[0][0] is outcome
+
+
+def test_cores_of_a_cpu_that_reach_more_than_others_are_no_cap() -> None:
+    both = {f"{CPU}/cpu*/cpufreq/{name}_max_freq": "216 3800000\n8 4100000" for name in ("scaling", "cpuinfo")}
+    assert bad(of(frequency.FrequencyCap, *[intel(n, files=both) for n in range(5)])) == []
+    empty = {f"{CPU}/cpu*/cpufreq/{name}_max_freq": "0 3800000" for name in ("scaling", "cpuinfo")}
+    assert bad(of(frequency.FrequencyCap, intel(0, files=empty))) == []
 
 
 def test_part_of_a_process_on_a_small_host_is_no_load() -> None:

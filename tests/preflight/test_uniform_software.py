@@ -73,17 +73,31 @@ def test_a_lost_dimm_is_seen_and_kernels_that_keep_a_little_more_are_not() -> No
     assert (name, outcome, message) == ("n1", Outcome.WARN, "471.1 GiB, median of 3 hosts 502.6")
 
 
-def test_a_busy_host_is_named_where_the_others_are_idle() -> None:
-    def hosts(*loads: str) -> list[Host]:
-        files = [
-            {"/proc/loadavg": f"{load} 1.00 1.00 1/300 77", "/sys/devices/system/cpu/online": "0-3"} for load in loads
-        ]
-        return [host(f"n{index}", one) for index, one in enumerate(files)]
+def loaded(*loads: str, threads: str = "0") -> list[Host]:
+    """Hosts of four CPUs; `threads`: 1 where two of these are one core."""
+    same = {"/sys/devices/system/cpu/online": "0-3", "/sys/devices/system/cpu/smt/active": threads}
+    own = [{"/proc/loadavg": f"{load} 1.00 1.00 1/300 77"} for load in loads]
+    return [host(f"n{index}", {**same, **one}) for index, one in enumerate(own)]
 
-    assert [name for name, *_ in wrong(of(Load, *hosts("0.10", "9.00", "0.20")))] == ["n1"]
-    assert wrong(of(Load, *hosts("0.10", "3.90", "0.20"))) == []
-    assert wrong(of(Load, *hosts("9.00", "9.00", "0.20"))) == []  # somebody's job is on all of them
-    assert outcomes(of(Load, *hosts("9.00", "0.10"))) == [Outcome.SKIP] * 2
+
+def test_a_busy_host_is_named_where_the_others_are_idle() -> None:
+    assert [name for name, *_ in wrong(of(Load, *loaded("0.10", "9.00", "0.20")))] == ["n1"]
+    assert wrong(of(Load, *loaded("0.10", "3.90", "0.20"))) == []
+    assert outcomes(of(Load, *loaded("0.90", "0.10"))) == [Outcome.SKIP] * 2
+
+
+def test_a_load_that_all_like_hosts_have_is_one_warning() -> None:
+    busy = wrong(of(Load, *loaded("9.00", "9.20", "8.80", "0.20")))
+    message = "all cores have work, as on like hosts: 2.23 processes for each CPU is their median"
+    assert busy == [(f"n{number}", "", Outcome.WARN, message) for number in range(3)]
+    assert wrong(of(Load, *loaded("3.90", "3.90", "3.90"))) == []
+    ((name, _, outcome, message),) = wrong(of(Load, *loaded("4.00", "0.10")))
+    assert (name, outcome, message) == ("n0", Outcome.WARN, "1.00 processes for each CPU: all cores have work")
+
+
+@pytest.mark.parametrize(("threads", "count"), [("0", 0), ("1", 3)])
+def test_a_process_on_every_core_is_work_for_all_where_cores_have_two_threads(threads: str, count: int) -> None:
+    assert len(wrong(of(Load, *loaded("2.00", "2.00", "2.00", threads=threads)))) == count
 
 
 def test_driver_and_firmware_of_a_nic() -> None:

@@ -24,7 +24,7 @@ def many_faults(count):
     fabric = full_mesh(2, 4)
     run = simulate(fabric, seed=1)
     return run, diagnose(
-        run, fabric.topology, "fault", [HEALTHY, *faults], notes=[f"note {index}" for index in range(5)]
+        run, fabric.topology, "fault", [HEALTHY, *faults], notes=[f"note {index}" for index in range(9)]
     )
 
 
@@ -99,6 +99,16 @@ def test_names_cannot_steer_the_terminal():
 def test_notes_of_the_reader_are_told():
     run, diagnosis = healthy_case()
     assert "a chunk is missing" in console_summary(replace(run, notes=["a chunk is missing"]), diagnosis)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(6, 6), (7, 5), (30, 5)])
+def test_warnings_of_preflight_are_told_and_what_is_left_out_is_counted(count, shown):
+    run, diagnosis = healthy_case()
+    notes = [f"preflight warns: check.{index}: word (n1)" for index in range(count)]
+    lines = console_summary(replace(run, notes=notes), diagnosis).splitlines()
+    assert sum("preflight warns" in line for line in lines) == shown
+    more = [line for line in lines if line.startswith("note") and "more (see report)" in line]
+    assert [int(re.search(r"\d+", line)[0]) for line in more] == ([count - shown] if count > shown else [])
 
 
 def test_skipped_rows_say_why():

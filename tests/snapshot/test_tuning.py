@@ -141,13 +141,21 @@ def test_the_size_of_a_numa_node_is_kept_and_its_details_are_not(tmp_path: Path)
 
 def test_which_programs_are_asked(tmp_path: Path) -> None:
     plain = machine(tmp_path, {})
-    assert list(tuning_commands("quick", plain, ["hsn0"])) == []
+    assert list(tuning_commands("quick", plain, ["hsn0"])) == [("ethtool/hsn0", ["ethtool", "hsn0"])]
     assert list(tuning_commands("fabric", plain, ["hsn0"])) == []
     names = [name for name, _ in tuning_commands("full", plain, ["hsn0"])]
     asked = ["ethtool-k", "ethtool-g", "ethtool-c", "ethtool-S", "ethtool-S-later"]
-    assert names == [*(f"{name}/hsn0" for name in asked), "nvidia-smi-q"]
+    assert names == ["ethtool/hsn0", *(f"{name}/hsn0" for name in asked), "nvidia-smi-q"]
     (tmp_path / "proc/driver/nvidia-nvswitch/devices/0000:05:00.0").mkdir(parents=True)
     assert [name for name, _ in tuning_commands("quick", plain, [])] == ["fabricmanager"]
+    (tmp_path / "sys/class/infiniband/mlx5_0/device/net/ens3").mkdir(parents=True)
+    (tmp_path / "sys/class/net/ens3").mkdir(parents=True)
+    (tmp_path / "sys/class/net/ens3/type").write_text("1\n")
+    over_rdma = dict(tuning_commands("full", plain, ["ens3"]))
+    assert over_rdma["dcb-pfc/ens3"] == ["dcb", "-j", "pfc", "show", "dev", "ens3"]
+    assert over_rdma["mlnx_qos/ens3"] == ["mlnx_qos", "-i", "ens3"]
+    assert {"dcb-ets/ens3", "dcb-app/ens3", "dcb-apptrust/ens3"} < over_rdma.keys()
+    assert "mlnx_qos/ens3" not in dict(tuning_commands("quick", plain, ["ens3"]))
 
 
 def test_of_a_thousand_counters_of_a_nic_those_of_flow_control_are_kept() -> None:

@@ -104,6 +104,7 @@ def diagnose(
         *geometry,
         *designed.notes,
         *beside_notes,
+        *resent.notes,
         *left_out,
     ]
     verdict = decide(findings, complete=bool(clearing) and _is_complete(run))

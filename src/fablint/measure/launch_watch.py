@@ -34,6 +34,7 @@ class Watch:
     stuck: list[Stuck] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # lines that are not the engine's
     started: bool = False
+    start_s: float = 0.0  # that the ranks took to start
     ended: int | None = None  # the engine's exit status, once the run is written
     rows_begun: list[str] = field(default_factory=list)
 

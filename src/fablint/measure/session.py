@@ -45,6 +45,7 @@ class Outcome:
     deaths: tuple[Death, ...] = ()  # what the launcher says where the engine says nothing
     stopped_by: int | None = None  # the signal that we passed on
     apart: bool = False  # the launcher did not bring the ranks together: another one may
+    start_s: float = field(default=0.0, compare=False)  # that the ranks took to start; 0: they did not
     said: tuple[str, ...] = field(default=(), compare=False)  # the last lines of a launcher that started no ranks
 
 
@@ -54,6 +55,7 @@ class EngineOptions:
 
     words: Sequence[str] = ()  # run options of its command line
     start_s: Callable[[], float] | None = None  # time limit of the start; asked again and again: it may get shorter
+    end_s: float | None = None  # how long ranks that have written all are waited for; None: END_S
 
 
 def start_limit_s(ranks: int) -> float:
@@ -115,14 +117,15 @@ def run_engine(
         process = system.spawn(argv, text=plan.text, environ=environ)
         watch = Watch([row.rounds for row in plan.rows], plan.ranks)
         try:
-            ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, options.start_s)
+            end_s = END_S if options.end_s is None else options.end_s
+            ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, end_s, options.start_s)
             overdue = _follow(system, progress, process, watch, caught, ranks)
         finally:
             process.kill()
     launched = (output / "zarr.json").exists()
-    return _outcome(
-        mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=next(iter(caught), None)
-    )
+    stopped_by = next(iter(caught), None)
+    outcome = _outcome(mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=stopped_by)
+    return replace(outcome, start_s=watch.start_s)
 
 
 def run_on_first(
@@ -146,10 +149,11 @@ def run_on_first(
 
 @dataclass(frozen=True)
 class _Ranks:
-    """How to ask the ranks to stop, and how long they may take to start."""
+    """How to ask the ranks to stop, and how long they may take to start and to end."""
 
     program: Path
     passed_on: int  # the signal that the launcher passes on
+    end_s: float  # when all is written
     start_s: Callable[[], float] | None = None
 
     def stop(self, process: Process, count: int) -> None:
@@ -164,13 +168,14 @@ class _Limits:
 
     begun: float  # when the launcher was started
     start_s: Callable[[], float]  # how long the ranks may take to start
+    end_s: float  # how long they may take to end, when all is written
     end: float | None = None  # None: nothing has happened that limits it
     written: bool = False  # the engine has said that the run is written
 
     def heed(self, watch: Watch, now: float) -> None:
         """What was seen may limit how long the launch is waited for."""
         if watch.ended is not None and not self.written:
-            self.written, self.end = True, now + END_S
+            self.written, self.end = True, now + self.end_s
         elif self.end is None and (watch.accused or watch.stuck):
             self.end = now + LOST_S
         elif self.end is None and watch.unreached():
@@ -192,16 +197,18 @@ def _follow(
 ) -> str:
     """Read until the end. What a deadline ended it for, empty where it ended by itself or its run was written."""
     passed_on = 0
-    limits = _Limits(system.monotonic(), ranks.start_s or (lambda: start_limit_s(watch.ranks)))
+    limits = _Limits(system.monotonic(), ranks.start_s or (lambda: start_limit_s(watch.ranks)), ranks.end_s)
     while True:
         try:
             line = process.read_line(_GLANCE_S)
         except EOFError:
-            ended = process.wait(END_S if limits.written else LOST_S) is not None
+            ended = process.wait(ranks.end_s if limits.written else LOST_S) is not None
             return "" if ended or limits.written else NO_END
         now = system.monotonic()
         if line is not None:
             watch.take(line, progress)
+        if watch.started and not watch.start_s:
+            watch.start_s = now - limits.begun
         limits.heed(watch, now)
         if len(caught) > passed_on:
             if passed_on:

@@ -24,7 +24,7 @@ from fablint.preflight.checks.host import (
     storage_log,
     tools,
 )
-from fablint.preflight.checks.infiniband import omnipath, port_counters, port_settings, ports
+from fablint.preflight.checks.infiniband import omnipath, port_counters, port_settings, ports, roce_qos
 from fablint.preflight.checks.network import (
     address_names,
     addresses,
@@ -34,11 +34,13 @@ from fablint.preflight.checks.network import (
     ethtool_settings,
     examined_networks,
     link_counters,
+    link_modes,
     links,
     lldp,
     loss,
     multirail,
     network_log,
+    nic_counters,
     reachability,
     routes,
 )
@@ -51,11 +53,13 @@ CHECKS: tuple[type[Check], ...] = (
     links.RailsCount,
     links.LinkUp,
     links.LinkSpeed,
+    link_modes.LinkModes,
     links.LinkDuplex,
     ethtool.LinkFec,
     ethtool.LinkOptics,
     link_counters.LinkFlaps,
     link_counters.LinkErrors,
+    nic_counters.NicCounters,
     lldp.LldpNeighbor,
     lldp.LldpSeveral,
     lldp.LldpPlacement,
@@ -118,6 +122,7 @@ CHECKS: tuple[type[Check], ...] = (
     ports.IbBoard,
     port_settings.PartitionKeys,
     port_settings.GidTypes,
+    roce_qos.RoceQos,
     omnipath.OmniPathPort,
     pcie.PcieWidth,
     pcie.PcieSpeed,

@@ -10,6 +10,7 @@ from fablint.text import units
 
 MAX_LINES = 25
 _MARGIN = 12  # width of the left column
+_MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
 _ROWS_SHOWN = 4
 _COLOURS = {"fault": 31, "incomplete": 33, "pass": 32}  # ANSI: red, yellow, green
 _STATE_COLOURS = {
@@ -124,9 +125,10 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     lines += painter.block("thresholds", thresholds, 2) if thresholds else []
     lines += painter.block("instrument", run_facts.instrument(run), 2)
     notes = run_facts.notes(run, diagnosis)
-    lines += [painter.line("note", note) for note in notes[: 2 if len(notes) <= 2 else 1]]
-    if len(notes) > 2:
-        lines.append(painter.line("note", f"... and {len(notes) - 1} more (see report)"))
+    shown = notes if len(notes) <= _MOST_NOTES else notes[: _MOST_NOTES - 1]
+    lines += [painter.line("note", note) for note in shown]
+    if len(notes) > len(shown):
+        lines.append(painter.line("note", f"... and {len(notes) - len(shown)} more (see report)"))
     return lines
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fablint.errors import BrokenRunError
 from fablint.model import Slots
+from fablint.model.preflight_results import Outcome, Result, alike
+from fablint.text.names import fold, unfold
 from fablint.workflows.run_files import CHECK as CHECK, keep_text
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ class KeptCheck:
     findings: Sequence[Finding] = ()  # of what was known before anything was measured
     inside: Sequence[Finding] = ()  # between ranks of one host
     failed: Mapping[str, str] = field(default_factory=dict)  # by host: the level that it failed
-    notes: Sequence[str] = ()
+    warnings: Sequence[Result] = ()  # of preflight: check, host, target, outcome and message count
+    notes: Sequence[str] = ()  # what the site file suppresses
     network: Sequence[str] = ()  # what of the network preflight did not look at
     ended: bool = False  # it came to its verdict
 
@@ -49,6 +52,7 @@ def keep_check(check: KeptCheck, run: Path) -> None:
         "inside": [one.model_dump(mode="json") for one in check.inside],
         "failed": dict(check.failed),
         "nics": list(check.nics),
+        "warnings": [[*what, fold(hosts)] for what, hosts in alike(check.warnings).items()],
         "notes": list(check.notes),
         "network": list(check.network),
     }
@@ -88,7 +92,13 @@ def _understood(document: dict[str, Any]) -> KeptCheck:
         findings=[Finding.model_validate(one) for one in document["findings"]],
         inside=[Finding.model_validate(one) for one in document["inside"]],
         failed={str(host): str(level) for host, level in document["failed"].items()},
+        warnings=[one for entry in document["warnings"] for one in _warnings(*entry)],
         notes=[str(note) for note in document["notes"]],
         network=[str(one) for one in document["network"]],
         ended=bool(document["ended"]),
     )
+
+
+def _warnings(check: str, target: str, outcome: str, message: str, hosts: str) -> list[Result]:
+    """The same of each host."""
+    return [Result(str(check), host, str(target), Outcome(outcome), str(message)) for host in unfold(hosts)]

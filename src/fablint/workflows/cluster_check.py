@@ -16,7 +16,14 @@ from fablint.workflows.check_files import KeptCheck, Unfit
 from fablint.workflows.counter_changes import HostCounters
 from fablint.workflows.level_runs import Elimination
 from fablint.workflows.local_check import Checked, asked_hosts
-from fablint.workflows.preflight_findings import site_notes, suspects, warnings
+from fablint.workflows.preflight_findings import (
+    faulty_networks,
+    site_notes,
+    suspects,
+    warning_notes,
+    warnings,
+    with_later,
+)
 from fablint.workflows.recovery.host_triage import Crew
 from fablint.workflows.recovery.launch_recovery import Launches, without
 from fablint.workflows.recovery.start_trials import StartTrials
@@ -95,7 +102,7 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
     others = [*left_out, *_also_found(looked.fitness, fabric.findings, unfit.values())]
     trials = trials_of(around, looked)
     launches = Launches(around, asked, output, crew, trials, _options(wanted.ranks_per_nic))
-    notes = [*site_notes(looked.fitness), *warnings(looked.fitness)]
+    kept = _kept(wanted, topology, looked.fitness)
     return Elimination(
         launches,
         wanted.suite,
@@ -103,14 +110,14 @@ def check_cluster(around: flow.Surroundings, wanted: Wanted, output: Path) -> Ch
         wanted.site,
         {host: host_facts(one) for host, one in looked.heard.snapshots.items()},
         asking_s=system.monotonic() - begun,
-        notes=notes,
+        notes=_notes(kept),
         network=network,
         recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results, declared.site).recount,
-        kept=_kept(wanted, topology, notes, network),
+        kept=kept,
     ).check()
 
 
-def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str], network: Sequence[str]) -> KeptCheck:
+def _kept(wanted: Wanted, topology: Topology | None, fitness: Fitness) -> KeptCheck:
     """What the run keeps of it."""
     from fablint.discover import write_topology
 
@@ -123,9 +130,25 @@ def _kept(wanted: Wanted, topology: Topology | None, notes: Sequence[str], netwo
         nics=wanted.fabric.nics,
         topology=write_topology(topology) if topology is not None else "",
         site=wanted.site.read_text(encoding="utf-8") if wanted.site is not None else "",
-        notes=notes,
-        network=network,
+        warnings=warnings(fitness),
+        notes=site_notes(fitness),
+        network=fitness.unseen_network(),
     )
+
+
+def _with_later(kept: KeptCheck, fitness: Fitness) -> KeptCheck:
+    """What was kept, with what preflight says of the hosts when the check goes on."""
+    return replace(
+        kept,
+        warnings=with_later(kept.warnings, warnings(fitness)),
+        notes=list(dict.fromkeys([*kept.notes, *site_notes(fitness)])),
+        network=list(dict.fromkeys([*kept.network, *fitness.unseen_network()])),
+    )
+
+
+def _notes(kept: KeptCheck) -> list[str]:
+    """Notes of the verdict about what preflight says."""
+    return [*kept.notes, *warning_notes(kept.warnings)]
 
 
 def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Checked | None:
@@ -154,6 +177,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
     site_path = flow.site_of(kept.site, path)
     declared = host_preflight.Declared(site=flow.load_site(site_path, system))
     looked = host_preflight.look_at(system, allocation, nics=kept.nics, declared=declared)
+    kept = _with_later(kept, looked.fitness)
     excluded = _without_unfit(looked.fitness, "exclude" if kept.unfit == "exclude" else "measure")
     lost = {**{one.name: one for one in left_out}, **excluded}
     topology = flow.topology_of(kept.topology, path)
@@ -174,7 +198,7 @@ def resume_check(around: flow.Surroundings, path: Path, kept: KeptCheck) -> Chec
         inside=list(kept.inside),
         planned=list(flow.load_levels(run or Run(path, {}, ()))),
         asking_s=system.monotonic() - begun,
-        notes=kept.notes,
+        notes=_notes(kept),
         network=kept.network,
         recount=HostCounters(system, allocation, looked.heard.snapshots, looked.fitness.results, declared.site).recount,
         kept=kept,
@@ -210,7 +234,7 @@ def trials_of(around: flow.Surroundings, looked: host_preflight.Looked) -> Start
             for text in nic.addresses:
                 owners[text.partition("/")[0]].add(host.name)
     addresses = {address: next(iter(names)) for address, names in owners.items() if len(names) == 1}
-    return StartTrials(around, addresses, unanswered(hosts))
+    return StartTrials(around, addresses, unanswered(hosts), faulty_networks(looked.fitness))
 
 
 def _options(ranks_per_nic: int | None) -> tuple[str, ...]:

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 from fablint.model import Allocation, Finding, Run
 from fablint.model.preflight_results import Outcome, findings
 from fablint.workflows import fabric_discovery
+from fablint.workflows.preflight_findings import site_notes, warning_notes, warnings
 
 if TYPE_CHECKING:
     from fablint.model.preflight_results import Fitness, Result
     from fablint.preflight.site.expectations import Site
     from fablint.snapshot import Snapshot
     from fablint.system import System
+
+
+_MEANWHILE = "while the hosts were measured"
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Recount:
 
     findings: Sequence[Finding] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""  # why there is nothing
+    notes: Sequence[str] = ()  # why there is nothing; what was not understood, or is suppressed
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,13 @@ class HostCounters:
         heard = fabric_discovery.ask_hosts(self.system, present)
         if not heard.snapshots:
             why = next(iter(heard.silent.values()), "no answer")
-            return Recount(note=f"the counters of the hosts could not be read again after the measurement: {why}")
+            return Recount(notes=[f"the counters of the hosts could not be read again after the measurement: {why}"])
         spans = _spans(self.before, heard.snapshots)
-        return Recount(_grown(judged(spans, heard.silent, self.site), self.said), nic_counters(run, spans))
+        known = {(one.check, one.name, one.message) for one in self.said}
+        fitness = judged(spans, heard.silent, self.site)
+        new = [one for one in fitness.results if (one.check, one.name, one.message) not in known]
+        fitness = replace(fitness, results=new)
+        return Recount(_grown(fitness), nic_counters(run, spans), _noted(fitness))
 
 
 def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
@@ -71,17 +79,19 @@ def judged(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site: Site 
     return judge(Fleet([Host(one) for one in spans.values()], silent), GROWTH, site)
 
 
-def _grown(fitness: Fitness, said: Collection[Result]) -> list[Finding]:
-    known = {(one.check, one.name, one.message) for one in said}
-    bad = [
-        one
-        for one in fitness.results
-        if one.outcome in (Outcome.FAIL, Outcome.WARN) and (one.check, one.name, one.message) not in known
-    ]
+def _grown(fitness: Fitness) -> list[Finding]:
+    bad = [one for one in fitness.results if one.outcome in (Outcome.FAIL, Outcome.WARN)]
     return [
-        one.model_copy(update={"evidence": f"while the hosts were measured: {one.evidence}"})
+        one.model_copy(update={"evidence": f"{_MEANWHILE}: {one.evidence}"})
         for one in findings(replace(fitness, results=bad))
     ]
+
+
+def _noted(fitness: Fitness) -> list[str]:
+    """What is no finding: answers that were not understood, and what the site file suppresses."""
+    odd = [one for one in warnings(fitness) if one.outcome is Outcome.ERROR]
+    quiet = site_notes(replace(fitness, notes=()))  # those about expired suppressions are known
+    return [f"{_MEANWHILE}: {note}" for note in (*quiet, *warning_notes(odd))]
 
 
 def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:

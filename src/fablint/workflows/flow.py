@@ -67,6 +67,7 @@ class Surroundings:
     progress: Progress
     mpicxx: Path | None = None
     start_s: Callable[[], float] | None = None  # time limit of the start of ranks, where it is not the usual one
+    end_s: float | None = None  # and of their end, when all is written
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class Measured:
     run: Run
     exit_code: int  # 0, 1 where payloads were damaged, 3 where rounds are missing
     error: str = ""
+    start_s: float = 0.0  # that the ranks took to start
 
 
 # ------------------------------------------------------------------------------------------------ plan
@@ -158,7 +160,7 @@ def measure(around: Surroundings, plan: Plan, output: Path, options: Sequence[st
     engine = build_engine(around.system, around.progress, mpicxx=around.mpicxx)
     choice = find_launchers(around.system, engine.mpicxx, engine.libraries)
     threads = ["--threads"] if any(row.threads for row in plan.rows) else []
-    words = EngineOptions([*options, *threads], around.start_s)
+    words = EngineOptions([*options, *threads], around.start_s, around.end_s)
     outcome = run_on_first(around.system, around.progress, choice.launchers, engine, plan, output, options=words)
     if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():
         explain_unshared(around.system, output.parent, plan.slots)
@@ -201,7 +203,7 @@ def _sealed(around: Surroundings, path: Path, outcome: Outcome) -> Measured:
             raise StoppedError(outcome.error, hint)
         around.progress.note(f"fablint: interrupted; {hint}")
         raise KeyboardInterrupt
-    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error or unsealed)
+    return Measured(run, outcome.status, str(lost[0]) if lost else outcome.error or unsealed, outcome.start_s)
 
 
 def resume(around: Surroundings, path: Path, options: Sequence[str] = ()) -> Measured | None:

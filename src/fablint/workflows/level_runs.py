@@ -124,7 +124,7 @@ class Elimination:
 
     def judge(self, run: Run) -> Diagnosis:
         """The diagnosis of all that was measured, with what is known besides."""
-        notes = [*self.notes, *filter(None, [self.recounted.note])]
+        notes = [*self.notes, *self.recounted.notes]
         flow.keep_findings(self._besides(), self.launches.output, notes, self.network)
         flow.keep_host_facts(self.host_facts, self.launches.output)
         return flow.diagnose(run, self.launches.asked.topology)

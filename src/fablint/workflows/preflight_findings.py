@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.model import Finding
+from fablint.model import OF_HOSTS, Finding
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result, findings, suppressed_findings
 from fablint.text.names import fold, plural
 
@@ -23,17 +23,42 @@ def suspects(fitness: Fitness) -> list[Finding]:
     return findings(replace(fitness, results=some, silent={}))
 
 
-def warnings(fitness: Fitness) -> list[str]:
-    """A sentence for each other check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`.
+def faulty_networks(fitness: Fitness) -> list[str]:
+    """Hosts that lose pings, and hosts of which a part of the network fails a check."""
+    network = {name for name, rule in fitness.rules.items() if rule.component in OF_HOSTS and rule.component != "host"}
+    bad = (Outcome.FAIL, Outcome.WARN)
+    found = [one.host for one in fitness.results if one.check == _LOSS and one.outcome in bad]
+    found += [one.host for one in fitness.results if one.check in network and one.outcome is Outcome.FAIL]
+    return list(dict.fromkeys(found))
 
-    Then one for each check whose answer was not understood. Networks that were not examined are told elsewhere.
+
+def warnings(fitness: Fitness) -> list[Result]:
+    """Results of all other checks that warn, or whose answer was not understood.
+
+    Networks that were not examined are told elsewhere.
+    """
+    return [
+        one
+        for one in fitness.results
+        if (one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness))
+        or (one.outcome is Outcome.ERROR and one.check != NETWORK)
+    ]
+
+
+def with_later(before: Sequence[Result], later: Sequence[Result]) -> list[Result]:
+    """Warnings of hosts that were asked twice: the later one where a check says two things of the same part."""
+    found = {(one.check, one.host, one.target, one.outcome): one for one in (*before, *later)}
+    return list(found.values())
+
+
+def warning_notes(results: Sequence[Result]) -> list[str]:
+    """A sentence for each check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`.
+
+    Then one for each check whose answer was not understood.
     """
     found: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for one in fitness.results:
-        if one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness):
-            found["warns", one.check].append(one)
-        elif one.outcome is Outcome.ERROR and one.check != NETWORK:
-            found["does not understand", one.check].append(one)
+    for one in results:
+        found["warns" if one.outcome is Outcome.WARN else "does not understand", one.check].append(one)
     return [
         f"preflight {says}: {check}: {_told(found[says, check])}" for says, check in sorted(found, key=_warnings_first)
     ]

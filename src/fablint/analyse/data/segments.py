@@ -31,7 +31,7 @@ Mask = npt.NDArray[np.bool_]
 class Segments:
     """Directed pairs of hosts that were measured, and their segments in some rows.
 
-    `sent` and `spurious` are known of pairs with losses only: of the others 0.
+    `sent` and `spurious` are known of pairs with losses only: of the others 0. `total` is known of all together.
     """
 
     hosts: Codes  # (u, 2) sender and receiver
@@ -43,6 +43,7 @@ class Segments:
     interfaces: tuple[frozenset[str], ...]  # of each host, by code: those that carry messages
     lossy: tuple[frozenset[tuple[str, str]], ...]  # (u,) of each pair: interfaces between which segments were lost
     knows_spurious: bool  # False: kernels of some hosts do not say what the receiver had already
+    total: int  # segments that all hosts sent
 
     @property
     def share(self) -> npt.NDArray[np.float64]:
@@ -87,6 +88,7 @@ def segments_of(run: Run, places: Places, *, calm: bool) -> Segments | None:
         tuple(map(_used, traffic)),
         tuple(map(frozenset, lossy)),
         all(row.attributes["tcp"].get("knows_spurious", False) for row in rows),
+        sum(sum(one.values()) for one in traffic),
     )
 
 

@@ -95,7 +95,7 @@ def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
     """Per row with several sizes: is it the message that takes longer, or the byte?"""
     texts = []
     for row in dict.fromkeys(view.row for view, _ in charges):
-        sizes = [view for view in views if view.row == row]
+        sizes = [view for view in views if view.row == row and view.fit.class_time]
         found = {view.size: case.loss for view, case in charges if view.row == row}
         losses = [found.get(view.size) or _bounds(view, charges[0][1].ranks) for view in sizes]
         healthy = [float(np.median(list(view.fit.class_time.values()))) for view in sizes]

@@ -7,7 +7,7 @@ not use TCP.
 
 Which component it is, is found as for late messages (detect/explanation.py): a pair counts as lossy above a share,
 and of several shares the one whose explanation scores most is the run's. So retransmissions that all pairs have are
-nobody's.
+nobody's: they are a note.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ SMALLEST = 0.001  # share of its segments, from which a component is faulty; in 
 STREAMS = 10.0
 ONE_WAY = 4.0  # times the share of the other direction: losses of which only this direction is named
 SHARE = 0.3  # of a component's pairs are lossy in a FAULT
+SPREAD = 0.5  # of the hosts send, and as many receive, what is lost by no component: all paths share it
 MOST_HOSTS = 0.25  # of all that lose segments of streams: where there are more, it is the network's congestion
 
 
@@ -45,21 +46,47 @@ class Retransmissions:
 
     findings: Sequence[Finding]
     lost: Mapping[str, int]  # segments that were lost at the hosts and NICs of these, by name
+    notes: Sequence[str] = ()  # about a loss that all paths share
 
 
 def retransmissions(run: Run, places: Places, routes: Routes | None, settings: Settings) -> Retransmissions:
     """Components on which segments are lost, by what TCP sent again."""
     found: list[Finding] = []
     lost: dict[str, int] = {}
+    notes: list[str] = []
     for calm in (True, False):
         segments = segments_of(run, places, calm=calm)
         evidence = _evidence_of(segments, places, routes, settings) if segments is not None else None
         own = [] if evidence is None else evidence.findings(calm=calm)
         named = {known.name for known in found}
         found += [one for one, _ in own if one.name not in named]
-        for one, count in own:
-            lost[one.name] = lost.get(one.name, 0) + count
-    return Retransmissions(found, lost)
+        for one, loss in own:
+            lost[one.name] = lost.get(one.name, 0) + loss.lost
+        if segments is not None and not notes:
+            notes += _shared_loss(segments, [loss.pairs for _, loss in own], calm=calm)
+    return Retransmissions(found, lost, notes)
+
+
+def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) -> list[str]:
+    """A sentence about segments that are lost between all hosts, beside those of the components that are named."""
+    others = np.ones(len(segments.hosts), bool)
+    for pairs in explained:
+        others[pairs] = False
+    lossy = others & (segments.lost > 0)
+    lost = int(segments.lost[lossy].sum())
+    total = segments.total - int(segments.sent[~others].sum())
+    if lost < FEWEST_LOST or lost < (SMALLEST if calm else STREAMS * SMALLEST) * total:
+        return []
+    fewest = SPREAD * len(np.unique(segments.hosts))
+    if min(len(np.unique(segments.hosts[lossy, side])) for side, _ in SIDES) < fewest:
+        return []
+    what, why = ("single messages", "") if calm else ("streams", "congestion, or ")
+    directions = plural(int(np.count_nonzero(others)), "direction")
+    return [
+        f"TCP sent {100 * lost / total:.2g} % of the segments of {what} again: {lost} of {total}, in"
+        f" {np.count_nonzero(lossy)} of {directions} of pairs: {why}a loss that all paths share, which is no single"
+        f" component's"
+    ]
 
 
 def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
@@ -133,15 +160,15 @@ class _Evidence:
     places: Places
     settings: Settings
 
-    def findings(self, *, calm: bool) -> list[tuple[Finding, int]]:
-        """Findings, and how many segments each component lost."""
+    def findings(self, *, calm: bool) -> list[tuple[Finding, _Loss]]:
+        """Findings, and what each component lost."""
         members = self.search.members(self.explanation, SPEAKS)
         if not calm:
             members = [one for one in members if self._candidate(one).kind == "host"]
             if len({self._candidate(one).name for one in members}) > max(1, MOST_HOSTS * len(self.places.hosts)):
                 return []
         losses = _both_ways([self._loss(member) for member in members])
-        return [(one, loss.lost) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
+        return [(one, loss) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
 
     def _candidate(self, member: Member) -> Candidate:
         return self.candidates.candidate[member.number]

@@ -17,6 +17,7 @@ from fablint.snapshot.parsers.kernel_log import (
     Pattern,
     Recovery,
     RecoveryPattern,
+    watch,
 )
 from fablint.text.sanitise import ago, shortened, times
 
@@ -43,7 +44,11 @@ class LogCheck(HostCheck):
     """Looks for lines of the kernel log that hold some words."""
 
     source = "the kernel log (/dev/kmsg, else dmesg, else the journal)"
-    words: ClassVar[tuple[str, ...]]  # a line of interest has one of them
+    words: ClassVar[tuple[str, ...]]  # a line that reports an event has one of them
+    ending_words: ClassVar[tuple[str, ...]] = ()  # and one that reports the end of an event, one of these
+
+    def __init_subclass__(cls) -> None:
+        watch(getattr(cls, "words", ()))
 
     def look(self, host: Host) -> Iterable[Result]:
         log = host.snapshot.kernel_log
@@ -56,7 +61,8 @@ class LogCheck(HostCheck):
             return [self.skipped(host.name, "", lacks) if lacks else self.passed(host.name)]
         now = max(host.uptime_s or 0.0, host.kernel_log.last_moment())
         dated = host.uptime_s is not None
-        recoveries = list(self.recoveries(host, lines))
+        endings = host.kernel_log.lines_with(self.ending_words) if self.ending_words else lines
+        recoveries = list(self.recoveries(host, endings))
         by_device: dict[str, list[_Judged]] = defaultdict(list)
         for event in events:
             ended = any(recovery.ends(event) for recovery in recoveries)
@@ -70,7 +76,7 @@ class LogCheck(HostCheck):
         """What the lines tell of."""
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
-        """The ends of such events."""
+        """The ends of such events; `lines` are those with `ending_words`, or the same where there are none."""
         return iter(())
 
     def lacks(self, host: Host) -> str:
@@ -97,19 +103,15 @@ class LogCheck(HostCheck):
 
 
 class PatternCheck(LogCheck):
-    """One for which a table of patterns is enough.
-
-    Where `words` are not given, lines with the words of all patterns are looked at. To search a log for a word takes
-    longer than to look at some more lines, so that checks of many patterns give few words that the lines share.
-    """
+    """One for which a table of patterns is enough."""
 
     patterns: ClassVar[tuple[Pattern, ...]]
     endings: ClassVar[tuple[RecoveryPattern, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        if "words" not in vars(cls):
-            words = [*(pattern.word for pattern in cls.patterns), *(ending.word for ending in cls.endings)]
-            cls.words = tuple(dict.fromkeys(words))
+        cls.words = tuple(dict.fromkeys(pattern.word for pattern in cls.patterns))
+        cls.ending_words = tuple(dict.fromkeys(ending.word for ending in cls.endings))
+        super().__init_subclass__()
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         for line in lines:

@@ -27,13 +27,18 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Set, Tuple
 
 LETTERS = 16384  # of a file
 MOST_LETTERS = 400000  # of a program's output
-LARGE = {  # of those that grow with the fabric or with the time since boot
+LARGE = {  # of those that grow with the fabric, with the time since boot, with containers, queues or GPUs
     "ibnetdiscover": 1 << 25,  # 100,000 cables, as both ends tell them
     "ibqueryerrors": 1 << 24,
     "ip-neigh": 1 << 24,
     "dmesg": 1 << 26,
     "lspci": 1 << 22,
     "journalctl": 1 << 24,
+    "ip-addr": 1 << 24,
+    "ip-route": 1 << 24,
+    "ethtool-S": 1 << 22,
+    "ethtool-S-later": 1 << 22,
+    "nvidia-smi-q": 1 << 22,
 }
 LOG_LETTERS = 200000  # of the kernel log
 NEWS = 6  # priority of what is no error and no warning, and of all behind it
@@ -149,10 +154,11 @@ class Machine:
 
     def ask(self, name: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
         """What a program prints, or why it prints nothing; below a root it is a file of the folder `commands`."""
+        most = LARGE.get(name.partition("/")[0], MOST_LETTERS)
         if self.root:
-            text = self.read("/commands/" + name, LARGE.get(name, MOST_LETTERS))
+            text = self.read("/commands/" + name, most)
             return {"output": text, "status": 0} if isinstance(text, str) else {"error": "no such output in the tree"}
-        return output(argv, min(limit_s, self.left()), LARGE.get(name, MOST_LETTERS))
+        return output(argv, min(limit_s, self.left()), most)
 
     # -------------------------------------------------------------------------------------------- log and names
 

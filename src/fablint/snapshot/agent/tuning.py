@@ -27,6 +27,10 @@ TUNING_FILES = (
     "/sys/class/net/*/mode",  # of IP over InfiniBand
     DEVICES + "/local_cpulist",
     "/sys/module/{nvidia_peermem,nv_peer_mem}/initstate",
+    # RoCE: traffic class, priorities of the connection manager, congestion notification (the last with MLNX_OFED)
+    "/sys/class/infiniband/*/tc/*/traffic_class",
+    "/sys/kernel/config/rdma_cm/*/ports/*/default_roce_{mode,tos}",
+    "/sys/class/net/*/ecn/{roce_np,roce_rp}/enable/[0-7]",
 )
 TUNING_COUNTERS = ("/sys/devices/system/edac/mc/mc*/{ce,ue}_count",)
 TUNING_FOLDERS = (NVSWITCHES,)
@@ -41,22 +45,38 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(://|\biscsi:)[^/\s@]+@")  # of a URL, or of dracut's netroot=iscsi:
-_PAUSES = re.compile("pause|pfc|xoff", re.IGNORECASE)
-_KEPT = {"ethtool-S": _PAUSES, "ethtool-S-later": _PAUSES}  # lines, of outputs of a thousand
+_OF_LINKS = re.compile("pause|pfc|xoff|symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
+_KEPT = {"ethtool-S": _OF_LINKS, "ethtool-S-later": _OF_LINKS}  # lines, of outputs of a thousand
 
 
 def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[Tuple[str, List[str]]]:
     """Name and argv of the programs to ask."""
     if level != "fabric" and machine.names(NVSWITCHES + "/*"):
         yield "fabricmanager", ["systemctl", "is-active", "nvidia-fabricmanager"]
+    if level == "fabric":
+        return
+    over_rdma = roce_nics(machine, nics)
+    for nic in nics:
+        yield "ethtool/" + nic, ["ethtool", nic]
+    for nic in over_rdma:
+        for part in ("pfc", "ets", "app", "apptrust"):
+            yield "dcb-%s/%s" % (part, nic), ["dcb", "-j", part, "show", "dev", nic]
     if level != "full":
         return
+    for nic in over_rdma:
+        yield "mlnx_qos/" + nic, ["mlnx_qos", "-i", nic]
     for nic in nics:
         for option in ("k", "g", "c"):
             yield "ethtool-%s/%s" % (option, nic), ["ethtool", "-" + option, nic]
         yield "ethtool-S/" + nic, ["ethtool", "-S", nic]
         yield "ethtool-S-later/" + nic, ["sh", "-c", 'sleep 4; exec ethtool -S "$0"', nic]  # how much do they grow?
     yield "nvidia-smi-q", ["nvidia-smi", "-q", "-x"]
+
+
+def roce_nics(machine: Machine, nics: List[str]) -> List[str]:
+    """Those of the interfaces that are Ethernet and belong to an RDMA device."""
+    over_rdma = set(machine.names("/sys/class/infiniband/*/device/net/*"))
+    return [nic for nic in nics if nic in over_rdma and machine.read("/sys/class/net/%s/type" % nic) == "1"]
 
 
 def fill_tuning(machine: Machine, files: Dict[str, Any]) -> None:

@@ -13,7 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
+
+from fablint.text.word_search import WordSearch
 
 DAY_S = 86400.0
 WEEK_S = 7 * DAY_S  # an event of that age says nothing about the host of today
@@ -35,6 +38,14 @@ _LONGEST = 1000  # letters of a line
 _NUMBERED = re.compile(r"\{(\d{1,18})\}\[Hardware Error\]: (.*)")
 _EARLIER = re.compile(r"(?:BERT: )?\[Hardware Error\]: (.*)")
 _FIELD = re.compile(r"\s*(event severity|section_type|device_id): (.*)")
+
+
+_watched: dict[str, None] = {}  # words for which every log is searched: for all of them at once
+
+
+def watch(words: Iterable[str]) -> None:
+    """Name words for which every kernel log will be searched."""
+    _watched.update(dict.fromkeys(words))
 
 
 class Line(NamedTuple):
@@ -142,18 +153,17 @@ class KernelLog:
         places: dict[int, int] = {}
         for word in words:
             if word not in self._found:
-                self._found[word] = dict(self._places(word))
+                searched = _watched if word in _watched else (word,)
+                found = _search(tuple(searched)).places(self.text)
+                self._found.update((one, dict(map(self._line_at, at))) for one, at in found.items())
             places |= self._found[word]
         texts = ((begin, self.text[begin:end]) for begin, end in sorted(places.items()))
         return [line for begin, text in texts if (line := line_of(text, begin, self.booted)) is not None]
 
-    def _places(self, word: str) -> Iterator[tuple[int, int]]:
-        at = self.text.find(word)
-        while at >= 0:
-            end = self.text.find("\n", at)
-            end = len(self.text) if end < 0 else end
-            yield self.text.rfind("\n", 0, at) + 1, end
-            at = self.text.find(word, end)
+    def _line_at(self, at: int) -> tuple[int, int]:
+        """Where the line of a place begins and ends."""
+        end = self.text.find("\n", at)
+        return self.text.rfind("\n", 0, at) + 1, len(self.text) if end < 0 else end
 
     def last_moment(self) -> float:
         """When the last line was written, in seconds since the host was booted; 0 where no line tells."""
@@ -162,6 +172,11 @@ class KernelLog:
             if line is not None and line.moment is not None:
                 return line.moment
         return 0.0
+
+
+@lru_cache(maxsize=64)
+def _search(words: tuple[str, ...]) -> WordSearch:
+    return WordSearch(words)
 
 
 def line_of(text: str, place: int = 0, booted: float | None = None) -> Line | None:

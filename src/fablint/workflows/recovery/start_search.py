@@ -42,6 +42,7 @@ class Cause:
     starts_with: Hosts = ()  # hosts with which it did
     alone: bool | None = None  # do ranks start on it alone? None: not tried
     in_company: bool = False  # pairs start; only launches of more hosts with it do not
+    at_times: bool = False  # launches of all hosts with it start at times only
 
 
 @dataclass
@@ -66,6 +67,7 @@ class StartSearch:
     launch: Launch
     suspects: Collection[str] = ()  # tried apart from the others
     unanswered: Collection[frozenset[str]] = ()  # pairs that are no witnesses of each other
+    unfit: Collection[str] = ()  # known to be faulty: no path is searched that is at fault in their place
     progress: Callable[[int, int], None] = lambda decided, rounds: None
     _groups: list[Hosts] = field(default_factory=list)  # that started
     _good: Hosts = ()
@@ -211,6 +213,9 @@ class StartSearch:
 
     def _judge(self, host: str) -> None:
         """A host that ended the start of those who start together: by chance, on one path, or on several."""
+        if host in self.unfit:  # it may start at the next attempt, and not at the one after it
+            self._result.faulty.append(Cause(host, (), tuple(self._starts.get(host, ())), in_company=True))
+            return
         if self._is_starting([*self._good, host]):
             self._good = self._sorted([*self._good, host])
             return

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil, log2
 from pathlib import Path
+from statistics import median
 
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Finding, Slots, State
@@ -14,9 +16,10 @@ from fablint.text.names import fold, plural
 from fablint.workflows import flow
 from fablint.workflows.recovery.start_search import AT_ONCE, Cause, Hosts, SearchEndedError, StartResult, StartSearch
 
-MOST_S, MOST_STARTS = 600.0, 5  # of one search, and starts of all hosts that it may take besides
+MOST_ROUNDS, MOST_STARTS = 8, 5  # of one search: launches of few hosts, beside those that halve, and launches of all
 MOST_SEARCHES = 3  # of one check
 LEAST_LIMIT_S = 20.0  # for a start, however short the known starts are
+END_S = 3.0  # for the end of a trial: it has said all
 LIMIT_FACTOR = 4.0  # of what a start of so many hosts took
 _MOST_SUSPECTS = 0.25  # of the hosts: a launcher that names more of them lists its hosts
 _SHOWN = 300  # letters of a launcher's words
@@ -31,11 +34,13 @@ class StartTrials:
     around: flow.Surroundings
     addresses: Mapping[str, str] = field(default_factory=dict)  # host by address of a NIC
     unanswered: Collection[frozenset[str]] = ()  # pairs of hosts of which preflight had no answer to pings
+    unfit: Collection[str] = ()  # hosts of which preflight says that their network is at fault, or that pings are lost
     launches: int = 0
     searches: int = 0
-    known_s: dict[int, float] = field(default_factory=dict)  # by number of hosts: the longest start
+    known_s: dict[int, list[float]] = field(default_factory=dict)  # by number of hosts: what starts took
     repeated: bool = False  # a search found that all hosts start
-    _deadline: float = 0.0
+    _begun: float = 0.0
+    _hosts: int = 0  # of the search
     _said: str = ""  # by the launcher of the first trial that did not start
 
     def search(self, hosts: Sequence[str], error: NotStartedError) -> StartResult:
@@ -44,18 +49,16 @@ class StartTrials:
         Raises:
             IncompleteError: no two hosts start, so that no host can be named.
         """
-        from fablint.measure import start_limit_s
-
         self.searches += 1
-        most_s = MOST_S + MOST_STARTS * start_limit_s(len(hosts))
         suspects = self.suspects(hosts, error.said)
         tried = f", {fold(suspects)} first" if suspects else ""
         self.around.progress.note(
             f"fablint: searching for hosts that keep the launch from starting: launches of fewer hosts{tried}, at"
-            f" most {most_s / 60:.0f} min"
+            f" most {self.most_s(len(hosts)) / 60:.0f} min"
         )
-        self._deadline, self._said = self.around.system.monotonic() + most_s, ""
-        search = StartSearch(hosts, self._launch, suspects, self.unanswered, self._show(len(hosts)))
+        unfit = [host for host in self.unfit if host in suspects]
+        self._begun, self._hosts, self._said = self.around.system.monotonic(), len(hosts), ""
+        search = StartSearch(hosts, self._launch, suspects, self.unanswered, unfit, self._show(len(hosts)))
         result = search.run()
         if not result.starting:
             raise IncompleteError(
@@ -63,28 +66,39 @@ class StartTrials:
                 f" {plural(len(hosts), 'host')}): {self._said or error.message}",
                 "this is the launcher or the MPI library and not a host: fablint doctor looks at the set-up",
             )
+        if self.repeated and not result.left_out and unfit:  # launches fail by chance: they are the likely reason
+            starting = tuple(host for host in result.starting if host not in unfit)
+            return StartResult(starting, [Cause(host, (), at_times=True) for host in unfit])
         return result
 
     def suspects(self, hosts: Sequence[str], said: Sequence[str]) -> list[str]:
-        """Hosts whose address or name the launcher printed, and hosts that most pings without an answer share."""
+        """Hosts that preflight says do not reach others, or are unfit, and those that the launcher's words name."""
         short = {host.partition(".")[0]: host for host in hosts}
         words = Counter(word.rstrip(".") for line in said for word in _WORD.findall(line))
         by_address = [self.addresses[word] for word in words if word in self.addresses]
         by_name = [short[name] for word in words if (name := word.partition(".")[0]) in short]
         most = max(1, int(_MOST_SUSPECTS * len(hosts)))
         found = _shared([pair for pair in self.unanswered if pair <= set(hosts)])
-        for few in (by_address, by_name):
+        for few in (self.unfit, by_address, by_name):
             named = [host for host in dict.fromkeys(few) if host in hosts and host not in found]
             if len(found) + len(named) <= most:
                 found += named
         return found if len(found) <= most else []
 
     def limit_s(self, hosts: int) -> float:
-        """Seconds that a start of so many hosts may take: a multiple of known starts, which grow with the hosts."""
+        """Seconds that a start of so many hosts may take: a multiple of known starts, which grow with the hosts.
+
+        Of starts of as many hosts the median counts: some are slow on account of the host that is searched for.
+        """
         from fablint.measure import start_limit_s
 
-        usual = (LIMIT_FACTOR * took * max(1.0, hosts / count) for count, took in list(self.known_s.items()))
+        usual = (LIMIT_FACTOR * median(took) * max(1.0, hosts / count) for count, took in list(self.known_s.items()))
         return min([start_limit_s(hosts), *(max(LEAST_LIMIT_S, one) for one in usual)])
+
+    def most_s(self, hosts: int) -> float:
+        """Seconds that a search among so many hosts may take by what is known of starts."""
+        rounds = MOST_ROUNDS + ceil(log2(hosts))
+        return rounds * self.limit_s(2) + MOST_STARTS * self.limit_s(hosts)
 
     # ------------------------------------------------------------------------------------------------ launches
 
@@ -92,17 +106,21 @@ class StartTrials:
         """What shows how far the search is."""
 
         def progress(decided: int, rounds: int) -> None:
-            left = max(0.0, self._deadline - self.around.system.monotonic())
+            left = max(0.0, self._left_s())
             self.around.progress.step("hosts that start", decided, total, min(left, rounds * self.limit_s(2)))
 
         return progress
+
+    def _left_s(self) -> float:
+        """Seconds that the search still has: fewer once it is known how long starts take."""
+        return self._begun + self.most_s(self._hosts) - self.around.system.monotonic()
 
     def _launch(self, sets: Sequence[Hosts]) -> list[bool]:
         """Launch sets of hosts at the same time. Raises SearchEndedError where the time is over."""
         from concurrent.futures import ThreadPoolExecutor
 
         system = self.around.system
-        if system.monotonic() > self._deadline:
+        if self._left_s() < 0:
             raise SearchEndedError
         self.launches += len(sets)
         with (
@@ -123,15 +141,13 @@ class StartTrials:
 
         each = 2 if len(hosts) == 1 else 1
         plan = replace(parse_plan(_TRIAL, each * len(hosts), "trial"), slots=tuple(Slots(one, each) for one in hosts))
-        around = replace(self.around, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)))
-        begun = self.around.system.monotonic()
+        around = replace(self.around, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
         try:
-            flow.measure(around, plan, output)
+            measured = flow.measure(around, plan, output)
         except NotStartedError as error:
             self._said = self._said or error.message
             return False
-        took = self.around.system.monotonic() - begun
-        self.known_s[len(hosts)] = max(took, self.known_s.get(len(hosts), 0.0))
+        self.known_s.setdefault(len(hosts), []).append(measured.start_s)
         return True
 
 
@@ -167,6 +183,9 @@ def findings_of(result: StartResult, said: str) -> tuple[dict[str, Finding], dic
 def _of_cause(cause: Cause, others: int, reason: str) -> Finding:
     host = cause.host
     without = f"a launch of {plural(others, 'other host')} starts"
+    if cause.at_times:
+        evidence = "launches with it start at times only, and preflight finds its network at fault"
+        return _finding(State.SUSPECT, host, f"{evidence}{reason}", _network_of(host))
     if cause.in_company:
         evidence = f"keeps a launch from starting: not with {plural(others, 'other host')}, which start without it"
         pairs = f"; with {fold(cause.starts_with)} alone it starts" if cause.starts_with else ""
@@ -180,8 +199,11 @@ def _of_cause(cause: Cause, others: int, reason: str) -> Finding:
         evidence += "; its own ranks alone do not start either"
         return _finding(State.FAULT, host, evidence + reason, (f"software of {host}", f"launcher on {host}"))
     own = "; its own ranks alone do" if cause.alone else ""
-    parts = (f"NIC of {host}", f"cable of {host}", f"switch port of {host}")
-    return _finding(State.FAULT, host, f"{evidence}{own}{reason}", parts)
+    return _finding(State.FAULT, host, f"{evidence}{own}{reason}", _network_of(host))
+
+
+def _network_of(host: str) -> tuple[str, ...]:
+    return f"NIC of {host}", f"cable of {host}", f"switch port of {host}"
 
 
 def _each(hosts: Sequence[str]) -> str:

@@ -360,7 +360,8 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[Judged]) -> tu
     """
     streams = any(view.quantity == "bandwidth" for view in views)
     medians = [case.part() for view in views for case in (*view.convictions, *view.suspicions) if case.late is None]
-    far_s = [float(np.median(list(view.fit.class_time.values()))) for view in views if view.quantity == "latency"]
+    times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
+    far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
     kept, notes = [], []
     for finding in findings:
         extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)

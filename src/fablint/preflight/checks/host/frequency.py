@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ class Turbo(UniformCheck):
 
 class FrequencyCap(UniformCheck):
     id = "host.cpu.cap"
-    what = "how far the frequency of the CPUs is capped"
+    what = "how far the frequency of the CPUs is capped, at the CPU that is capped most"
     source = f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct"
     rule = "not more than on most like hosts, and nowhere below 95 %"
     severity = Severity.WARN
@@ -57,17 +58,38 @@ class FrequencyCap(UniformCheck):
     below = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        allowed, possible = (
-            numbers(host.read(f"{CPUS}/cpu*/cpufreq/{name}_max_freq")) for name in ("scaling", "cpuinfo")
-        )
-        own, most = (sum(value * count for value, count in found.items()) for found in (allowed, possible))
-        if not own or not most or sum(allowed.values()) != sum(possible.values()):
+        allowed, possible = (host.read(f"{CPUS}/cpu*/cpufreq/{name}_max_freq") for name in ("scaling", "cpuinfo"))
+        share = _slowest_share(allowed, possible)
+        if share is None:
             return {}
         limit = host.number(f"{CPUS}/intel_pstate/max_perf_pct")
-        return {"": min(round(100 * own / most), 100, limit if limit is not None and limit > 0 else 100)}
+        return {"": min(round(100 * share), 100, limit if limit is not None and limit > 0 else 100)}
 
     def is_poor(self, value: Any) -> bool:
         return bool(value < self._LEAST)
+
+
+@lru_cache(maxsize=4096)  # like hosts say the same
+def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
+    """The share of its highest frequency that the CPU which is capped most may run at.
+
+    The tallies do not say which CPU has which value. CPUs with higher ones of both are taken for the same, since some
+    cores reach more than others. None where the tallies are of different CPUs.
+    """
+    now, most = numbers(allowed), numbers(possible)
+    if not now or 0 in most or sum(now.values()) != sum(most.values()):
+        return None
+    shares, left = [], sorted(most.items())
+    for frequency, count in sorted(now.items()):
+        while count:
+            highest, of = left[0]
+            together = min(count, of)
+            shares.append(frequency / highest)
+            count -= together
+            left[0] = highest, of - together
+            if of == together:
+                left.pop(0)
+    return min(shares, default=None)
 
 
 class _Throttled(NamedTuple):

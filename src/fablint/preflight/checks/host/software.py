@@ -35,6 +35,10 @@ class MeasuredCheck(Check):
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
         """What is said of a host. `usual` is the median."""
 
+    def alone(self, host: str, figure: float) -> Result:
+        """What is said of a host that has too few like hosts."""
+        return self.skipped(host, "", "too few like hosts to compare with")
+
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[str, dict[str, float]] = defaultdict(dict)
         for host in fleet.hosts:
@@ -47,7 +51,7 @@ class MeasuredCheck(Check):
             usual = median(figures.values())
             for name, figure in figures.items():
                 if len(figures) < LEAST_LIKE:
-                    yield self.skipped(name, "", "too few like hosts to compare with")
+                    yield self.alone(name, figure)
                 else:
                     yield self.compared(name, figure, usual, len(figures) - 1)
 
@@ -56,17 +60,21 @@ class Load(MeasuredCheck):
     id = "host.load"
     what = "what runs on the host already"
     source = "/proc/loadavg, of 1 min, for each CPU"
-    rule = "at most 1 for each CPU where like hosts are idle, 0.1 where their median is below 0.05"
+    rule = (
+        "at most 1 for each CPU where like hosts are idle, 0.1 where their median is below 0.05; nowhere a process for "
+        "each core, also where all like hosts are as busy"
+    )
     severity = Severity.WARN
     component = "host"
     mend = "look for processes that an earlier job left behind"
     absent = "no load average or number of CPUs"
 
-    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5
+    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # of medians, of one host among idle ones, of medians
     _PROCESS = 0.9  # less than a process that runs all the time is no load
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         self._cpus = {host.name: cpus_online(host) or 1 for host in fleet.hosts}
+        self._busy = {host.name: 0.5 if _has_threads(host) else 1.0 for host in fleet.hosts}
         return super().judge(fleet)
 
     def figure(self, host: Host) -> float | None:
@@ -76,10 +84,27 @@ class Load(MeasuredCheck):
 
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
         most = self._STALE if usual < self._IDLE else 1
-        if figure <= most or usual >= self._BUSY or figure * self._cpus[host] < self._PROCESS:
+        if usual >= self._BUSY:
+            if figure < self._busy[host]:
+                return self.passed(host, value=figure)
+            message = f"all cores have work, as on like hosts: {usual:.2f} processes for each CPU is their median"
+            return self.wrong(host, "", message, figure, self._busy[host])
+        if figure <= most or figure * self._cpus[host] < self._PROCESS:
             return self.passed(host, value=figure)
         message = f"{figure:.2f} processes for each CPU, median of {others + 1} hosts {usual:.2f}"
         return self.wrong(host, "", message, figure, usual)
+
+    def alone(self, host: str, figure: float) -> Result:
+        if figure < self._busy[host]:
+            return super().alone(host, figure)
+        return self.wrong(
+            host, "", f"{figure:.2f} processes for each CPU: all cores have work", figure, self._busy[host]
+        )
+
+
+def _has_threads(host: Host) -> bool:
+    """Are two CPUs one core?"""
+    return host.read(f"{CPUS}/smt/active") == "1"
 
 
 class Cpus(UniformCheck):

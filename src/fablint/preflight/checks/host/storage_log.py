@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from fablint.model.preflight_results import Severity
 from fablint.preflight.checks.log_checks import PatternCheck
 from fablint.preflight.host import Host
-from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Line, Pattern, RecoveryPattern
+from fablint.snapshot.parsers.kernel_log import Event, Grade, Line, Pattern, RecoveryPattern
 
 MOUNTS = "/proc/self/mountinfo"
 BLOCK = "/sys/class/block"
@@ -20,6 +20,7 @@ _DISK = r"(?P<device>[\w!-]{1,40})"
 _READ_ONLY = "file system made read-only"
 _SHUT_DOWN = "file system shut down"
 _NVME = ("NVMe command without answer", "NVMe controller down", "NVMe controller given up")
+_LUSTRE = "Lustre"  # begins all of its lines
 _EVICTIONS = 4  # within a day, although the connection was restored
 # Floppies, optical and virtual drives have no medium most of the time, loop devices and RAM disks are files.
 _NO_DISKS = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
@@ -36,7 +37,6 @@ class LogStorage(PatternCheck):
     )
     severity = Severity.FAIL
     component = "host"
-    words = (ERROR, "nvme nvme", "filesystem", "re-mounted", "forced readonly", "): Ending ")
     mend = "look at the disk with smartctl or nvme smart-log; check the file system; replace the disk"
     patterns = (
         # commands that a disk does not know (discard, write zeroes) fail as well, and harm nothing
@@ -155,7 +155,6 @@ class LogLustre(PatternCheck):
     rule = f"no connection lost within a day that was not restored, no more than {_EVICTIONS} evictions that ended"
     severity = Severity.WARN
     component = "host"
-    words = ("Lustre",)
     mend = "look at the network between the host and the servers (lctl ping), and at the log of the server"
     patterns = (
         Pattern(
@@ -180,7 +179,7 @@ class LogLustre(PatternCheck):
     )
 
     def lacks(self, host: Host) -> str:
-        return "" if host.kernel_log.lines_with(self.words) else "no sign of Lustre in the log"
+        return "" if host.kernel_log.lines_with([_LUSTRE]) else "no sign of Lustre in the log"
 
 
 def root_disk(host: Host) -> str:

@@ -27,6 +27,7 @@ _SETTING = re.compile(r"^([A-Za-z][\w -]{0,40}):\s+(\d{1,12}|on|off)\s*$", re.MU
 _ADAPTIVE = re.compile(r"^Adaptive RX: (on|off|n/a)\s+TX: (on|off|n/a)", re.MULTILINE)
 _CURRENT = "Current hardware settings"
 _COUNTER = re.compile(r"^\s*([\w. -]{1,80}): (\d{1,20})\s*$", re.MULTILINE)
+_PAUSE = re.compile("pause|pfc|xoff", re.IGNORECASE)
 
 
 class _EthtoolItems(ItemsCheck):
@@ -217,4 +218,4 @@ def _pauses(first: str, last: str) -> _Pauses | None:
 
 def _is_count(name: str) -> bool:
     """Does it count pauses? Durations are in microseconds, and transitions are counted beside."""
-    return "duration" not in name and "transition" not in name
+    return _PAUSE.search(name) is not None and "duration" not in name and "transition" not in name

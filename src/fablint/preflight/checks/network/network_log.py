@@ -9,8 +9,9 @@ from typing import ClassVar
 from fablint.model.preflight_results import Severity
 from fablint.preflight.cards import addresses_of
 from fablint.preflight.checks.log_checks import BDF, LogCheck, PatternCheck
+from fablint.preflight.checks.network import driver_log
 from fablint.preflight.host import INFINIBAND, Host
-from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Line, Pattern, RecoveryPattern
+from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Line, Pattern, Recovery, RecoveryPattern
 
 _FLAPS = 10  # links that went down within a day
 _FATAL = ("health compromised", "fatal error", "recovery failed", "driver in error state", "command without answer")
@@ -23,12 +24,12 @@ class LogNic(PatternCheck):
     id = "log.nic"
     what = "errors that drivers of NICs reported"
     rule = (
-        "no failed health and no command without answer within a week that the NIC did not recover from; "
+        "no failed health, no command without answer, no failed reset within a week that the NIC did not recover "
+        "from, which the driver reports, or that the link is up again; "
         "heat, cables, power and hung queues warn for a day, and NICs that are not the fabric's only warn"
     )
     severity = Severity.FAIL
     component = "nic"
-    words = ("mlx5_core", "NETDEV WATCHDOG", "Link down", "NIC Link is Down")
     mend = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
         Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, _FATAL[0]),
@@ -63,17 +64,18 @@ class LogNic(PatternCheck):
             Grade.WARN,
             _POWER,
         ),
-        Pattern("NETDEV WATCHDOG", re.compile(r"NETDEV WATCHDOG: (?P<device>[\w.-]+)"), Grade.WARN, "queue hung"),
         Pattern("Link down", re.compile(r"(?P<device>[\w.-]+): Link down"), Grade.NOTE, "link down", _FLAPS),
         Pattern(
             "NIC Link is Down", re.compile(r"(?P<device>[\w.-]+):? NIC Link is Down"), Grade.NOTE, "link down", _FLAPS
         ),
+        *driver_log.PATTERNS,
     )
 
     endings = (
         RecoveryPattern("health re", re.compile(rf"{BDF}: .*health re[cv]overy succe+ded"), (*_FATAL, _ISSUE)),
         RecoveryPattern("Port module event", re.compile(rf"{BDF}: .*module \d+, Cable plugged"), _MODULE),
         RecoveryPattern("sufficient power", re.compile(rf"{BDF}: .*advertised sufficient power"), (_POWER,)),
+        *driver_log.ENDINGS,
     )
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
@@ -90,16 +92,20 @@ class LogNic(PatternCheck):
 class LogCxi(LogCheck):
     id = "log.cxi"
     what = "errors that Slingshot NICs reported, by their class"
-    rule = "none critical or uncorrected; degraded ones and many restarts of a link warn for a day"
+    rule = (
+        "none critical or uncorrected; degraded ones warn for a day, those of the link until it is up again; many "
+        "restarts of a link warn"
+    )
     severity = Severity.FAIL
     component = "nic"
     mend = "look at NIC, cable and switch port; reset the NIC or reboot the host"
-    words = (ERROR, "CXI_EVENT_LINK_DOWN")
+    words = (ERROR, "CXI_EVENT_LINK_")
 
     _DEVICE = r"\b(?P<device>cxi\d{1,3})(?:\[[^\]]{0,20}\])?:? "
-    _ERROR = re.compile(_DEVICE + r"C_EC_(?P<grade>[A-Z]+)\w*: +\w+ error: (?P<name>\w{1,60})")
+    _ERROR = re.compile(_DEVICE + r"C_EC_(?P<grade>[A-Z]+)\w*: +(?P<block>\w+) error: (?P<name>\w{1,60})")
     _RATE = re.compile(_DEVICE + r"PCIe error: ")
     _DOWN = re.compile(_DEVICE + r"CXI_EVENT_LINK_DOWN")
+    _UP = re.compile(_DEVICE + r"CXI_EVENT_LINK_UP")
     _GRADES: ClassVar = {"CRIT": Grade.FAIL, "UNCOR": Grade.FAIL, "DEGRD": Grade.WARN}  # others are notes
     # the first comes with every link, the second with jobs that were aborted
     _HARMLESS = frozenset({"llr_eopb", "ptl_invld_vni"})
@@ -122,6 +128,14 @@ class LogCxi(LogCheck):
                 yield Event(Grade.WARN, "more PCIe errors than the standard allows", found["device"], line)
             elif found := self._DOWN.search(line.text):
                 yield Event(Grade.NOTE, "link down", found["device"], line, many=_FLAPS)
+
+    def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
+        """A link that came up again has all of its lanes: it ends what its own blocks (HNI) reported as degraded."""
+        found = [error for line in lines if (error := self._ERROR.search(line.text))]
+        degraded = tuple({one["name"] for one in found if one["grade"] == "DEGRD" and "HNI" in one["block"]})
+        for line in lines if degraded else ():
+            if up := self._UP.search(line.text):
+                yield Recovery(up["device"], line.place, degraded)
 
     def lacks(self, host: Host) -> str:
         return "" if host.cxi else "no Slingshot NIC"

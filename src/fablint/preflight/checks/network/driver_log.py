@@ -1,0 +1,69 @@
+"""Lines of the kernel log by which drivers of NICs other than mlx5 report failures, and the end of them.
+
+The texts are those of the sources of Linux 5.4 to 6.13: drivers/net/ethernet/broadcom/bnxt/bnxt.c,
+drivers/net/ethernet/intel/ice/ice_main.c, drivers/infiniband/hw/irdma/icrdma_if.c, drivers/infiniband/hw/hfi1/chip.c
+and drivers/infiniband/core/cache.c. None of these drivers reports a recovery by itself: after a reset, and after it was
+loaded again, a driver reports that the link is up.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fablint.preflight.checks.log_checks import BDF
+from fablint.snapshot.parsers.kernel_log import Grade, Pattern, RecoveryPattern
+
+_RESET = "firmware error, reset by the driver"
+_ABORTED = "firmware reset failed"
+_REBUILD = "driver could not reset the NIC"
+_HMC = "error of the host memory cache"
+_HOT = "adapter too hot, and switched off"
+HUNG = "queue hung"
+FAILURES = (_RESET, _ABORTED, _REBUILD, _HMC, _HOT)
+
+PATTERNS = (
+    Pattern(
+        "initiating reset",
+        re.compile(rf"bnxt_en {BDF} .*Detected firmware fatal condition, initiating reset"),
+        Grade.WARN,
+        _RESET,
+    ),
+    Pattern(
+        " reset event",
+        re.compile(rf"bnxt_en {BDF} .*(?:Firmware fatal reset event|Fatal firmware reset event)"),
+        Grade.WARN,
+        _RESET,
+    ),
+    Pattern("Firmware reset aborted", re.compile(rf"bnxt_en {BDF} .*Firmware reset aborted"), Grade.FAIL, _ABORTED),
+    Pattern(
+        "unload and reload driver",
+        re.compile(rf"ice {BDF}: Rebuild failed, unload and reload driver"),
+        Grade.FAIL,
+        _REBUILD,
+    ),
+    Pattern(
+        "unrecoverable state",
+        re.compile(rf"ice {BDF} .*tx_timeout recovery unsuccessful, device is in unrecoverable state"),
+        Grade.FAIL,
+        _REBUILD,
+    ),
+    Pattern("HMC Error", re.compile(rf"{BDF} [\w.-]+: HMC Error"), Grade.WARN, _HMC),
+    Pattern(
+        "Critical temperature reached!",
+        re.compile(rf"hfi1 {BDF}: .*Critical temperature reached! Forcing device into freeze mode"),
+        Grade.FAIL,
+        _HOT,
+    ),
+    # till Linux 6.6 `NETDEV WATCHDOG: ens1f0 (ice): transmit queue 3 timed out`, later
+    # `ice 0000:b1:00.0 ens1f0: NETDEV WATCHDOG: CPU: 3: transmit queue 3 timed out 5010 ms`
+    Pattern("NETDEV WATCHDOG", re.compile(r"NETDEV WATCHDOG: (?P<device>[\w.-]+) \("), Grade.WARN, HUNG),
+    Pattern("NETDEV WATCHDOG", re.compile(r"(?P<device>[\w.-]+): NETDEV WATCHDOG: CPU"), Grade.WARN, HUNG),
+)
+ENDINGS = (
+    RecoveryPattern(": NIC Link is ", re.compile(rf"{BDF} [\w.-]+: NIC Link is [Uu]p\b"), FAILURES),
+    RecoveryPattern(": NIC Link is ", re.compile(r"(?P<device>[\w.-]+): NIC Link is [Uu]p\b"), (HUNG,)),
+    RecoveryPattern(": Link up", re.compile(r"(?P<device>[\w.-]+): Link up\b"), (HUNG,)),  # mlx5
+    # till Linux 6.12, and of the kernel's RDMA core since
+    RecoveryPattern("PORT_ACTIVE", re.compile(rf"hfi1 {BDF}: .*logical state changed to PORT_ACTIVE \("), FAILURES),
+    RecoveryPattern("Link ACTIVE", re.compile(rf"hfi1 {BDF} [\w.-]+: Port: \d+ Link ACTIVE"), FAILURES),
+)

@@ -1,0 +1,106 @@
+"""Counters that only the driver of a NIC has: damaged symbols and frames, frames for which the NIC had no room.
+
+Names are those of mlx5 (rx_symbol_err_phy, rx_crc_errors_phy, rx_discards_phy, rx_out_of_buffer), bnxt_en
+(rx_fcs_err_frames, rx_total_discard_pkts), ice (rx_crc_errors.nic): each driver names its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from statistics import quantiles
+from typing import NamedTuple
+
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.base import Check
+from fablint.preflight.checks.network.links import ABSENT
+from fablint.preflight.checks.outputs import HUNG, without_answer
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import Host
+from fablint.snapshot.parsers.kernel_log import DAY_S
+
+_COUNTER = re.compile(r"^\s*([\w.]{1,80}): (\d{1,20})\s*$", re.MULTILINE)
+_WANTED = re.compile(r"symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
+_DAMAGED = re.compile(r"symbol_err|fcs_err|crc_err", re.IGNORECASE)
+_QUEUE = re.compile(r"^(?:[rt]x|ch|xdp)?_?(?:queue_)?\[?\d")  # of one queue: counted in the NIC's sum as well
+_FEWEST_PEERS = 4
+_TIMES = 10  # as many as most like NICs
+_A_DAY = 100  # on average since the boot
+_NOW = 10  # in some seconds
+
+
+class _Counted(NamedTuple):
+    host: Host
+    totals: Mapping[str, int]
+    grown: Mapping[str, int]  # between two readings
+
+
+class NicCounters(Check):
+    id = "net.nic.counters"
+    what = "symbols and frames that every NIC of the fabric found damaged, and frames for which it had no room"
+    source = "ethtool -S NIC, twice, at level full"
+    rule = (
+        f"fewer than {_NOW} in some seconds, of discarded ones fewer than {_TIMES} times those of most like hosts; "
+        f"since the boot not {_TIMES} times as many as on most like hosts and {_A_DAY} a day"
+    )
+    severity = Severity.WARN
+    component = "nic"
+    mend = (
+        "damaged ones: clean or replace cable and transceivers; discarded ones: enlarge rings (ethtool -G), look at PFC"
+    )
+
+    def judge(self, fleet: Fleet) -> Iterator[Result]:
+        like: dict[tuple[str, ...], list[_Counted]] = defaultdict(list)
+        for host in fleet.hosts:
+            if not host.interfaces:
+                yield self.skipped(host.name, "", ABSENT)
+            for nic in host.interfaces:
+                first, last = (host.command(f"{name}/{nic.name}") for name in ("ethtool-S", "ethtool-S-later"))
+                before, after = _counters(first.text), _counters(last.text)
+                if HUNG in (first.error, last.error):
+                    yield self.unclear(host.name, nic.name, f"ethtool: {HUNG}")
+                elif not after or first.status or last.status:
+                    why = without_answer(last) if last.status != 0 else "its driver does not count them"
+                    yield self.skipped(host.name, nic.name, f"ethtool: {why}")
+                else:
+                    grown = {
+                        name: after[name] - before[name] for name in after if after[name] > before.get(name, 1 << 64)
+                    }
+                    like[nic.name, *host.like(nic.name)].append(_Counted(host, after, grown))
+        for (nic_name, *_), found in like.items():
+            yield from self._compared(nic_name, found)
+
+    def _compared(self, nic: str, like: Sequence[_Counted]) -> Iterator[Result]:
+        usual = {name: _most_have([one.totals.get(name, 0) for one in like]) for one in like for name in one.totals}
+        growing = {name: _most_have([one.grown.get(name, 0) for one in like]) for one in like for name in one.grown}
+        for one in like:
+            days = (one.host.uptime_s or 0.0) / DAY_S
+            said = [
+                f"{name} {count} in some seconds"
+                for name, count in one.grown.items()
+                if count >= _NOW and (_DAMAGED.search(name) or len(like) == 1 or count > _TIMES * growing[name])
+            ]
+            if len(like) > _FEWEST_PEERS:
+                said += [
+                    f"{name} {total:,} so far, at most {usual[name]:,.0f} on most of {len(like)} hosts"
+                    for name, total in one.totals.items()
+                    if total >= max(_TIMES * max(usual[name], 1), _A_DAY * max(days, 1))
+                ]
+            if said:
+                yield self.wrong(one.host.name, nic, "; ".join(said[:3]), len(said), 0)
+            else:
+                yield self.passed(one.host.name, nic)
+
+
+@lru_cache(maxsize=4096)
+def _counters(text: str) -> Mapping[str, int]:
+    """Those of the whole NIC."""
+    found = {name: int(value) for name, value in _COUNTER.findall(text) if _WANTED.search(name)}
+    return {name: value for name, value in found.items() if not _QUEUE.match(name)}
+
+
+def _most_have(values: Sequence[int]) -> float:
+    """What three of four are at most."""
+    return quantiles(values, n=4, method="inclusive")[2] if len(values) > 1 else float(values[0])

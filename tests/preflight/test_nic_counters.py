@@ -1,0 +1,80 @@
+"""Counters of drivers: names as in the kernel's documentation of mlx5 (counters.rst) and in bnxt_ethtool.c."""
+
+from __future__ import annotations
+
+import pytest
+from preflight_help import host, nic, of, wrong
+
+from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.network.ethtool_settings import PauseFrames
+from fablint.preflight.checks.network.nic_counters import NicCounters
+from fablint.preflight.host import Host
+from fablint.snapshot.agent.tuning import kept_of
+from fablint.snapshot.host_snapshot import Output
+
+NIC = "ens3f0np0"
+MLX5 = (
+    "NIC statistics:\n     rx_packets: 9000\n     rx_out_of_buffer: {room}\n     rx7_packets: 5\n"
+    "     rx_crc_errors_phy: 0\n     rx_symbol_err_phy: {symbols}\n     rx_discards_phy: {discards}\n"
+    "     rx_prio3_pause: 7\n"
+)
+
+
+def counted(name: str, first: dict[str, int], last: dict[str, int] | None = None) -> Host:
+    """A host that is up for ten days; what it prints is reduced as on a host."""
+    usual = {"room": 0, "symbols": 0, "discards": 3}
+    texts = {"ethtool-S": {**usual, **first}, "ethtool-S-later": {**usual, **first, **(last or {})}}
+    commands = {
+        f"{key}/{NIC}": str(kept_of(f"{key}/{NIC}", {"output": MLX5.format(**values), "status": 0})["output"])
+        for key, values in texts.items()
+    }
+    return host(name, {**nic(NIC), "/proc/uptime": "864000.0 1.0"}, commands=commands, nics=(NIC,))
+
+
+def fleet(odd: Host) -> list[Host]:
+    return [*(counted(f"n{number}", {}) for number in range(2, 8)), odd]
+
+
+def test_healthy_nics_are_quiet_and_were_looked_at() -> None:
+    results = of(NicCounters, *fleet(counted("n1", {"discards": 40})))
+    assert {one.outcome for one in results} == {Outcome.PASS}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "message"),
+    [
+        ({}, {"symbols": 12}, "rx_symbol_err_phy 12 in some seconds"),
+        ({"room": 5}, {"room": 2005}, "rx_out_of_buffer 2000 in some seconds; rx_out_of_buffer 2,005 so far"),
+        ({"symbols": 70_000}, {}, "rx_symbol_err_phy 70,000 so far, at most 0 on most of 7 hosts"),
+        ({"discards": 5000}, {}, "rx_discards_phy 5,000 so far, at most 3 on most of 7 hosts"),
+    ],
+)
+def test_a_nic_that_finds_symbols_damaged_is_named(first: dict[str, int], last: dict[str, int], message: str) -> None:
+    ((name, target, outcome, told),) = wrong(of(NicCounters, *fleet(counted("n1", first, last))))
+    assert (name, target, outcome) == ("n1", NIC, Outcome.WARN)
+    assert told.startswith(message)
+
+
+def test_totals_that_all_like_nics_have_are_no_fault_of_one() -> None:
+    hosts = [counted(f"n{number}", {"discards": 5000 + number}) for number in range(8)]
+    assert wrong(of(NicCounters, *hosts)) == []
+
+
+def test_frames_that_nics_of_all_like_hosts_discard_are_no_fault_of_one() -> None:
+    hosts = [counted(f"n{number}", {}, {"discards": 500 + number}) for number in range(8)]
+    assert wrong(of(NicCounters, *hosts)) == []
+
+
+def test_counters_of_damage_are_no_pauses() -> None:
+    hosts = [counted(f"n{number}", {}, {"discards": 900_000 if number else 3}) for number in range(8)]
+    assert wrong(of(PauseFrames, *hosts)) == []
+
+
+def test_why_there_is_nothing() -> None:
+    late = Output(error="no answer in time")
+    one = host("n1", nic(NIC), commands={f"ethtool-S/{NIC}": late, f"ethtool-S-later/{NIC}": late}, nics=(NIC,))
+    assert [(result.outcome, result.message) for result in of(NicCounters, one)] == [
+        (Outcome.ERROR, "ethtool: no answer in time")
+    ]
+    none = host("n1", nic(NIC), nics=(NIC,))
+    assert [result.outcome for result in of(NicCounters, none)] == [Outcome.SKIP]

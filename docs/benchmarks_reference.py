@@ -14,16 +14,16 @@ HEAD = """\
 
 Written by `docs/benchmarks_reference.py` from `engine/registry/benchmarks.inc`; do not edit.
 
-A benchmark is a row: one line that says what is measured, between whom, how often. `fablint bench NAME` measures it and
-prints its table, `fablint bench NAME --help` shows its options, `fablint bench --list` prints the names. In a plan, and
-on the [engine's command line](engine.md), the name stands for its row, and options after it override those of the row:
+A benchmark is a row: one line with kernel, pattern, sizes and number of repetitions. `fablint bench NAME` measures it
+and prints its table, `fablint bench NAME --help` shows its options, `fablint bench --list` prints the names. In a plan,
+and on the [engine's command line](engine.md), the name stands for its row, and later options override its options:
 
     fablint bench osu_mbw_mr -n 8
     fablint measure -n 8 -r 'osu_mbw_mr --pattern all-pairs --validate' -o night.run
 
-OSU's names may be written without `osu_`, except where a kernel has that name: `latency` is the kernel, measured until
-the figure is sure; `osu_latency` is the same with OSU's counts. [How to run them](../how-to/reference-benchmarks.md)
-has examples, and [what is different from the originals](../explanation/benchmarks.md) has the reasons.
+OSU's names may be written without `osu_`, unless a kernel has that name: `latency` is the kernel, measured until the
+figure is precise; `osu_latency` is the same with OSU's counts. [Run benchmarks](../how-to/reference-benchmarks.md) has
+examples, [differences from the originals](../explanation/benchmarks.md) the reasons.
 """
 
 # What the references run, and what does the same here: reference, its program, our command, what to know.

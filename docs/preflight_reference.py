@@ -14,16 +14,16 @@ HEAD = """\
 
 Written by `docs/preflight_reference.py` from the table of checks; do not edit.
 
-[`fablint preflight`](../how-to/preflight.md) asks every host once and judges what it says. An id has at most 20
-letters: so much of a reason `sinfo -R` shows.
+[`fablint preflight`](../how-to/preflight.md) takes one snapshot of every host and judges it. An id has at most 20
+letters, because `sinfo -R` shows 20 letters of a reason.
 
-* `fail`: the host is not fit to be measured. `warn`: it can be used. `info`: told, no more. Some checks that can fail
-  warn of what is less bad; their rule says of what.
-* Like hosts are those of the same machine (vendor and product name); most are more than half of them, and at least two.
-* What cannot be seen is skipped and says why; what is printed and cannot be understood is an error. Neither is a pass.
-* Error counters are judged by how much they grew: within the snapshot's window, and in an hour, since readings of the
-  last time, of an hour and of a day ago, if the host was not booted since; at the first look by totals of like hosts.
-* (root): only root sees it on most systems; others skip it.
+* `fail`: the host is unfit. `warn`: the host can be used. `info`: reported, nothing else. Some checks that can fail
+  warn of less severe deviations; their rule names these.
+* Similar hosts have the same machine (vendor and product name); most: more than half of them, and at least two.
+* A fact that cannot be seen is skipped with its reason; output that is not understood is an error. Neither is a pass.
+* Error counters are judged by their growth: within the snapshot's window, and per hour since the last reading and those
+  of an hour and of a day ago, if the host was not booted since; at the first reading by totals of similar hosts.
+* (root): only root sees it on most systems; for other users it is skipped.
 """
 FAMILIES = {  # by the first word of the id
     "net": "Network interfaces, addresses, routes",

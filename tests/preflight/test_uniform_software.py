@@ -100,6 +100,13 @@ def test_a_process_on_every_core_is_work_for_all_where_cores_have_two_threads(th
     assert len(wrong(of(Load, *loaded("2.00", "2.00", "2.00", threads=threads)))) == count
 
 
+def test_containers_of_one_machine_have_no_load_of_their_own() -> None:
+    boots = [{"/proc/sys/kernel/random/boot_id": boot} for boot in ("aa", "aa", "bb", "cc")]
+    cpus = {"/sys/devices/system/cpu/online": "0-3", "/proc/loadavg": "9.00 9.00 9.00 9/300 77"}
+    hosts = [host(f"n{index}", {**cpus, **boot}) for index, boot in enumerate(boots)]
+    assert outcomes(of(Load, *hosts)) == [Outcome.SKIP, Outcome.SKIP, Outcome.WARN, Outcome.WARN]
+
+
 def test_driver_and_firmware_of_a_nic() -> None:
     def told(version: str, firmware: str) -> dict[str, str]:
         return {"ethtool-i/hsn0": ETHTOOL.format(version, firmware)}

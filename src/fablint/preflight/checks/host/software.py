@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from statistics import median
 from typing import Any
@@ -14,7 +14,7 @@ from fablint.preflight.base import Check, UniformCheck, Value
 from fablint.preflight.checks.host.settings import CPUS
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.snapshot.host_snapshot import Tree
+from fablint.snapshot.host_snapshot import BOOT, Tree
 from fablint.snapshot.memo import once_per_folder
 from fablint.text.sanitise import shortened
 
@@ -67,17 +67,21 @@ class Load(MeasuredCheck):
     severity = Severity.WARN
     component = "host"
     mend = "look for processes that an earlier job left behind"
-    absent = "no load average or number of CPUs"
+    absent = "no load average or number of CPUs, or a container: its machine's load is that of all containers"
 
     _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # of medians, of one host among idle ones, of medians
     _PROCESS = 0.9  # less than a process that runs all the time is no load
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
+        boots = Counter(host.read(BOOT) for host in fleet.hosts)
+        self._containers = {host.name for host in fleet.hosts if host.read(BOOT) and boots[host.read(BOOT)] > 1}
         self._cpus = {host.name: cpus_online(host) or 1 for host in fleet.hosts}
         self._busy = {host.name: 0.5 if _has_threads(host) else 1.0 for host in fleet.hosts}
         return super().judge(fleet)
 
     def figure(self, host: Host) -> float | None:
+        if host.name in self._containers:
+            return None
         load = re.match(r"\d{1,9}\.\d{1,9}", host.read("/proc/loadavg") or "")
         cpus = cpus_online(host)
         return float(load[0]) / cpus if load and cpus else None

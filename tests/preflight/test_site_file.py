@@ -18,7 +18,7 @@ from fablint.model.preflight_results import Fitness, Outcome, findings
 from fablint.preflight import Fleet, judge
 from fablint.preflight.site.site_file import parse_site
 from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
-from fablint.workflows.preflight_findings import site_notes, warning_notes
+from fablint.workflows.preflight_findings import site_notes, warning_notes, warnings
 
 TODAY = date(2026, 1, 5)
 HEAD = "format = 1\n"
@@ -95,7 +95,7 @@ def test_a_suppressed_failure_is_a_note_of_the_verdict() -> None:
         "preflight: net.link.mtu: ndr[2-3]/ib0: MTU 2044, 10 others 4092 "
         "(FAIL, suppressed until 2026-01-31: switch firmware, ticket 4711)"
     )
-    assert warning_notes(fitness) == []
+    assert warning_notes(warnings(fitness)) == []
 
 
 def test_it_comes_back_after_the_date_and_the_expired_suppression_is_said() -> None:

@@ -64,7 +64,7 @@ def test_a_check_goes_on_past_ranks_that_do_not_end(
     staged.variables = dict(os.environ) | {"LD_PRELOAD": str(hold), "HELD_RANK": str(rank)}  # the engine is built
     notes = Notes()
     context = Context(staged, notes, mpicxx)
-    done = local_check.check(context, local_check.local_request(staged, 2), tmp_path / "a.run")
+    done = local_check.check_local(context, local_check.local_request(staged, 2), tmp_path / "a.run")
     ended = "fablint: all is written, but the ranks do not end by themselves: they are ended"
     assert ended in notes.said
     assert (done.error, done.run.state) == ("", "complete")

@@ -76,7 +76,7 @@ def test_where_all_hosts_start_when_launches_are_repeated_twice_an_unfit_one_is_
     assert trials.search(HOSTS, NotStartedError("none")) == StartResult(tuple(HOSTS))
     trials.repeated = True
     result = trials.search(HOSTS, NotStartedError("none"))
-    assert result.left_out == ["n05"]
+    assert result.excluded == ["n05"]
     assert result.starting == tuple(host for host in HOSTS if host != "n05")
     finding = findings_of(result, "none")[0]["n05"]
     assert finding.state is State.SUSPECT

@@ -18,7 +18,6 @@ from fablint.model import Placement
 from fablint.topology.routing import Index, Routes, codes_of
 
 MOST_UNKNOWN = 1 << 20  # pairs of switches that have a segment of their own
-DENSE_WAYS = 1 << 25  # possible ways of a matrix, which are all worked out
 BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the way depends on the destination host
 
 Mask = npt.NDArray[np.bool_]

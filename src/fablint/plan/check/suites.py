@@ -214,10 +214,6 @@ def _planned(
     return LevelEstimate(level.name, level.what, rows, rounds, stage.plan.predicted_s)
 
 
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:>6.1f} min" if seconds >= 100 else f"{seconds:>6.1f} s  "
-
-
 def _why_none(level: Level, asked: CheckRequest) -> str:
     if level.within_hosts:
         return "no host has two ranks"

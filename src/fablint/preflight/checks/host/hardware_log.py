@@ -1,4 +1,4 @@
-"""The kernel log: hardware, memory and the kernel itself. See `kernel_fabric`, `kernel_gpu` and `kernel_storage`.
+"""The kernel log: hardware, memory and the kernel itself. See `network_log`, `gpu_log`, `storage_log`.
 
 An event that shows a broken host counts for a week, one that only warns for a day, and neither after the log reports
 that the same device recovered. Corrected errors are a note, and a warning where there are many within a day.

@@ -97,8 +97,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _is_long(item):
             item.add_marker(pytest.mark.long)
     config.stash[_COLLECTED] = {item.nodeid: {mark.name for mark in item.iter_markers()} for item in items}
-    order = {folder: place for place, folder in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: order.get(item.path.stem, order.get(item.path.parent.name, len(order))))
+    order = {name: place for place, name in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: min(order.get(name, len(order)) for name in (item.path.stem, *_folders(item))))
+
+
+def _folders(item: pytest.Item) -> tuple[str, ...]:
+    """Folders of a test's file below tests/, outermost first."""
+    return item.path.relative_to(Path(__file__).parent).parts[:-1]
 
 
 def _is_long(item: pytest.Item) -> bool:

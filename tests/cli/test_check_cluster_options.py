@@ -16,8 +16,8 @@ from fablint.cluster import JobRequest
 from fablint.errors import IncompleteError
 from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
-from fablint.workflows import cluster_check, local_check
-from fablint.workflows.cluster_check import ClusterCheckRequest
+from fablint.workflows.check import cluster_check, local_check
+from fablint.workflows.check.cluster_check import ClusterCheckRequest
 
 SLIP = """format = 1
 [[threshold]]

@@ -1,6 +1,6 @@
 """`fablint preflight` of a virtual cluster: what is set wrong is named on the right host; a clean cluster is silent.
 
-What hosts find out by pinging each other is in tests/preflight/test_reach_on_cluster.py.
+What hosts find out by pinging each other is in tests/preflight/pings/test_reach_on_cluster.py.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from fablint.preflight.site.site_file import parse_site
 from fablint.snapshot import Heard, Snapshot
 from fablint.system import System
 from fablint.workflows import fabric_discovery
-from fablint.workflows.counter_changes import HostCounters, nic_counters
-from fablint.workflows.preflight_findings import route_findings, warning_notes, warnings
+from fablint.workflows.check.counter_changes import HostCounters, nic_counters
+from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
 
 AT = "/sys/class/net/hsn0"
 NAMES = tuple(f"n{number}" for number in range(1, 9))

@@ -11,7 +11,7 @@ from simulate_cases import DEEP, FABRICS, FLY, GRID, RAILS, TREE
 from fablint.errors import UsageError
 from fablint.simulate import Fabric, dragonfly, fat_tree, full_mesh, multi_rail, torus
 from fablint.simulate.fabrics.kinds import KINDS, build, rerouted
-from fablint.simulate.message_costs import Cells, Nature, mixed
+from fablint.simulate.messages.costs import Cells, Nature, mixed
 
 small = st.integers(1, 4)
 fabrics = st.one_of(

@@ -9,9 +9,9 @@ from simulate_cases import DEEP, FLY, RAILS, ROUND_TRIP, SILENT, STREAM, TREE, a
 
 from fablint.errors import UsageError
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, random_faults, simulate
-from fablint.simulate.crossings import Crossings
 from fablint.simulate.fault_syntax import parse_fault, random_count
 from fablint.simulate.faults import condition_of
+from fablint.simulate.messages.crossings import Crossings
 from fablint.simulate.noise import comet_residuals
 from fablint.simulate.random_faults import FEWEST
 from fablint.simulate.rounds import all_rounds, partners_of

@@ -21,8 +21,8 @@ from simulate_cases import (
 
 from fablint.errors import UsageError
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree, full_mesh
-from fablint.simulate.message_costs import SOFTWARE_S
-from fablint.simulate.message_times import MESSAGES
+from fablint.simulate.messages.costs import SOFTWARE_S
+from fablint.simulate.messages.times import MESSAGES
 from fablint.simulate.rounds import all_rounds, opponent, partners_of, schedule
 from fablint.simulate.simulated_rows import ROUND_S
 from fablint.store import read_run, write_run

@@ -29,10 +29,10 @@ from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.writing import write_row
 from fablint.system import System
 from fablint.workflows import measurement
-from fablint.workflows.check_run import CheckOutcome
+from fablint.workflows.check.check_run import CheckOutcome
+from fablint.workflows.check.launches import Launches
+from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.context import Context
-from fablint.workflows.launches import Launches
-from fablint.workflows.level_runs import LevelRuns
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
 from fablint.workflows.recovery.start_trials import StartTrials

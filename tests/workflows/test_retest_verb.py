@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simulated_check import SimulatedCheck, retested
 
 from fablint.cli.retest import print_outcome
 from fablint.cli.session import Session
@@ -19,9 +19,6 @@ from fablint.store import write_run
 from fablint.system import System
 from fablint.workflows import measurement, retest, run_formats
 from fablint.workflows.context import Context
-
-sys.path.append(str(Path(__file__).parents[1] / "plan"))
-from simulated_check import SimulatedCheck, retested
 
 FABRIC = fat_tree(4, 3)
 HOST = Fault("host", "h05", bandwidth_factor=0.7)

@@ -31,7 +31,7 @@ from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
     from fablint.cluster import JobRequest
-    from fablint.workflows.cluster_check import ClusterCheckRequest
+    from fablint.workflows.check.cluster_check import ClusterCheckRequest
 
 _OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
 _OF_CLUSTERS = (
@@ -102,7 +102,8 @@ def _refuse_job_options(values: dict[str, Any]) -> None:
 
 def _local(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
     """Check ranks on this machine."""
-    from fablint.workflows import local_check, measurement, run_files
+    from fablint.workflows import measurement, run_files
+    from fablint.workflows.check import local_check
 
     given = next((name for name in _OF_CLUSTERS if values[name]), None)
     if given == "hosts":
@@ -122,7 +123,7 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
 def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
     """Check hosts of a job, or those that were named."""
     from fablint.workflows import measurement
-    from fablint.workflows.cluster_check import UnfitError, check_cluster
+    from fablint.workflows.check.cluster_check import UnfitError, check_cluster
 
     request = _cluster_request(values)
     output = measurement.free_output(session.machine(), output)
@@ -137,7 +138,7 @@ def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values:
 def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
     """Return the request of the options for a cluster."""
     from fablint.plan.check.suites import find_suite
-    from fablint.workflows.cluster_check import ClusterCheckRequest
+    from fablint.workflows.check.cluster_check import ClusterCheckRequest
     from fablint.workflows.fabric_discovery import FabricRequest
 
     if values["ppn"] and values["ranks_per_nic"]:
@@ -163,7 +164,7 @@ def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
 def _submitted(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
     """Submit the check to the scheduler; where the job is waited for, print its outcome."""
     from fablint.workflows import analysis, measurement, run_files
-    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.run_formats import read
 
     output = measurement.free_output(session.machine(), output).absolute()

@@ -13,7 +13,7 @@ from fablint.cli.session import Session, verb
 from fablint.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.context import Context
 
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
@@ -80,7 +80,7 @@ def _show(session: Session, outcome: CheckOutcome) -> None:
 
 
 def _local(context: Context) -> CheckOutcome:
-    from fablint.workflows.local_check import check_local, local_request
+    from fablint.workflows.check.local_check import check_local, local_request
 
     try:
         return check_local(context, local_request(context.system, RANKS), LOCAL)
@@ -94,7 +94,7 @@ def _fabric() -> CheckOutcome:
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
     from fablint.workflows import analysis, run_files, run_formats
-    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.check.check_run import CheckOutcome
 
     fabric = full_mesh(switches=8, hosts_per_switch=8)
     write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))

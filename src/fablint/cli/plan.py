@@ -116,7 +116,7 @@ def _request(session: Session, values: dict[str, Any]) -> CheckRequest:
     from fablint.model import Slots
     from fablint.plan import parse_slots
     from fablint.workflows import run_files
-    from fablint.workflows.local_check import hosts_request, local_request
+    from fablint.workflows.check.local_check import hosts_request, local_request
 
     if values["ranks"] is not None and values["hosts"] is not None:
         raise UsageError("--local and --hosts contradict each other", "give one of them")

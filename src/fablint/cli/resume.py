@@ -21,12 +21,12 @@ def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
       fablint resume night.run
     """
     from fablint.workflows import measurement
-    from fablint.workflows.check_record import load_check
+    from fablint.workflows.check.check_record import load_check
 
     with session.context(mpicxx) as context:
         record = load_check(run)
         if record is not None:
-            from fablint.workflows.cluster_check import resume_check
+            from fablint.workflows.check.cluster_check import resume_check
 
             outcome = resume_check(context, run, record)
             return _nothing_missing(session, run) if outcome is None else session.outcome(outcome)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fablint.model import Diagnosis, Run
     from fablint.model.preflight_results import Fitness
     from fablint.system import System
-    from fablint.workflows.check_run import CheckOutcome
+    from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.context import Context
     from fablint.workflows.measurement import MeasurementResult
 

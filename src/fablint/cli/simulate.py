@@ -160,7 +160,7 @@ def _broken(fabric: Fabric, rounds: list[Pairs] | None, request: SimulationReque
 
 def _rows(simulated: SimulatedFabric, request: SimulationRequest) -> list[SimulatedRow]:
     from fablint.simulate import SimulatedRow
-    from fablint.simulate.message_times import STATISTICS
+    from fablint.simulate.messages.times import STATISTICS
     from fablint.simulate.simulated_rows import STREAMS
 
     cells = simulated.ranks * (simulated.ranks if request.full else request.rounds or ROUNDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host, counters_of
-from fablint.preflight.ping_mesh import offsets, repeats, table, unanswered
+from fablint.preflight.pings.mesh import offsets, repeats, table, unanswered
 from fablint.preflight.registry import CHECKS
 from fablint.preflight.runner import judge
 

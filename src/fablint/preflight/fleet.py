@@ -9,7 +9,7 @@ from functools import cached_property
 from fablint.model import Topology
 from fablint.preflight.host import Host
 from fablint.preflight.host_classes import HostClass, classes_of, usual_boards
-from fablint.preflight.ping_mesh import Reach, reach_of
+from fablint.preflight.pings.mesh import Reach, reach_of
 from fablint.snapshot import Snapshot
 
 

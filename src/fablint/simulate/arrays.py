@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.message_costs import Cells
-from fablint.simulate.message_times import MESSAGES, Times, buckets_of, histogram, statistic
+from fablint.simulate.messages.costs import Cells
+from fablint.simulate.messages.times import MESSAGES, Times, buckets_of, histogram, statistic
 from fablint.simulate.rounds import Partners
 from fablint.simulate.simulated_rows import SimulatedRow
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.message_costs import MEMORY_BANDWIDTH, SOFTWARE_S, Nature
-from fablint.simulate.message_times import AT_ONCE, MESSAGES, Times, times
+from fablint.simulate.messages.costs import MEMORY_BANDWIDTH, SOFTWARE_S, Nature
+from fablint.simulate.messages.times import AT_ONCE, MESSAGES, Times, times
 from fablint.simulate.rounds import schedule
 from fablint.simulate.simulated_fabric import Index
 from fablint.simulate.simulated_rows import SimulatedRow, started

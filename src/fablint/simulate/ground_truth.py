@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.simulate.crossings import Crossings
 from fablint.simulate.faults import Fault
-from fablint.simulate.message_costs import Nature
-from fablint.simulate.message_times import AT_ONCE
+from fablint.simulate.messages.costs import Nature
+from fablint.simulate.messages.crossings import Crossings
+from fablint.simulate.messages.times import AT_ONCE
 from fablint.simulate.rounds import Partners, all_rounds, partners_of
 from fablint.simulate.simulated_fabric import Fabric
 

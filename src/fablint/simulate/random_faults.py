@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.errors import UsageError
-from fablint.simulate.crossings import Crossings, Mask
 from fablint.simulate.faults import Fault
-from fablint.simulate.message_costs import Nature, ports_of_ranks
+from fablint.simulate.messages.costs import Nature, ports_of_ranks
+from fablint.simulate.messages.crossings import Crossings, Mask
 from fablint.simulate.rounds import Pairs, matched, opponent, partners_of
 from fablint.simulate.simulated_fabric import Fabric
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.message_times import AT_ONCE, MESSAGES, Kernel
+from fablint.simulate.messages.times import AT_ONCE, MESSAGES, Kernel
 from fablint.simulate.simulated_fabric import Fabric, Index
 from fablint.version import __version__
 

@@ -16,9 +16,9 @@ from fablint.simulate.arrays import Store
 from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.full_matrices import matrix_arrays, tabulable
 from fablint.simulate.ground_truth import TrueFault, truth_of
-from fablint.simulate.link_sharing import contended_time, path_flows
-from fablint.simulate.message_costs import Cells, Nature, Ways, cells_of, costs, ports_of_ranks
-from fablint.simulate.message_times import (
+from fablint.simulate.messages.costs import Cells, Nature, Ways, cells_of, costs, ports_of_ranks
+from fablint.simulate.messages.link_sharing import contended_time, path_flows
+from fablint.simulate.messages.times import (
     AT_ONCE,
     KERNELS,
     STATISTICS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fablint.errors import UsageError
 from fablint.model import Topology
 from fablint.workflows import analysis, measurement, run_files
-from fablint.workflows.check_run import CheckOutcome
+from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.context import Context
 from fablint.workflows.job_hosts import slots_of_job
 from fablint.workflows.run_formats import read

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.checks.network.reachability import ReachCheck, contested_in
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.ping_losses import EndLoss
-from fablint.preflight.ping_mesh import End, Reach
-from fablint.preflight.ping_triage import Rail, rails_of
+from fablint.preflight.pings.losses import EndLoss
+from fablint.preflight.pings.mesh import End, Reach
+from fablint.preflight.pings.triage import Rail, rails_of
 
 _MOST = 0.2  # of the pings: more fails
 

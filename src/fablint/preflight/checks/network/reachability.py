@@ -13,9 +13,9 @@ from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.base import Check
 from fablint.preflight.checks.network.conflicts import IpDuplicate
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.ping_faults import Blame, Try, blame
-from fablint.preflight.ping_mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, Lookup, Ping, Reach
-from fablint.preflight.ping_triage import Rail, rails_of
+from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, Lookup, Ping, Reach
+from fablint.preflight.pings.reach_faults import Blame, Try, blame
+from fablint.preflight.pings.triage import Rail, rails_of
 from fablint.text.names import fold
 from fablint.text.sanitise import shortened
 

@@ -1,0 +1,91 @@
+"""Which measurements cross which parts, as nature routes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.simulate.messages.costs import Nature, cells_of
+from fablint.simulate.rounds import Partners
+from fablint.simulate.simulated_fabric import Fabric, Index
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Flat: measurement `cell` crosses directed link `link`. With adaptive routing some of its messages may."""
+
+    fabric: Fabric
+    cell: Index
+    link: Index
+    cells: int
+
+    @classmethod
+    def of(cls, nature: Nature, partner: Partners, *, round_trips: bool = False) -> Crossings:
+        """Of all the cells of a table of partners.
+
+        `round_trips`: a pair has one measurement, which crosses what either of its ways crosses.
+        """
+        cells = next(cells_of(partner, max(1, partner.size)))
+        links = nature.ways(cells).links
+        cell, hop = np.nonzero(links < nature.fabric.links)
+        crossing: Index = cell.astype(np.int32)
+        link: Index = links[cell, hop]
+        if nature.adaptive:
+            more, over, _ = nature.exposure(cells)
+            crossing, link = np.concatenate([crossing, more]), np.concatenate([link, over])
+        count = cells.src.size
+        if round_trips:
+            count //= 2
+            crossing %= max(1, count)
+        return cls(nature.fabric, crossing, link, count)
+
+    def of_links(self, links: Sequence[int]) -> Mask:
+        """(cells,) which measurements cross any of these links."""
+        wanted = np.zeros(self.fabric.links, dtype=bool)
+        wanted[np.asarray(links)] = True
+        crossed = np.zeros(self.cells, dtype=bool)
+        crossed[self.cell[wanted[self.link]]] = True
+        return crossed
+
+    def twins(self, crossed: Mask) -> dict[str, str | None]:
+        """Parts that exactly these measurements cross, which nothing that was measured tells apart: the names, and
+        of a host and what is in series with it the direction."""
+        if not crossed.any():
+            return {}
+        first = int(crossed.argmax())  # whatever all of them cross, the first does
+        found: dict[str, str | None] = {}
+        for names, direction, links in self._parts(np.unique(self.link[self.cell == first])):
+            if np.array_equal(self.of_links(links), crossed):
+                found.update(dict.fromkeys(names, direction))
+        return found
+
+    def _parts(self, links: Index) -> Iterator[tuple[list[str], str | None, list[int]]]:
+        """Every part that one of these links belongs to: names, direction, its links."""
+        fabric = self.fabric
+        for link in links.tolist():
+            yield [fabric.link_name(link)], None, [link]
+            if link < fabric.switch_links:
+                yield [fabric.cable_name(link)], None, [link, link ^ 1]
+            else:
+                port = (link - fabric.switch_links) % fabric.ports
+                up, down = fabric.up(port), fabric.down(port)
+                names = [fabric.nic_name(port), fabric.cable_name(link)]
+                host = fabric.hosts[port // fabric.rails]
+                alone = [*names, host] if fabric.rails == 1 else names
+                yield alone, "tx" if link == up else "rx", [link]
+                yield alone, "both", [up, down]
+                ports = fabric.ports_of(host)
+                yield (
+                    [host],
+                    "tx" if link == up else "rx",
+                    [fabric.up(p) if link == up else fabric.down(p) for p in ports],
+                )
+                yield [host], "both", [end(p) for p in ports for end in (fabric.up, fabric.down)]
+        for switch in np.unique(fabric.starts[links]).tolist():
+            if switch >= 0:
+                yield [fabric.routes.switches[switch]], None, np.flatnonzero(fabric.starts == switch).tolist()

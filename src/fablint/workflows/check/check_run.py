@@ -1,0 +1,135 @@
+"""The state machine of a check, of one machine as well as of a cluster.
+
+    planned steps -> follow-up measurements -> final diagnosis -> report
+
+A launch that fails is handed to the recovery of `launches`: on one machine there is none, on a cluster faulty hosts are
+excluded and the others are launched again. Where no further launch is possible, what was measured is diagnosed and
+reported, and the outcome has an `error`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.model import Diagnosis, Question, Run
+from fablint.workflows import analysis, run_files
+from fablint.workflows.check.launches import Launches
+from fablint.workflows.context import Context
+
+if TYPE_CHECKING:
+    from fablint.plan.check.check_loop import LoopResult, Step
+    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.stages import Stage
+
+_SHOWN = 8  # undecided components that are named
+_PATHS_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """The run of a check, its diagnosis, and the page of its report."""
+
+    run: Run
+    diagnosis: Diagnosis
+    page: Path
+    error: str = ""  # why not everything was measured
+
+
+@dataclass
+class CheckRun(ABC):
+    """One check: its launches, and the state that its steps share."""
+
+    launches: Launches
+
+    @property
+    def context(self) -> Context:
+        return self.launches.context
+
+    def check(self, run: Run | None = None) -> CheckOutcome:
+        """Measure the planned steps, diagnose, measure follow-ups, report.
+
+        Parameters
+        ----------
+        run
+            The run of a check that is resumed.
+        """
+        from fablint.plan.check.check_loop import CheckLoop
+
+        clock = self.context.system.monotonic
+        begun = clock()
+        loop = CheckLoop(
+            self.steps(run), self.follow_up_request, self.launches.add, self.diagnose, lambda: clock() - begun
+        )
+        result = loop.run(run)
+        diagnosis = with_undecided(self.final_diagnosis(result), result.undecided, result.ended)
+        if not self.launches.error:
+            diagnosis = _without_undecided_paths(diagnosis)
+        return self._report(result.run, diagnosis, clock() - begun)
+
+    @abstractmethod
+    def steps(self, run: Run | None) -> Iterable[Step]:
+        """Return the planned steps, those that a resumed run lacks."""
+
+    @abstractmethod
+    def follow_up_request(self, run: Run) -> CheckRequest:
+        """Return what follow-up measurements of a run are planned with."""
+
+    def diagnose(self, run: Run) -> Diagnosis:
+        """Diagnose what was measured so far."""
+        return analysis.diagnose(run, self.launches.request.topology)
+
+    def final_diagnosis(self, result: LoopResult) -> Diagnosis:
+        """Diagnose the run once all is measured."""
+        return result.diagnosis
+
+    def notes(self, run: Run, seconds: float) -> Sequence[str]:
+        """Return notes of the verdict; `seconds` is the duration of the check."""
+        return ()
+
+    def mark_ended(self) -> None:  # noqa: B027 - a check that cannot be resumed records nothing
+        """Record that the check came to its verdict."""
+
+    def begin(self, make: Callable[[CheckRequest], Stage | None]) -> Run:
+        """Measure the first stage of the run, and write what every later diagnosis of the run needs into it."""
+        run = self.launches.begin(make)
+        run_files.save_topology(self.launches.request.topology, self.launches.output)
+        return run
+
+    def _report(self, run: Run, diagnosis: Diagnosis, seconds: float) -> CheckOutcome:
+        error = self.launches.error
+        ended = [f"not all was measured: {error}"] if error else []
+        notes = (*diagnosis.verdict.notes, *ended, *self.notes(run, seconds))
+        diagnosis = replace(diagnosis, verdict=diagnosis.verdict.model_copy(update={"notes": notes}))
+        page = analysis.page_of(self.launches.output)
+        analysis.write_report(run, diagnosis, page)
+        self.mark_ended()
+        return CheckOutcome(run, diagnosis, page, f"{error}: go on with fablint resume {run.path}" if error else "")
+
+
+def with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:
+    """Add a note that names the components that are neither faulty nor exonerated; none where `why` is empty."""
+    if not why:
+        return diagnosis
+    names = [f"{question.component} {question.name}" for question in undecided[:_SHOWN]]
+    names += [f"{len(undecided) - _SHOWN:,} more"] if len(undecided) > _SHOWN else []
+    note = f"undecided when {why}: {', '.join(names)} (a larger --budget decides more)"
+    verdict = diagnosis.verdict.model_copy(update={"notes": (*diagnosis.verdict.notes, note)})
+    return replace(diagnosis, verdict=verdict)
+
+
+def _without_undecided_paths(diagnosis: Diagnosis) -> Diagnosis:
+    """Refuse a pass where streams between switches were slow among others and could not be measured alone in time."""
+    from fablint.analyse import redecided
+
+    paths = [question.name for question in diagnosis.distances]
+    if not paths:
+        return diagnosis
+    more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
+    shown = ", ".join(paths[:_PATHS_SHOWN]) + more
+    verdict = redecided(diagnosis.verdict, diagnosis.verdict.findings, complete=False)
+    note = f"undecided: {shown}: slower than streams on a switch, and not measured alone (a larger --budget does)"
+    return replace(diagnosis, verdict=verdict.model_copy(update={"notes": (*verdict.notes, note)}))

@@ -1,0 +1,380 @@
+"""The check of a cluster: preflight of the hosts, discovery of the topology, then level after level."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import IncompleteError, PreflightError, UsageError
+from fablint.model import Allocation, Finding, PlannedLevel, Run, Slots, Topology
+from fablint.model.preflight_results import Fitness, Outcome, finding_of, finding_of_silent
+from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
+from fablint.workflows.check.check_record import CheckRecord, UnfitPolicy
+from fablint.workflows.check.check_run import CheckOutcome
+from fablint.workflows.check.counter_changes import HostCounters
+from fablint.workflows.check.launches import Launches, without
+from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.check.local_check import hosts_request
+from fablint.workflows.check.preflight_findings import (
+    faulty_networks,
+    route_findings,
+    site_notes,
+    warning_notes,
+    warnings,
+    with_later,
+)
+from fablint.workflows.context import Context
+from fablint.workflows.recovery.host_triage import HostTriage
+from fablint.workflows.recovery.launch_recovery import HostExclusion
+from fablint.workflows.recovery.start_trials import StartTrials
+from fablint.workflows.shared_folder import refuse_unshared
+
+if TYPE_CHECKING:
+    from fablint.discover import Discovered
+    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.suites import Suite
+    from fablint.snapshot import NicFact
+
+
+@dataclass(frozen=True)
+class ClusterCheckRequest:
+    """What is to be measured, on which hosts."""
+
+    fabric: fabric_discovery.FabricRequest
+    suite: Suite
+    ranks_each: int = 1
+    ranks_per_nic: int | None = None  # instead of `ranks_each`
+    budget_s: float | None = None
+    site: Path | None = None  # the site file
+    unfit: UnfitPolicy = "refuse"  # what is done with hosts that preflight rejects
+
+
+class UnfitError(PreflightError):
+    """Preflight rejected hosts, and neither --exclude-unfit nor --force was given. `fitness` holds the reasons."""
+
+    def __init__(self, fitness: Fitness, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.fitness = fitness
+
+
+@dataclass(frozen=True)
+class _Hosts:
+    """The hosts of a check as preflight saw them before the first launch, and how to ask them again."""
+
+    context: Context
+    allocation: Allocation
+    nics: Sequence[str]  # that the user names as those of the fabric
+    declared: host_preflight.SiteDeclaration
+    preflight: host_preflight.PreflightResult
+
+    @property
+    def fitness(self) -> Fitness:
+        return self.preflight.fitness
+
+    def look(self, hosts: Collection[str]) -> Mapping[str, Finding]:
+        """Ask hosts again: a finding for each one that does not answer, or of which a NIC has failed since."""
+        present = replace(self.allocation, hosts=tuple(host for host in self.allocation.hosts if host in hosts))
+        if not present.hosts:
+            return {}
+        now = host_preflight.preflight_hosts(
+            self.context.system, present, ping=False, keep=False, nics=self.nics, declared=self.declared
+        )
+        known = _first_failures(self.fitness)
+        return {
+            host: finding
+            for host, finding in _first_failures(now.fitness).items()
+            if finding.component in ("host", "nic") and known.get(host) != finding
+        }
+
+    def level_runs(
+        self,
+        request: CheckRequest,
+        output: Path,
+        record: CheckRecord,
+        excluded: Mapping[str, Finding],
+        findings: Sequence[Finding],
+        site: Path | None,
+        planned: Sequence[PlannedLevel] = (),
+    ) -> LevelRuns:
+        """Return the check of these hosts, begun or resumed; the caller sets `asking_s`.
+
+        Parameters
+        ----------
+        request
+            Ranks, hosts, topology, budget.
+        output
+            Run directory.
+        record
+            The request as the run keeps it, with the state of a check that is resumed.
+        excluded
+            Hosts that are not measured, and why.
+        findings
+            What else is known before the measurement.
+        site
+            Site file.
+        planned
+            Levels of a check that is resumed.
+        """
+        from fablint.plan.check.suites import find_suite
+        from fablint.snapshot import host_facts
+
+        triage = HostTriage(self.context, self.look, failed_hosts=dict(excluded))
+        recovery = HostExclusion(triage, start_trials_of(self.context, self.preflight))
+        options = () if record.ranks_per_nic is None else ("--ranks-per-nic", str(record.ranks_per_nic))
+        snapshots = self.preflight.heard.snapshots
+        counters = HostCounters(
+            self.context.system, self.allocation, snapshots, self.fitness.results, self.declared.site
+        )
+        return LevelRuns(
+            Launches(self.context, request, output, recovery, options),
+            find_suite(record.suite, unequal=record.unequal),
+            findings,
+            site,
+            {host: host_facts(snapshot) for host, snapshot in snapshots.items()},
+            level_failures=dict(record.level_failures),
+            inside=list(record.inside),
+            planned=list(planned),
+            preflight_notes=[*record.notes, *warning_notes(record.warnings)],
+            network=record.network,
+            recount=counters.recount,
+            record=record,
+        )
+
+
+def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) -> CheckOutcome:
+    """Preflight all hosts, measure level after level, diagnose, report.
+
+    Hosts that do not answer are excluded and named, and with `unfit="exclude"` those that preflight rejects.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI.
+    request
+        Hosts and suite.
+    output
+        Run directory to write.
+
+    Raises
+    ------
+    UsageError
+        There are no hosts to measure, the request contradicts itself, or the host of rank 0 does not see the folder of
+        the run.
+    UnfitError
+        Preflight rejected hosts, and `unfit` is "refuse".
+    IncompleteError
+        Fewer than two hosts can be measured.
+    """
+    from fablint.discover import discover, read_files, with_presumed_cables
+
+    system, note = context.system, context.progress.note
+    begun = system.monotonic()
+    # Files are read first: nothing is asked or measured with a file that cannot be read.
+    declared = host_preflight.SiteDeclaration(site=run_files.load_site(request.site, system))
+    texts = read_files(request.fabric.files)
+    allocation, unusable = fabric_discovery.usable_hosts(system, request.fabric, idle_only=True)
+    note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
+    preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
+    hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight)
+    network = hosts.fitness.unseen_network()
+    for words in network:
+        note(f"fablint: network: {words}")
+    fabric = discover(system, preflight.heard, texts, allocation.hosts, request.fabric.blocks)
+    unfit = _unfit_hosts(hosts.fitness, request.unfit)
+    for name, finding in unfit.items():
+        note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {finding.evidence}")
+    topology = with_presumed_cables(fabric.topology) if fabric.topology is not None else None
+    if topology is not fabric.topology:
+        note("fablint: no source says which cables join the switches: one path between each two is assumed")
+    each = ranks_each(request, fabric, [host for host in allocation.hosts if host not in unfit])
+    check_request = _check_request(request, topology, each)
+    refuse_unshared(system, output.parent, check_request.slots)
+    _note_plan(context, request, check_request, len(each))
+    findings = [*unusable, *_other_findings(hosts.fitness, fabric.findings, unfit.values())]
+    record = _record(request, topology, hosts.fitness)
+    levels = hosts.level_runs(check_request, output, record, unfit, findings, request.site)
+    levels.asking_s = system.monotonic() - begun
+    return levels.check()
+
+
+def _record(request: ClusterCheckRequest, topology: Topology | None, fitness: Fitness) -> CheckRecord:
+    """Return what the run keeps of a check, so that it can be resumed."""
+    from fablint.discover import write_topology
+
+    return CheckRecord(
+        suite=request.suite.name,
+        unequal=any(level.unequal for level in request.suite.levels),
+        ranks_per_nic=request.ranks_per_nic,
+        budget_s=request.budget_s,
+        unfit=request.unfit,
+        nics=request.fabric.nics,
+        topology=write_topology(topology) if topology is not None else "",
+        site=request.site.read_text(encoding="utf-8") if request.site is not None else "",
+        warnings=warnings(fitness),
+        notes=site_notes(fitness),
+        network=fitness.unseen_network(),
+    )
+
+
+def _with_later(record: CheckRecord, fitness: Fitness) -> CheckRecord:
+    """Return the record with the preflight results of the hosts when the check is resumed."""
+    return replace(
+        record,
+        warnings=with_later(record.warnings, warnings(fitness)),
+        notes=list(dict.fromkeys([*record.notes, *site_notes(fitness)])),
+        network=list(dict.fromkeys([*record.network, *fitness.unseen_network()])),
+    )
+
+
+def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutcome | None:
+    """Resume a check that was ended early: measure the rounds, levels and follow-ups that it lacks, then report.
+
+    The hosts are those of the run, in the same job or another one. Hosts that do not answer, or are drained now, are
+    excluded and named; no host is refused any more.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI.
+    path
+        Run directory.
+    record
+        The check that the run directory keeps.
+
+    Returns
+    -------
+    CheckOutcome or None
+        None where nothing is missing.
+
+    Raises
+    ------
+    UsageError
+        The job has none of the hosts, or the record is of another version.
+    IncompleteError
+        Fewer than two hosts can be measured.
+    """
+    from fablint.plan.check.check_request import CheckRequest
+
+    system = context.system
+    begun = system.monotonic()
+    measurement.absorb_launches(path)
+    run = run_formats.read(path) if (path / "zarr.json").exists() else None
+    if record.ended and run is not None and not measurement.has_missing_rounds(run):
+        return None
+    names = fabric_discovery.FabricRequest(",".join(slot.host for slot in record.slots))
+    allocation, unusable = fabric_discovery.usable_hosts(system, names, idle_only=True)
+    context.progress.note("fablint: asking the hosts whether they are fit to go on")
+    site = run_files.site_of(record.site, path)
+    declared = host_preflight.SiteDeclaration(site=run_files.load_site(site, system))
+    preflight = host_preflight.preflight_hosts(system, allocation, nics=record.nics, declared=declared)
+    record = _with_later(record, preflight.fitness)
+    hosts = _Hosts(context, allocation, record.nics, declared, preflight)
+    unfit = _unfit_hosts(hosts.fitness, "exclude" if record.unfit == "exclude" else "measure")
+    excluded = {**{finding.name: finding for finding in unusable}, **unfit}
+    slots, topology = tuple(record.slots), run_files.topology_of(record.topology, path)
+    request = CheckRequest(sum(slot.ranks for slot in slots), slots, topology, budget_s=record.budget_s)
+    left = without(request, excluded)
+    refuse_unshared(system, path, left.slots)
+    request = request if run is not None else left  # a run belongs to its ranks
+    findings = _other_findings(hosts.fitness, (), excluded.values())
+    named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
+    findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
+    planned = run_files.load_levels(run or Run(path, {}, ()))
+    levels = hosts.level_runs(request, path, record, excluded, findings, site, planned)
+    levels.asking_s = system.monotonic() - begun
+    return levels.check(run)
+
+
+def ranks_each(request: ClusterCheckRequest, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
+    """Return the number of ranks on each host.
+
+    Raises UsageError where it is a number for each NIC, and hosts have different numbers of NICs.
+    """
+    from fablint.snapshot import adapters
+
+    if request.ranks_per_nic is None:
+        return dict.fromkeys(hosts, request.ranks_each)
+    nics: dict[str, list[NicFact]] = {host: [] for host in hosts}
+    for nic in fabric.nics:
+        if nic.host in nics:
+            nics[nic.host].append(nic)
+    counts = {host: len(adapters(known)) for host, known in nics.items()}
+    few, many = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+    if counts[few] != counts[many] or not counts[few]:
+        difference = f"{few} has {counts[few]} NICs, {many} {counts[many]}"
+        raise UsageError(f"--ranks-per-nic: {difference}", "exclude the odd hosts with -x, or give --ppn")
+    return dict.fromkeys(hosts, request.ranks_per_nic * counts[few])
+
+
+def start_trials_of(context: Context, preflight: host_preflight.PreflightResult) -> StartTrials:
+    """Return the search for hosts that prevent launches, with what preflight knows of addresses and routes."""
+    from fablint.preflight import Host, unanswered
+
+    hosts = [Host(snapshot) for snapshot in preflight.heard.snapshots.values()]
+    owners: dict[str, set[str]] = defaultdict(set)
+    for host in hosts:
+        for nic in host.nics:
+            for text in nic.addresses:
+                owners[text.partition("/")[0]].add(host.name)
+    addresses = {address: next(iter(names)) for address, names in owners.items() if len(names) == 1}
+    return StartTrials(context, addresses, unanswered(hosts), faulty_networks(preflight.fitness))
+
+
+def _note_plan(context: Context, request: ClusterCheckRequest, check_request: CheckRequest, hosts: int) -> None:
+    """Print what will be measured. Raises UsageError where the suite does not fit the fabric."""
+    from fablint.plan.check.suites import plan_summary
+
+    planned = plan_summary(request.suite, check_request)
+    rounds, minutes = sum(level.rounds for level in planned.levels), planned.predicted_s / 60
+    names = ", ".join(level.name for level in planned.levels if level.rows)
+    context.progress.note(
+        f"fablint: {hosts} hosts: {names}: {rounds} rounds, {minutes:.1f} min"
+        f" on a fast network (a job would ask for {planned.walltime_s / 60:.0f} min)"
+    )
+
+
+def _unfit_hosts(fitness: Fitness, policy: UnfitPolicy) -> Mapping[str, Finding]:
+    """Return the hosts to exclude, and why. Raises UnfitError where preflight rejected hosts and `policy` is refuse."""
+    from fablint.text.names import fold
+
+    if fitness.unfit and policy == "refuse":
+        count = len(fitness.unfit)
+        what = f"{fold(fitness.unfit)} {'is' if count == 1 else 'are'} not fit to be measured"
+        hint = "repair what is said above; --exclude-unfit goes on without, --force measures all that answer"
+        raise UnfitError(fitness, what, hint)
+    failures = _first_failures(fitness)
+    return failures if policy == "exclude" else {host: failures[host] for host in fitness.silent}
+
+
+def _first_failures(fitness: Fitness) -> Mapping[str, Finding]:
+    """Return the first failed check of every unfit host."""
+    failures: dict[str, Finding] = {}
+    for host, why in fitness.silent.items():
+        failures.setdefault(host, finding_of_silent([host], why))
+    for result in fitness.results:
+        if result.outcome is Outcome.FAIL:
+            failures.setdefault(result.host, finding_of(result, fitness.rules[result.check]))
+    return failures
+
+
+def _other_findings(
+    fitness: Fitness, of_the_fabric: Collection[Finding], excluded: Collection[Finding]
+) -> list[Finding]:
+    """Return failed checks, routes without an answer and contradictions in the fabric that exclude no host."""
+    faults = [finding_of_silent([host], why) for host, why in fitness.silent.items()]
+    failures = [result for result in fitness.results if result.outcome is Outcome.FAIL]
+    faults += [finding_of(result, fitness.rules[result.check]) for result in failures]
+    silent = {finding.name for finding in faults if finding.component == "host"}
+    others = [finding for finding in of_the_fabric if not (finding.component == "host" and finding.name in silent)]
+    return [finding for finding in [*faults, *route_findings(fitness), *others] if finding not in excluded]
+
+
+def _check_request(request: ClusterCheckRequest, topology: Topology | None, each: Mapping[str, int]) -> CheckRequest:
+    if len(each) < 2:
+        left = next(iter(each), "no host")
+        raise IncompleteError(f"{left} is left: at least 2 hosts are required", "see above why others are excluded")
+    ranks = hosts_request([Slots(host, count) for host, count in each.items()])
+    return replace(ranks, topology=topology, budget_s=request.budget_s)

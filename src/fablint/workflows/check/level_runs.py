@@ -1,0 +1,270 @@
+"""A check of a cluster, level after level, from near to far; hosts that fail a level are excluded from the next.
+
+The levels are those of published practice: ranks of one host, hosts of one switch, of one group, of different groups. A
+slow host would slow every level above its own, and would be found there again with more candidates.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fablint.errors import UsageError
+from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State, host_of
+from fablint.workflows import analysis, run_files
+from fablint.workflows.check.check_record import CheckRecord, save_check
+from fablint.workflows.check.check_run import CheckRun
+from fablint.workflows.check.counter_changes import Recount
+
+if TYPE_CHECKING:
+    from fablint.plan.check.check_loop import LoopResult, Step
+    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.levels import Level
+    from fablint.plan.check.stages import Stage
+    from fablint.plan.check.suites import Suite
+
+
+@dataclass
+class LevelRuns(CheckRun):
+    """The check of a cluster by a suite of levels."""
+
+    suite: Suite
+    known: Sequence[Finding] = ()  # findings from before the measurement
+    site: Path | None = None  # the site file
+    host_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by host and name
+    level_failures: dict[str, str] = field(default_factory=dict)  # by excluded host: the level that it failed
+    inside: list[Finding] = field(default_factory=list)  # between ranks of one host
+    skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
+    planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in order
+    preflight_notes: Sequence[str] = ()  # warnings of preflight
+    network: Sequence[str] = ()  # networks that preflight did not examine
+    recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks the hosts again after the measurement
+    recounted: Recount = field(default_factory=Recount)  # their answers
+    record: CheckRecord | None = None  # the request, kept in the run so that the check can be resumed
+    measuring_s: float = 0.0
+    asking_s: float = 0.0  # spent on preflight
+
+    # ------------------------------------------------------------------------------------------------ steps
+
+    def steps(self, run: Run | None) -> Iterable[Step]:
+        self.planned = self.planned or [PlannedLevel(level.name) for level in self.suite.levels]
+        rows = run.attributes["rows"] if run is not None else ()
+        pairs = list(zip(self.suite.levels, self.planned, strict=True))
+        begun = [level for level, planned in pairs if not planned.is_missing(rows)]
+        self._save()
+        steps: list[Step] = [partial(self._finish, begun[-1])] if run is not None else []
+        return [*steps, *(partial(self._measure, level) for level in self.suite.levels if level not in begun)]
+
+    def _finish(self, level: Level, run: Run | None) -> tuple[Run, bool]:
+        """Measure the rounds that a resumed run lacks of the levels up to this one."""
+        from fablint.plan.check.interrupted_stage import begun_stage
+
+        assert run is not None
+        path = self.launches.output
+        stage = begun_stage(run, self.launches.request.slots, lambda name: (path / name).read_text())
+        run, _ = self.launches.finish(stage, run)
+        run_files.save_topology(self.launches.request.topology, path)
+        run_files.save_site(self.site, path)
+        self._exclude_faulty(level, run)
+        return run, not self.launches.error
+
+    def _measure(self, level: Level, run: Run | None) -> tuple[Run | None, bool]:
+        """Measure a level; it is skipped where an earlier launch was the last one."""
+        if self.launches.error:
+            self.skipped.append(f"{level.name} was not measured: the launches came to an end before")
+        elif level.within_hosts:
+            self._measure_within_hosts(level)
+        else:
+            run = self._measure_between_hosts(level, run)
+        return run, not self.launches.error
+
+    def _measure_within_hosts(self, level: Level) -> None:
+        """Measure a run of its own, with two ranks on each host."""
+        from fablint.plan.check.levels import several_each
+
+        request = several_each(self.launches.request)
+        folder = self.launches.output / run_files.LAUNCHES
+        folder.mkdir(parents=True, exist_ok=True)
+        output = folder / f"{level.name}.run"
+        shutil.rmtree(output, ignore_errors=True)  # of a check that was ended in this level
+        inner = replace(self.launches, options=(), request=request, output=output)
+        run = inner.begin(lambda now: self._stage(level, now, None))
+        self.launches.request = same_hosts(self.launches.request, inner.request)
+        self.launches.count = inner.count
+        self._plan(level, rows=())
+        self.measuring_s += _measuring_s(run)
+        findings = analysis.diagnose(run, None).verdict.findings
+        slow = [one for one in findings if one.state in (State.FAULT, State.SUSPECT) and one.component in OF_HOSTS]
+        self.inside = [_inside(finding) for finding in slow]
+        faulty = [finding for finding in self.inside if finding.state is State.FAULT]
+        self._exclude(level, [*faulty, *self._below_thresholds(run)])
+
+    def _below_thresholds(self, run: Run) -> list[Finding]:
+        """Return hosts whose own ranks miss a threshold of the site: enough to exclude a host, but no proof."""
+        if self.site is None:
+            return []
+        comparison = analysis.compare_within(run, run_files.load_thresholds(self.site))
+        return [finding for finding in comparison.findings if finding.component == "host"]
+
+    def _measure_between_hosts(self, level: Level, run: Run | None) -> Run:
+        if run is None:
+            run = self.begin(partial(self._first_stage, level))
+            run_files.save_site(self.site, self.launches.output)
+        else:
+            stage = self._possible_stage(level, run)
+            if stage is None:
+                return run
+            self._save_plan(level, stage)
+            run, _ = self.launches.add(stage, run)
+        self._exclude_faulty(level, run)
+        return run
+
+    def _possible_stage(self, level: Level, run: Run) -> Stage | None:
+        """Return the rows of a level; None, with a note, where the hosts that are left cannot measure it."""
+        try:
+            stage, why = self._stage(level, self.launches.request, run), "no two of the hosts that are left make a pair"
+        except UsageError as error:
+            stage, why = None, str(error)
+            self.skipped.append(f"{level.name} was not measured: {error}")
+        if stage is None:
+            self._plan(level, skipped=why)
+            run_files.save_levels(self.planned, self.launches.output)
+        return stage
+
+    def _first_stage(self, level: Level, request: CheckRequest) -> Stage | None:
+        stage = self._stage(level, request, None)
+        if stage is not None:
+            self._save_plan(level, stage)
+        return stage
+
+    def _stage(self, level: Level, request: CheckRequest, run: Run | None) -> Stage | None:
+        """Return the rows of a level without the ranks of excluded hosts."""
+        from fablint.plan.check.levels import level_stage
+        from fablint.plan.check.rate_adaptation import rate_of
+        from fablint.plan.check.suites import level_budget
+
+        excluded = [rank for rank, host in enumerate(request.rank_hosts) if host in self._excluded]
+        rate = None
+        if run is not None:
+            rate = rate_of(run)
+            request = replace(request, shared_cpus=bool(run.attributes.get("instrument", {}).get("oversubscribed")))
+        return level_stage(level, request, request.placement(), excluded, rate, level_budget(self.suite, request))
+
+    def follow_up_request(self, run: Run) -> CheckRequest:
+        """Return the request with the stream that suits the rate of the network."""
+        from fablint.plan.check.default_rows import ROWS
+        from fablint.plan.check.levels import STREAM_S
+        from fablint.plan.check.rate_adaptation import bandwidth_line, rate_of
+
+        return replace(self.launches.request, lines=(ROWS[0], bandwidth_line(rate_of(run), STREAM_S)))
+
+    # ------------------------------------------------------------------------------------------------ excluded hosts
+
+    @property
+    def _excluded(self) -> Collection[str]:
+        return self.level_failures.keys() | self.launches.recovery.failed_hosts.keys()
+
+    def _exclude_faulty(self, level: Level, run: Run) -> None:
+        additional = self._additional()
+        findings = [finding for finding in self.diagnose(run).verdict.findings if finding not in additional]
+        self._exclude(level, [finding for finding in findings if finding.state is State.FAULT])
+
+    def _exclude(self, level: Level, findings: Sequence[Finding]) -> None:
+        """Exclude the hosts of findings from the further levels."""
+        hosts = set(self.launches.request.rank_hosts)
+        for finding in findings:
+            host = self.launches.requested_name(host_of(finding))
+            if host in hosts and host not in self._excluded:
+                self.level_failures[host] = level.name
+                self.context.progress.note(f"fablint: {host} fails {level.name} and is excluded from what follows")
+        self._save()
+
+    # ------------------------------------------------------------------------------------------------ run directory
+
+    def _save_plan(self, level: Level, stage: Stage) -> None:
+        """Write the rows of a level into the run before they are measured: a killed check leaves them behind."""
+        from fablint.plan.rows.grammar import split_row
+
+        names = [str(split_row(row.options.split())[1]["name"]) for row in stage.plan.rows]
+        self._plan(level, rows=tuple(names))
+        run_files.save_levels(self.planned, self.launches.output)
+        self._save()
+
+    def _plan(self, level: Level, rows: tuple[str, ...] | None = None, skipped: str | None = None) -> None:
+        self.planned[self.suite.levels.index(level)] = PlannedLevel(level.name, rows, skipped)
+
+    def _save(self, *, ended: bool = False) -> None:
+        """Write into the run what resuming the check takes."""
+        if self.record is None:
+            return
+        failed_hosts, hosts = self.launches.recovery.failed_hosts, set(self.launches.request.rank_hosts)
+        outside = [finding for host, finding in failed_hosts.items() if host not in hosts]  # in no launch of the run
+        record = replace(
+            self.record,
+            slots=self.launches.request.slots,
+            findings=[*self.known, *outside],
+            inside=self.inside,
+            level_failures=self.level_failures,
+            ended=ended,
+        )
+        save_check(record, self.launches.output)
+
+    def mark_ended(self) -> None:
+        self._save(ended=True)
+
+    # ------------------------------------------------------------------------------------------------ diagnosis
+
+    def diagnose(self, run: Run) -> Diagnosis:
+        notes = [*self.preflight_notes, *self.recounted.notes]
+        run_files.save_findings(self._additional(), self.launches.output, notes, self.network)
+        run_files.save_host_facts(self.host_facts, self.launches.output)
+        return super().diagnose(run)
+
+    def _additional(self) -> list[Finding]:
+        """Return the findings that do not follow from the times of the run."""
+        recovery = self.launches.recovery
+        failed = [*recovery.failed_hosts.values(), *recovery.failed_pairs.values()]
+        known = [*self.known, *self.inside, *failed]
+        return [*known, *(finding for finding in self.recounted.findings if finding not in known)]
+
+    def final_diagnosis(self, result: LoopResult) -> Diagnosis:
+        """Diagnose the run with what the hosts answer after the measurement."""
+        if self.recount is None:
+            return result.diagnosis
+        present = set(self.launches.request.rank_hosts) - self.launches.recovery.failed_hosts.keys()
+        self.recounted = self.recount(result.run, present)
+        run_files.save_counters(self.recounted.counters, self.launches.output)
+        return self.diagnose(result.run)
+
+    def notes(self, run: Run, seconds: float) -> Sequence[str]:
+        measuring_s, seconds = self.measuring_s + _measuring_s(run), seconds + self.asking_s
+        duration = (
+            f"{seconds:.0f} s in all: {measuring_s:.0f} s measuring, {seconds - measuring_s:.0f} s for"
+            f" {self.launches.count} launches, asking hosts, planning and judging"
+        )
+        levels = dict.fromkeys(self.level_failures.values())
+        excluded = [
+            f"excluded after {level}: {', '.join(host for host, at in self.level_failures.items() if at == level)}"
+            for level in levels
+        ]
+        return [*self.skipped, *excluded, duration]
+
+
+def same_hosts(request: CheckRequest, inner: CheckRequest) -> CheckRequest:
+    """Return the request for those of its hosts that a launch with several ranks on each could start."""
+    hosts = set(inner.rank_hosts)
+    slots = tuple(slot for slot in request.slots if slot.host in hosts)
+    return replace(request, slots=slots, ranks=sum(slot.ranks for slot in slots))
+
+
+def _inside(finding: Finding) -> Finding:
+    return finding.model_copy(update={"evidence": f"between ranks of the host itself: {finding.evidence}"})
+
+
+def _measuring_s(run: Run) -> float:
+    """Return the seconds that the rows of a run took, with the barriers between rounds."""
+    return sum(float(row.attributes.get("wall_s", 0.0)) for row in run.rows)

@@ -1,0 +1,72 @@
+"""Help: there for every verb, quick, and the same as in the docs."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from fablint.cli import cli
+from fablint.cli.export import FORMATS
+
+ROOT = Path(__file__).parents[3]
+
+
+def cli_reference():
+    spec = importlib.util.spec_from_file_location("cli_reference", ROOT / "docs" / "cli_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+VERBS = dict(cli_reference().commands(cli, "fablint"))
+
+
+def test_help_imports_click_and_nothing_else():
+    """Of what is outside the standard library and fablint."""
+    code = (
+        "import sys; before = set(sys.modules); from fablint.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(*(set(sys.modules) - before), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "Usage: fablint" in done.stdout
+    imported = {name.partition(".")[0] for name in done.stderr.split()}
+    assert imported - sys.stdlib_module_names == {"click", "fablint"}
+
+
+@pytest.mark.parametrize("path", VERBS)
+def test_every_verb_has_an_example_and_the_common_options(path):
+    text = VERBS[path]
+    assert f"  {path}" in text.partition("Example")[2] or path in ("fablint", "fablint engine", "fablint engine path")
+    for option in ("--json", "-q, --quiet", "--debug", "-h, --help"):
+        assert option in text
+
+
+def test_the_reference_is_fresh():
+    reference = cli_reference()
+    assert reference.PAGE.read_text() == reference.render(), "run docs/cli_reference.py"
+
+
+def test_the_readme_names_every_verb():
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in cli.commands if f"| `{name}" not in readme] == []
+
+
+def test_the_choices_are_those_of_the_stages():
+    from fablint.store.export import FORMATS as KNOWN
+
+    assert tuple(KNOWN) == FORMATS
+
+
+def test_functions_of_verbs_fit_a_screen():
+    import inspect
+
+    for verb in cli.commands.values():
+        if not isinstance(verb, click.Group):
+            function = inspect.unwrap(verb.callback)
+            assert len(inspect.getsource(function).splitlines()) <= 45, verb.name

@@ -1,0 +1,95 @@
+"""fablint import and the verbs that take files of other tools, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+COMET = FIXTURES / "osu" / "osu_latency-4.4.1-comet-21.txt"
+FAULTY = FIXTURES / "mpigraph" / "faulty-np8.mpigraph.txt"
+SION = FIXTURES / "sion" / "linktest-1.2p1-np8.sion"
+NETSAN = FIXTURES / "net_sanitizer" / "net_sanitizer-readme-verbose.txt"
+
+
+def test_import_and_analyse_agree_with_analyse_of_the_file(fablint):
+    made = fablint("import", SION, "-o", "night.run")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout == "night.run: complete, linktest 1.2, 8 ranks on 8 hosts, rows latency, latency-retest\n"
+    of_run, of_file = fablint("analyse", "night.run", "--json"), fablint("analyse", SION, "--json")
+    assert of_run.returncode == of_file.returncode
+    assert json.loads(of_run.stdout)["findings"] == json.loads(of_file.stdout)["findings"]
+
+
+def test_what_is_left_out_is_named_with_its_line_and_whole_in_json(fablint):
+    made = fablint("import", COMET, "-o", "comet.run", "--json")
+    facts = json.loads(made.stdout)
+    assert (made.returncode, facts["state"], len(facts["imported"]["lines_left_out"])) == (0, "interrupted", 115)
+    said = made.stderr.splitlines()
+    assert said[0] == f"fablint: {COMET}:1027: excluded, no figures: 'comet-21-03,comet-21-09'"
+    assert (len(said), said[-1]) == (6, "fablint: and 110 more lines excluded: fablint import --json has all")
+    assert facts["notes"] == [f"{COMET.name}: 115 of 153 pairs have no figures, the first is on line 1027"]
+    shown = json.loads(fablint("show", "comet.run", "--json").stdout)
+    assert shown["attributes"]["imported"] == facts["imported"]
+
+
+def test_comet_is_incomplete_and_accuses_nobody(fablint):
+    done = fablint("analyse", COMET, "--json")
+    verdict = json.loads(done.stdout)
+    assert (done.returncode, verdict["verdict"]) == (3, "incomplete")
+    assert not [one for one in verdict["findings"] if one["state"] == "FAULT"]
+    assert (verdict["coverage"]["pairs_planned"], verdict["coverage"]["pairs_measured"]) == (153, 38)
+
+
+def test_a_single_pair_is_imported_and_not_judged(fablint):
+    osu = FIXTURES / "osu" / "osu_latency-7.4-openmpi4.1.4-np2-quiet.txt"
+    made = fablint("import", osu, "-o", "pair.run", "--hosts", "nid[07-08]")
+    assert made.returncode == 0, made.stderr
+    done = fablint("analyse", "pair.run", "--json")
+    states = {one["state"] for one in json.loads(done.stdout)["findings"]}
+    assert (done.returncode, states <= {"NOT JUDGED"}) == (3, True)
+
+
+def test_show_report_and_tables_take_a_file(fablint, tmp_path):
+    shown = fablint("show", NETSAN)
+    assert (shown.returncode, "client[1-4]" in shown.stdout) == (0, True)
+    table = fablint("report", FAULTY, "--table", "pairs", "--slowest", "3")
+    assert (table.returncode, "node006" in table.stdout) == (0, True)
+    without = fablint("report", FAULTY)
+    assert without.returncode == 2
+    assert without.stderr == f"fablint: {FAULTY} is a file and has no place for a page: name one with -o page.html\n"
+    fablint("report", FAULTY, "-o", "page.html")
+    assert "node006" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("analyse", "empty"), "fablint: empty: the file is empty: give what a benchmark printed\n"),
+        (("import", "empty", "-o", "x.run"), "fablint: empty: the file is empty: give what a benchmark printed\n"),
+        (("import", FAULTY, "-o", "taken.run"), "fablint: taken.run exists: give another name with -o\n"),
+        (("import", ".", "-o", "x.run"), "fablint: .: is a directory: give the file that a benchmark printed into\n"),
+        (("analyse", "a.run", "b.run"), "fablint: b.run: a second run: give one run, or files of another tool\n"),
+        (
+            ("import", FAULTY, "-o", "x.run", "--hosts", "a,b"),
+            f"fablint: {FAULTY}: the file names its hosts: leave out --hosts\n",
+        ),
+    ],
+)
+def test_bad_calls_are_one_line(fablint, tmp_path, words, line):
+    (tmp_path / "empty").touch()
+    (tmp_path / "taken.run").mkdir()
+    done = fablint(*words)
+    assert (done.returncode, done.stderr, done.stdout) == (2, line, "")
+    assert not (tmp_path / "x.run").exists()
+
+
+def test_an_imported_run_cannot_go_on(fablint):
+    fablint("import", SION, "-o", "night.run")
+    done = fablint("resume", "night.run")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "fablint: night.run was imported: there is no fabric to go on measuring\n",
+    )

@@ -1,0 +1,126 @@
+"""What hosts say after a check is part of its verdict, of every later diagnosis, and of the localisation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from fake_launches import FakeCluster, FakeSystem, fabric, launches_of, request_of
+
+from fablint.errors import BrokenRunError
+from fablint.model import Finding, Run, State
+from fablint.plan.check.suites import find_suite
+from fablint.store import read_run
+from fablint.workflows import analysis, measurement, run_files
+from fablint.workflows.check.check_run import CheckOutcome
+from fablint.workflows.check.counter_changes import Recount
+from fablint.workflows.check.level_runs import LevelRuns
+
+FABRIC = fabric()
+HOSTS = list(FABRIC.host_switch)
+SICK = "h03"
+FLAPPED = Finding(
+    state=State.FAULT, component="cable", name=f"{SICK}/hsn0", evidence="while the hosts were measured: 32 flaps"
+)
+CLEAN = {"rx_crc_errors": 5, "rx_missed_errors": 0, "carrier_changes": 2}
+
+
+def counters(**grown: int) -> dict[str, object]:
+    """Of the NIC of the sick host, before and after."""
+    after = {name: value + grown.get(name, 0) for name, value in CLEAN.items()}
+    return {"before": {SICK: {"hsn0": CLEAN}}, "after": {SICK: {"hsn0": after}}}
+
+
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recount: Recount, slow: float = 1.0) -> CheckOutcome:
+    nics = {host: [{"name": "hsn0", "netdevs": ["hsn0"]}] for host in HOSTS}
+    cluster = FakeCluster(FakeSystem(tmp_path / "home"), slow={SICK: slow}, attributes={"nics": nics})
+    monkeypatch.setattr(measurement, "measure", cluster.measure)
+    launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
+    asked: list[Collection[str]] = []
+
+    def fake_recount(run: Run, hosts: Collection[str]) -> Recount:
+        assert {row.name for row in run.rows} >= {"global-latency"}  # all is measured
+        asked.append(hosts)
+        return recount
+
+    found = LevelRuns(
+        launches, find_suite("quick"), recount=fake_recount, preflight_notes=["preflight warns: x"]
+    ).check()
+    assert asked == [set(HOSTS)]
+    return found
+
+
+def again(done: CheckOutcome) -> tuple[str, list[Finding], tuple[str, ...]]:
+    """What `fablint analyse` says of the run: verdict, findings but those that are OK, notes."""
+    path = done.run.path
+    assert path is not None
+    run = read_run(path)
+    verdict = analysis.diagnose(run, run_files.load_topology(None, run)).verdict
+    return verdict.verdict, [one for one in verdict.findings if one.state is not State.OK], verdict.notes
+
+
+def test_what_grew_is_a_fault_of_a_check_whose_times_are_healthy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = checked(tmp_path, monkeypatch, Recount([FLAPPED], counters(carrier_changes=64)))
+    verdict = done.diagnosis.verdict
+    assert (verdict.verdict, verdict.exit_code) == ("fault", 1)
+    assert [one for one in verdict.findings if one.state is State.FAULT] == [FLAPPED]
+    assert again(done)[:2] == ("fault", [FLAPPED])
+
+
+def test_a_healthy_check_passes_with_the_notes_of_preflight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = checked(tmp_path, monkeypatch, Recount([], counters()))
+    assert done.diagnosis.verdict.verdict == "pass"
+    assert "preflight warns: x" in done.diagnosis.verdict.notes
+    assert "preflight warns: x" in again(done)[2]
+
+
+def test_that_hosts_could_not_be_asked_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = checked(tmp_path, monkeypatch, Recount(notes=["the counters could not be read again: no answer"]))
+    assert done.diagnosis.verdict.verdict == "pass"
+    assert "the counters could not be read again: no answer" in done.diagnosis.verdict.notes
+
+
+@pytest.mark.parametrize(
+    ("grown", "said", "step"),
+    [
+        ({"rx_crc_errors": 9000}, "the NIC received damaged code words", "swap cable between h03"),
+        ({"rx_missed_errors": 9000}, "packets were dropped since the host was late to take them", "loopback"),
+    ],
+)
+def test_counters_of_the_whole_check_tell_the_parts_of_a_slow_host_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grown: dict[str, int], said: str, step: str
+) -> None:
+    done = checked(tmp_path, monkeypatch, Recount([], counters(**grown)), slow=2.0)
+    for findings in (done.diagnosis.verdict.findings, again(done)[1]):
+        (one,) = (one for one in findings if one.state is State.FAULT)
+        assert (one.component, one.name) == ("host", SICK)
+        assert said in one.evidence
+        assert step in one.next_step
+
+
+def test_a_cable_that_was_found_at_fault_is_the_first_part_of_a_slow_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = checked(tmp_path, monkeypatch, Recount([FLAPPED]), slow=2.0)
+    (one,) = (one for one in done.diagnosis.verdict.findings if one.component == "host" and one.state is State.FAULT)
+    assert one.next_step.startswith("swap cable between h03")
+    (tmp_path / "b").mkdir()
+    other = FLAPPED.model_copy(update={"name": "h04/hsn0"})
+    done = checked(tmp_path / "b", monkeypatch, Recount([other]), slow=2.0)
+    (one,) = (one for one in done.diagnosis.verdict.findings if one.component == "host" and one.state is State.FAULT)
+    assert not one.next_step.startswith("swap cable")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"before": {}}', '{"before": 1, "after": {}}'])
+def test_a_damaged_table_of_counters_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    done = checked(tmp_path, monkeypatch, Recount([], counters()))
+    path = done.run.path
+    assert path is not None
+    assert set(json.loads((path / "counters.json").read_text())) == {"format", "before", "after"}
+    (path / "counters.json").write_text(text)
+    with pytest.raises(BrokenRunError, match=r"counters\.json: is not a table of counters"):
+        analysis.diagnose(read_run(path))

@@ -1,0 +1,486 @@
+"""A check level after level: who fails one is in none of the next, and what the run says of it at the end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_launches import (
+    Done,
+    FakeCluster,
+    Launch,
+    every_pair,
+    fabric,
+    launches_of,
+    no_answer,
+    request_of,
+    whole_check,
+)
+
+from fablint.analyse import with_besides
+from fablint.cli import main
+from fablint.errors import BrokenRunError
+from fablint.model import Component, Diagnosis, Finding, Plan, Run, State, Topology, Verdict, host_of
+from fablint.plan.check.levels import several_each
+from fablint.plan.check.suites import find_suite
+from fablint.plan.rows.grammar import parse_row
+from fablint.store import read_run
+from fablint.workflows import analysis, measurement, run_files
+from fablint.workflows.check.check_run import CheckOutcome
+from fablint.workflows.check.level_runs import LevelRuns, same_hosts
+from fablint.workflows.context import Context
+
+FABRIC = fabric()
+HOSTS = list(FABRIC.host_switch)
+ASKING_S = 7.0
+CHECK = Callable[..., tuple[CheckOutcome, LevelRuns]]
+
+
+@pytest.fixture
+def check(cluster: FakeCluster, tmp_path: Path) -> CHECK:
+    """Check the hosts of the fabric; `said` of what comes back is what was noted meanwhile."""
+
+    def run(
+        suite: str = "quick", known: Sequence[Finding] = (), lost: Collection[str] = (), **more: Any
+    ) -> tuple[CheckOutcome, LevelRuns]:
+        hosts = [host for host in HOSTS if host not in lost]
+        launches, _ = launches_of(cluster, request_of(hosts, FABRIC), tmp_path / "a.run")
+        launches.recovery.triage.failed_hosts.update({host: no_answer(host) for host in lost})
+        level_runs = LevelRuns(launches, find_suite(suite), known, **more)
+        return level_runs.check(), level_runs
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return whole_check(tmp_path_factory.mktemp("healthy"), FABRIC, ASKING_S)
+
+
+@pytest.fixture(scope="module")
+def sick(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Two hosts are slow, on a slow network."""
+    return whole_check(tmp_path_factory.mktemp("sick"), FABRIC, slow={"h03": 1.5, "h09": 2.0}, rate=6.25e6)
+
+
+def said(level_runs: LevelRuns) -> list[str]:
+    return level_runs.context.progress.said  # type: ignore[attr-defined, no-any-return]
+
+
+def of_level(cluster: FakeCluster, level: str) -> list[Launch]:
+    """Launches that measure something of a level."""
+    return [one for one in cluster.launches if any(row.startswith(level) and got for row, got in one.rows.items())]
+
+
+def met(cluster: FakeCluster, level: str) -> set[str]:
+    """Hosts that a level was to measure."""
+    return {
+        host
+        for launch in of_level(cluster, level)
+        for row, rounds in launch.rows.items()
+        if row.startswith(level)
+        for pairs in rounds.values()
+        for pair in pairs
+        for host in pair
+    }
+
+
+def faults(checked: CheckOutcome) -> set[tuple[str, str]]:
+    return {(one.component, one.name) for one in checked.diagnosis.verdict.findings if one.state is State.FAULT}
+
+
+# ------------------------------------------------------------------------------------------------ healthy
+
+
+def test_a_healthy_cluster_passes_in_five_launches(healthy: Done) -> None:
+    cluster, verdict = healthy.cluster, healthy.checked.diagnosis.verdict
+    assert (verdict.verdict, verdict.exit_code) == ("pass", 0)
+    assert [met(cluster, level) for level in ("intra-node", "reach", "edge", "local", "global")] == [
+        *[set(HOSTS)] * 3,
+        set(HOSTS[:16]),  # group gb has one switch
+        set(HOSTS),
+    ]
+    assert healthy.level_runs.launches.count == len(cluster.launches) == 5
+    assert (healthy.level_runs.level_failures, healthy.checked.error, said(healthy.level_runs)) == ({}, "", [])
+    assert not any(note.startswith("excluded") for note in verdict.notes)
+
+
+def test_ranks_of_a_host_are_a_run_of_their_own(healthy: Done) -> None:
+    inner, run = read_run(healthy.cluster.launches[0].output), healthy.checked.run
+    assert inner.path == healthy.checked.page.parents[1] / "launches" / "intra-node.run"
+    assert [row.name for row in inner.rows] == ["intra-node-latency", "intra-node-bandwidth"]
+    assert inner.ranks == 2 * len(HOSTS)
+    assert {row.name.partition("-")[0] for row in run.rows} == {"reach", "edge", "local", "global"}
+    assert run.ranks == len(HOSTS)
+
+
+SITE = """format = 1
+[[threshold]]
+scope = "edge"
+kernel = "latency"
+size = 8
+value = "9 us"
+"""
+
+
+def test_the_run_keeps_what_every_diagnosis_needs(check: CHECK, tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text(SITE)
+    checked, _ = check("edge", site=site)
+    path = checked.run.path
+    assert path is not None
+    known = run_files.load_topology(None, checked.run)
+    assert known is not None
+    assert known.host_switch == FABRIC.host_switch
+    assert (path / run_files.SITE).read_text() == SITE
+    assert len(checked.diagnosis.verdict.thresholds) == 1
+    assert not (path / run_files.FINDINGS).exists()
+    assert json.loads(checked.page.with_name("verdict.json").read_text())["verdict"] == "pass"
+
+
+def test_thresholds_hold_inside_hosts_as_well(cluster: FakeCluster, check: CHECK, tmp_path: Path) -> None:
+    cluster.slow_inside = dict.fromkeys(HOSTS, 9.0)
+    site = tmp_path / "site.toml"
+    site.write_text(SITE.replace("edge", "intra-node"))
+    checked, _ = check(site=site)
+    assert checked.diagnosis.verdict.verdict == "fault"
+
+
+@pytest.mark.parametrize(("upper", "failed"), [("1 %", {"h05": "intra-node"}), ("10 %", {})])
+def test_a_host_below_its_own_threshold_is_in_no_later_level(
+    cluster: FakeCluster, check: CHECK, tmp_path: Path, upper: str, failed: dict[str, str]
+) -> None:
+    """It is 4 % slower inside: too little for the diagnosis to name it."""
+    cluster.slow_inside = {"h05": 1.04}
+    site = tmp_path / "site.toml"
+    site.write_text(SITE.replace("edge", "intra-node").replace("9 us", "2 us") + f'upper = "{upper}"\n')
+    _, level_runs = check(site=site)
+    assert level_runs.level_failures == failed
+
+
+# ------------------------------------------------------------------------------------------------ who fails
+
+
+def test_a_host_that_fails_a_level_is_in_no_later_one(sick: Done) -> None:
+    assert faults(sick.checked) == {("host", "h03"), ("host", "h09")}
+    assert sick.level_runs.level_failures == {"h03": "edge", "h09": "edge"}
+    assert {"h03", "h09"} < met(sick.cluster, "edge")
+    assert met(sick.cluster, "local") == set(HOSTS[:16]) - {"h03", "h09"}
+    assert met(sick.cluster, "global") == set(HOSTS) - {"h03", "h09"}
+    run = sick.checked.run
+    assert run.ranks == len(HOSTS)  # the run is of all
+    for row in run.rows:
+        hosts = {host for _, pair in every_pair(run, row.name) for host in pair}
+        assert ("h03" in hosts) == (not row.name.startswith(("local", "global")))
+
+
+def test_it_is_noted_at_once_and_in_the_verdict(sick: Done) -> None:
+    assert sorted(said(sick.level_runs)) == [
+        f"fablint: {host} fails edge and is excluded from what follows" for host in ("h03", "h09")
+    ]
+    notes = [note for note in sick.checked.diagnosis.verdict.notes if note.startswith("excluded")]
+    assert notes in (["excluded after edge: h03, h09"], ["excluded after edge: h09, h03"])
+    assert sick.checked.diagnosis.verdict.exit_code == 1
+
+
+def test_hosts_that_fail_are_measured_alone_at_the_end(sick: Done) -> None:
+    assert {"h03", "h09"} < met(sick.cluster, "latency-follow-up")
+    last = sick.cluster.launches[-1]
+    assert all("--order serial" in line for line in last.lines if "follow-up" in line)
+
+
+def test_a_host_that_is_slow_between_hosts_is_not_slow_inside(sick: Done) -> None:
+    assert sick.level_runs.inside == []
+
+
+def test_a_host_that_is_slow_inside_is_found(cluster: FakeCluster, check: CHECK) -> None:
+    cluster.slow_inside["h05"] = 10.0
+    _, level_runs = check()
+    assert level_runs.level_failures == {"h05": "intra-node"}
+
+
+def test_who_fails_inside_is_in_no_round_between_hosts(
+    cluster: FakeCluster, check: CHECK, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = analysis.diagnose
+    slow = Finding(state=State.FAULT, component="host", name="h05", evidence="sends at half the rate")
+
+    def fake_diagnose(run: Run, topology: Topology | None = None, **more: Any) -> Diagnosis:
+        """Of the run between ranks of one host it accuses h05."""
+        found = judge(run, topology, **more)
+        inner = run.path is not None and run.path.name == "intra-node.run"
+        return with_besides(found, [slow]) if inner else found
+
+    monkeypatch.setattr(analysis, "diagnose", fake_diagnose)
+    checked, level_runs = check()
+    assert level_runs.level_failures == {"h05": "intra-node"}
+    assert "h05" in checked.run.rank_host
+    for level in ("reach", "edge", "local", "global"):
+        assert "h05" not in met(cluster, level)
+    (finding,) = (one for one in checked.diagnosis.verdict.findings if one.state is State.FAULT)
+    assert (finding.name, finding.evidence) == ("h05", f"between ranks of the host itself: {slow.evidence}")
+    assert "excluded after intra-node: h05" in checked.diagnosis.verdict.notes
+
+
+def test_what_is_known_besides_leaves_nobody_out(cluster: FakeCluster, check: CHECK) -> None:
+    """A host with another MTU than the others is at fault, and measured."""
+    known = Finding(state=State.FAULT, component="nic", name="h02/hsn0", evidence="MTU 1500, others 9000")
+    checked, level_runs = check("edge", [known])
+    assert level_runs.level_failures == {}
+    assert "h02" in met(cluster, "edge")
+    assert checked.diagnosis.verdict.exit_code == 1
+
+
+# ------------------------------------------------------------------------------------------------ hosts that are lost
+
+
+def test_who_is_lost_inside_is_not_of_the_run(cluster: FakeCluster, check: CHECK) -> None:
+    """It prevents the very first launch."""
+    cluster.unreached, cluster.silent = {"h07"}, {"h07"}
+    checked, _ = check()
+    assert "h07" not in checked.run.hosts
+    assert ("host", "h07") in faults(checked)
+    assert checked.run.state == "complete"
+
+
+def test_who_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, check: CHECK) -> None:
+    cluster.dies["h12"] = "edge"
+    checked, level_runs = check()
+    assert "h12" not in met(cluster, "local") | met(cluster, "global")
+    assert (checked.run.state, level_runs.level_failures) == ("complete", {})  # it is lost, which is another matter
+    verdict = checked.diagnosis.verdict
+    assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
+    assert [one.name for one in verdict.findings if one.state is State.SUSPECT] == ["h12"]
+    path = checked.run.path
+    assert path is not None
+    assert [one.name for one in run_files.load_findings(path / run_files.FINDINGS)] == ["h12"]
+    assert f"for {len(cluster.measuring)} launches" in verdict.notes[-1]
+    assert len(cluster.measuring) == 6
+
+
+def test_what_is_known_is_written_and_counted_by_every_diagnosis(check: CHECK) -> None:
+    known = Finding(state=State.SUSPECT, component="nic", name="h02/hsn0", evidence="MTU 1500, others 9000")
+    checked, _ = check("edge", [known], lost=["h20"])
+    path = checked.run.path
+    assert path is not None
+    kept = run_files.load_findings(path / run_files.FINDINGS)
+    assert [(one.component, one.name) for one in kept] == [("nic", "h02/hsn0"), ("host", "h20")]
+    run = read_run(path)
+    again = analysis.diagnose(run, run_files.load_topology(None, run)).verdict
+    assert again.findings == checked.diagnosis.verdict.findings
+    assert (
+        (again.verdict, again.exit_code)
+        == ("fault", 1)
+        == (
+            checked.diagnosis.verdict.verdict,
+            checked.diagnosis.verdict.exit_code,
+        )
+    )
+    assert {*kept} <= {*again.findings}
+
+
+def test_who_was_lost_before_is_in_nothing(cluster: FakeCluster, check: CHECK) -> None:
+    checked, _ = check(lost=["h20", "h00"])
+    assert all(not {"h20", "h00"} & set(launch.hosts) for launch in cluster.launches)
+    assert checked.run.state == "complete"
+    assert faults(checked) == {("host", "h20"), ("host", "h00")}
+    assert checked.diagnosis.verdict.coverage.hosts == len(HOSTS) - 2
+
+
+def test_where_nobody_is_found_the_check_says_why(cluster: FakeCluster, check: CHECK) -> None:
+    cluster.mute, cluster.wordless = {"h04"}, True
+    checked, _ = check("edge")
+    assert checked.error.startswith("it hangs")
+    assert checked.diagnosis.verdict.exit_code == 3
+    assert checked.page.exists()
+
+
+# ------------------------------------------------------------------------------------------------ how it is measured
+
+
+def sizes(launch: Launch, row: str) -> tuple[int, ...]:
+    return next(one.sizes for one in map(parse_row, map(str.split, launch.lines)) if one.name == row)
+
+
+def test_the_rate_of_the_network_is_passed_on(healthy: Done, sick: Done) -> None:
+    for done, size in ((healthy, 1 << 20), (sick, 1 << 16)):
+        for level in ("edge", "local", "global"):
+            (launch,) = of_level(done.cluster, level)
+            assert sizes(launch, f"{level}-bandwidth") == (size,)
+
+
+def test_questions_are_asked_with_the_stream_of_the_network(sick: Done) -> None:
+    assert sizes(sick.cluster.launches[-1], "bandwidth-follow-up-1") == (1 << 16,)
+
+
+@pytest.mark.parametrize(("crowded", "orders"), [(False, ["parallel"] * 2), (True, ["serial", "parallel"])])
+def test_where_hosts_share_cpus_small_messages_go_pair_by_pair(
+    cluster: FakeCluster, check: CHECK, crowded: bool, orders: list[str]
+) -> None:
+    """As the run tells: the first level between hosts goes side by side."""
+    cluster.attributes = {"machines": 1, "instrument": {"oversubscribed": crowded}}
+    check()
+    rows = {row.name: row.order for launch in cluster.launches for row in map(parse_row, map(str.split, launch.lines))}
+    assert rows["reach-latency"] == "parallel"
+    for level in ("edge", "local", "global"):
+        assert [rows[f"{level}-latency"], rows[f"{level}-bandwidth"]] == orders
+
+
+def test_a_level_without_pairs_is_left_out(cluster: FakeCluster, tmp_path: Path) -> None:
+    scattered = fabric(switches=12, hosts=1)
+    launches, _ = launches_of(cluster, request_of(list(scattered.host_switch), scattered), tmp_path / "b.run")
+    checked = LevelRuns(launches, find_suite("edge")).check()
+    assert {row.name for row in checked.run.rows} == {"reach-latency", "reach-bandwidth"}
+    assert checked.diagnosis.verdict.verdict == "incomplete"
+
+
+# ------------------------------------------------------------------------------------------------ what it took
+
+
+def test_the_time_is_told_with_what_it_went_into(healthy: Done) -> None:
+    note = healthy.checked.diagnosis.verdict.notes[-1]
+    found = re.fullmatch(
+        r"(\d+) s in all: (\d+) s measuring, (\d+) s for (\d+) launches, asking hosts, planning and judging", note
+    )
+    assert found is not None, note
+    whole, measuring, rest, launches = map(int, found.groups())
+    assert abs(whole - measuring - rest) <= 1
+    assert whole == pytest.approx(healthy.cluster.system.now_s + ASKING_S, abs=1)
+    rows = [*read_run(healthy.cluster.launches[0].output).rows, *healthy.checked.run.rows]
+    assert measuring == pytest.approx(sum(float(row.attributes["wall_s"]) for row in rows), abs=1)
+    assert launches == len(healthy.cluster.launches)
+
+
+@pytest.mark.parametrize("budget_s", [10.0, 60.0])
+def test_a_budget_is_kept(cluster: FakeCluster, tmp_path: Path, budget_s: float) -> None:
+    """Launches and `reach` come on top: nobody knows before how long these take."""
+    asked = replace(request_of(HOSTS, FABRIC), budget_s=budget_s)
+    launches, _ = launches_of(cluster, asked, tmp_path / "b.run")
+    cluster.slow["h03"] = 1.5
+    checked = LevelRuns(launches, find_suite("quick")).check()
+    walls = {row.name: float(row.attributes["wall_s"]) for row in checked.run.rows}
+    levels = sum(seconds for name, seconds in walls.items() if name.startswith(("edge", "local", "global")))
+    assert levels <= budget_s / 2
+    assert sum(walls.values()) <= budget_s
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+@pytest.mark.parametrize(
+    ("component", "name", "host"),
+    [
+        ("host", "h03", "h03"),
+        ("host", "h03:1", "h03"),
+        ("host", "nid-1.site.org", "nid-1.site.org"),
+        ("nic", "h03/hsn0", "h03"),
+        ("cable", "h03=s1", "h03"),
+        ("config", "h03 MTU", "h03"),
+        ("config", "more ranks than CPUs", "more"),
+        ("switch", "h03", ""),
+        ("route", "h03=h04", ""),
+        ("link", "s0>s1", ""),
+    ],
+)
+def test_the_host_of_a_finding(component: Component, name: str, host: str) -> None:
+    assert host_of(Finding(state=State.FAULT, component=component, name=name)) == host
+
+
+def test_the_same_hosts_have_the_ranks_that_they_had() -> None:
+    asked = request_of(["a", "b", "c"], each=3)
+    inner = replace(several_each(asked), slots=several_each(asked).slots[1:])
+    again = same_hosts(asked, inner)
+    assert ([slot.host for slot in again.slots], again.ranks) == (["b", "c"], 6)
+
+
+# ------------------------------------------------------------------------------------------------ killed
+
+
+class Killed(BaseException):
+    """The front end is gone: nothing that it would do afterwards is done."""
+
+
+KILLED = Callable[[str], Path]
+LEVELS = ("intra-node", "reach", "edge", "local", "global")
+
+
+@pytest.fixture
+def killed(
+    cluster: FakeCluster, check: CHECK, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Path]:
+    """The run of a check that was killed when the rows of that level were measured, which is complete so far."""
+
+    def run(level: str) -> Path:
+        measure = cluster.measure
+
+        def until_killed(context: Context, plan: Plan, *more: Any) -> measurement.MeasurementResult:
+            done = measure(context, plan, *more)
+            if f"--name {level}-" in plan.rows[-1].options:
+                raise Killed
+            return done
+
+        monkeypatch.setattr(measurement, "measure", until_killed)
+        with pytest.raises(Killed):
+            check()
+        assert read_run(tmp_path / "a.run").state == "complete"
+        return tmp_path / "a.run"
+
+    return run
+
+
+def judged(path: Path) -> Verdict:
+    run = read_run(path)
+    return analysis.diagnose(run, run_files.load_topology(None, run)).verdict
+
+
+@pytest.mark.parametrize(("level", "missing"), [("reach", "edge, local, global"), ("local", "global")])
+def test_levels_that_were_never_begun_are_no_pass(killed: KILLED, level: str, missing: str) -> None:
+    path = killed(level)
+    verdict = judged(path)
+    assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
+    assert any(f"never begun: {missing}:" in note for note in verdict.notes)
+    assert run_files.missing_levels(read_run(path)) == missing.split(", ")
+
+
+def test_resume_and_show_name_the_levels(killed: KILLED, capsys: pytest.CaptureFixture[str]) -> None:
+    path = killed("edge")
+    for verb, code in (("resume", 3), ("analyse", 3), ("report", 3), ("show", 0)):
+        with pytest.raises(SystemExit) as ended:
+            main([verb, str(path), "--json"])
+        assert ended.value.code in (code, None if code == 0 else code)
+        said = json.loads(capsys.readouterr().out)
+        told = said["missing_levels"] if verb in ("resume", "show") else said["notes"][0]
+        assert told == ["local", "global"] or "local, global" in told
+    with pytest.raises(SystemExit):
+        main(["show", str(path)])
+    assert "levels planned and never begun: local, global" in capsys.readouterr().out
+
+
+def test_a_check_that_ended_lacks_no_level(healthy: Done) -> None:
+    run = healthy.checked.run
+    assert run_files.missing_levels(run) == []
+    assert run.path is not None
+    assert [one.name for one in run_files.load_levels(run)] == [*LEVELS]
+    assert judged(run.path).exit_code == 0
+
+
+def test_a_level_that_cannot_be_measured_is_not_missing(check: CHECK) -> None:
+    """Every host of a group but one is lost, so that no two hosts of a switch of it are left."""
+    checked, _ = check(lost=[host for host in HOSTS if FABRIC.host_switch[host] != FABRIC.host_switch[HOSTS[0]]])
+    levels = {one.name: one for one in run_files.load_levels(checked.run)}
+    assert levels["global"].skipped
+    assert run_files.missing_levels(checked.run) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"levels": [{"name": "edge"}]}', '{"levels": [{"name": "e", "rows": 1}]}'])
+def test_a_damaged_list_of_levels_is_one_line(check: CHECK, text: str) -> None:
+    checked, _ = check("edge")
+    assert checked.run.path is not None
+    (checked.run.path / run_files.LEVELS).write_text(text)
+    with pytest.raises(BrokenRunError, match="is not a list of planned levels"):
+        run_files.missing_levels(checked.run)

@@ -1,0 +1,82 @@
+"""What of the network preflight did not look at, and what it warns of, is in every form of a check's verdict."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+from browser import dom, needs_chromium
+from fake_launches import FakeCluster, FakeSystem, Notes
+
+from fablint.model import Allocation, Finding
+from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result, Rule, Severity
+from fablint.plan.check.suites import find_suite
+from fablint.snapshot import Heard
+from fablint.system import System
+from fablint.workflows import fabric_discovery, host_preflight, measurement
+from fablint.workflows.check.check_run import CheckOutcome
+from fablint.workflows.check.cluster_check import ClusterCheckRequest, check_cluster
+from fablint.workflows.context import Context
+from fablint_command import Fablint
+
+HOSTS = tuple(f"h{at:02d}" for at in range(6))
+WHY = "no network interface but the loopback and virtual ones"
+UNSEEN = (f"not examined: h[01-02]: {WHY}", "not pinged: no ping is installed")
+WARNED = "preflight warns: cpu.governor: powersave, 5 others performance (h03)"
+NOT_UNDERSTOOD = "preflight does not understand: lldp.neighbour: no JSON (h04)"
+RESULTS = (
+    *(Result(NETWORK, host, "", Outcome.ERROR, WHY) for host in HOSTS[1:3]),
+    *(Result(PING, host, "", Outcome.SKIP, "no ping is installed") for host in HOSTS),
+    Result("cpu.governor", "h03", "", Outcome.WARN, "powersave, 5 others performance"),
+    Result("lldp.neighbour", "h04", "", Outcome.ERROR, "no JSON"),
+)
+CHECKS = (NETWORK, PING, "cpu.governor", "lldp.neighbour")
+RULES = {name: Rule(name, "", "", "", Severity.WARN, "config", False, "") for name in CHECKS}
+
+
+@pytest.fixture
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckOutcome:
+    """A check of hosts of which preflight says RESULTS."""
+    fake = FakeCluster(FakeSystem(tmp_path / "home"))
+
+    def fake_hosts(_: System, __: fabric_discovery.FabricRequest, **___: bool) -> tuple[Allocation, list[Finding]]:
+        return Allocation(HOSTS, "test"), []
+
+    def fake_look(_: System, allocation: Allocation, **__: bool) -> host_preflight.PreflightResult:
+        return host_preflight.PreflightResult(Heard(), Fitness(allocation.hosts, RESULTS, RULES))
+
+    monkeypatch.setattr(measurement, "measure", fake.measure)
+    monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
+    monkeypatch.setattr(host_preflight, "preflight_hosts", fake_look)
+    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: Heard())
+    wanted = ClusterCheckRequest(fabric_discovery.FabricRequest(",".join(HOSTS)), find_suite("quick"))
+    return check_cluster(Context(fake.system, Notes()), wanted, tmp_path / "a.run")
+
+
+def test_verdict_and_every_later_diagnosis_say_it(checked: CheckOutcome, fablint: Fablint) -> None:
+    path = checked.run.path
+    assert path is not None
+    done = fablint("analyse", path, "--json")
+    for verdict in (json.loads((path / "report" / "verdict.json").read_text()), json.loads(done.stdout)):
+        assert tuple(verdict["network"]) == UNSEEN
+        assert {WARNED, NOT_UNDERSTOOD} <= set(verdict["notes"])
+    assert json.loads((path / "rounds" / "check.json").read_text())["network"] == [*UNSEEN]
+
+
+def test_the_text_says_it_before_what_was_measured(checked: CheckOutcome, fablint: Fablint) -> None:
+    lines = fablint("analyse", str(checked.run.path)).stdout.splitlines()
+    first, second = (at for at, line in enumerate(lines) if line.startswith("network "))
+    assert " ".join(lines[first].split()).startswith(f"network {UNSEEN[0][:40]}")
+    assert " ".join(lines[second].split()) == f"network {UNSEEN[1]}"
+    assert first < second < next(at for at, line in enumerate(lines) if line.startswith("coverage "))
+
+
+@needs_chromium
+def test_the_page_shows_it(checked: CheckOutcome, tmp_path: Path) -> None:
+    page = html.unescape(dom(checked.page, tmp_path / "profile"))
+    shown = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'<p class="note[^"]*">(.*?)</p>', page)]
+    assert shown[:2] == [f"network {words}" for words in UNSEEN]
+    assert {WARNED, NOT_UNDERSTOOD} <= set(shown)

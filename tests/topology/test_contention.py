@@ -66,6 +66,6 @@ def test_only_adaptive_routing_makes_detours() -> None:
     assert detour_links(routes_of(fat_tree(4, 2).topology)) == 0.0
     fly = dragonfly(5, 4, 3)
     routes = routes_of(fly.topology)
-    apart = routes.apart(np.arange(len(routes.switches), dtype=np.int32))
+    apart = routes.distances(np.arange(len(routes.switches), dtype=np.int32))
     share = 1.0 - fly.topology.routing.minimal_share
     assert detour_links(routes) == pytest.approx(2 * share * apart[apart > 0].mean())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from fablint.discover.facts import Facts, SwitchFact, Told, Wire
 from fablint.model import Finding, Routing, State, Topology
 from fablint.text.names import fold
-from fablint.topology.forwarding import USUAL_SHARE, Tables, circles
+from fablint.topology.forwarding import USUAL_SHARE, Tables, routing_loops
 
 _SLINGSHOT = (Told.AMA, Told.STT, Told.TEMPLATE)
 
@@ -54,7 +54,7 @@ def _tables(
 
 def _without_circles(tables: Tables, topology: Topology) -> tuple[Tables, list[Finding]]:
     """Hosts that messages do not reach, for they go in a circle, are a finding and have no way."""
-    lost = {host: way for host, way in circles(tables, topology.host_switch)}
+    lost = {host: way for host, way in routing_loops(tables, topology.host_switch)}
     if not lost:
         return tables, []
     findings = [

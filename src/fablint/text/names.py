@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 
-MOST_LETTERS = 80  # of a name: what is longer is no name
+MOST_LETTERS = 80  # of a name: a longer text is not a name
 MOST_HOSTS = 200_000  # that one folded list of a source may stand for
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")
 _DIGITS = re.compile(r"(\d{1,18})")
-_BRACKETS = re.compile(r"\[([^\]]*)")  # closed or not: ClusterShell may have expanded it before it sees that
+_BRACKETS = re.compile(r"\[([^\]]*)")  # closed or not: ClusterShell may expand it before it reports the missing end
 _RANGE = re.compile(r"\s*(\d+)-(\d+)(?:/\d+)?\s*")
-_SINGLE = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")  # means itself to ClusterShell, and is most of long lists
+_SINGLE = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")  # stands for itself in ClusterShell; most names of long lists
 _ITEM = re.compile(r"(?:\[[^\]]*\]?|[^,!&^\[])+")  # between ClusterShell's operators, outside of brackets
-_FEW = 32  # names, whose folded text is remembered
+_FEW = 32  # names, whose folded text is cached
 _MOST_DIGITS = 18  # of the end of a range
 _SHOWN = 60  # letters of a list in a message
 _SWITCH_MODULE = re.compile(r"x\d{1,4}c[0-7]r\d{1,2}")  # an xname without its controller
 
 
 def plain(name: object) -> str:
-    """A name that means itself in a node set: others' letters become `-`. Empty where nothing is left."""
+    """Name without special meaning in a node set: other characters become `-`. '' if nothing is left."""
     return _UNWRITABLE.sub("-", str(name).strip()[:MOST_LETTERS]).strip("-")
 
 
 def switch_name(name: object) -> str:
-    """The name of a switch; an xname of a Slingshot switch module as LLDP writes it, `x1000c0r3b0`."""
+    """Name of a switch; an xname of a Slingshot switch module as LLDP writes it, `x1000c0r3b0`."""
     text = plain(name)
     return f"{text}b0" if _SWITCH_MODULE.fullmatch(text) else text
 
@@ -39,7 +39,7 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def fold(names: Iterable[str], between: str = ",") -> str:
-    """`nid[001000-001003]`, `nid[001-002]/hsn0`; names that mean something else in a node set one after the other."""
+    """`nid[001000-001003]`, `nid[001-002]/hsn0`; names with a special meaning in a node set stay single."""
     single = set(names)
     if len(single) == 1:
         return next(iter(single))
@@ -59,12 +59,12 @@ _folded_again = lru_cache(maxsize=4096)(_folded)  # every host of a fleet has NI
 
 
 def printable(text: str) -> str:
-    """Names and messages come from hosts and files: nothing in them may steer a terminal or break a line."""
+    """Text without characters that steer a terminal or break a line: names and messages come from hosts and files."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def unfold(text: str) -> tuple[str, ...]:
-    """Single names of `nid[1-4],login1`; none where it is no list of names."""
+    """Single names of `nid[1-4],login1`; () if the text is not a list of names."""
     try:
         return () if text in ("", "(null)") else tuple(filter(None, map(plain, expanded(text))))
     except ValueError:
@@ -76,8 +76,10 @@ def expanded(text: str) -> tuple[str, ...]:
 
     Every list of names that fablint reads is expanded here, so that a slip such as `n[1-99999999999]` is refused.
 
-    Raises:
-        ValueError: it is no such list, or stands for more than MOST_HOSTS names; the reason is one line.
+    Raises
+    ------
+    ValueError
+        The text is not a list of names, or stands for more than MOST_HOSTS names; the reason is one line.
     """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
@@ -87,11 +89,11 @@ def expanded(text: str) -> tuple[str, ...]:
     try:
         return tuple(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError, OverflowError, AssertionError) as error:
-        raise ValueError(f"{quoted(text)} is no list of hosts: {beginning(str(error))}") from None
+        raise ValueError(f"{quoted(text)} is not a list of hosts: {beginning(str(error))}") from None
 
 
 def refuse_too_many(text: str) -> None:
-    """Raise ValueError where a folded list stands for more names than the world's largest cluster has hosts."""
+    """Raise ValueError if a folded list stands for more names than the world's largest cluster has hosts."""
     if most_names(text) > MOST_HOSTS:
         raise ValueError(f"{quoted(text)} stands for more than {MOST_HOSTS:,} names")
 
@@ -114,9 +116,10 @@ def most_names(text: str) -> int:
 
 
 def _numbers(text: str) -> int:
-    """At most how many numbers `1-10` stands for. A step is not counted: ClusterShell expands the range first.
+    """Upper bound of the number of numbers that `1-10` stands for.
 
-    What is no usual range, as `1-4-9`, is taken for the longest that its figures can mean: ends may be negative.
+    A step is not counted: ClusterShell expands the range first. An unusual range such as `1-4-9` counts as the longest
+    that its digits can mean: ends may be negative.
     """
     if text.strip().isdecimal():
         return 1
@@ -128,40 +131,48 @@ def _numbers(text: str) -> int:
 
 
 def quoted(text: str) -> str:
-    """What a user or a file gave, for a message."""
+    """Text of a user or a file, quoted for a message."""
     return f"'{beginning(text)}'"
 
 
 def beginning(text: str) -> str:
-    """The first letters of a text, in one line."""
+    """First characters of a text, in one line."""
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def ends_of(name: str) -> list[str]:
-    """The two ends of a cable `s0=s1` or a link `s0>s1`, in this order; another name is one end."""
+    """Both ends of a cable `s0=s1` or a link `s0>s1`, in this order; any other name is one end."""
     return name.replace(">", "=").split("=")
 
 
 def directions(name: str) -> set[tuple[str, str]]:
-    """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`; else none."""
+    """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`; else empty."""
     ends = [unfold(end) for end in ends_of(name)]
     if len(ends) != 2:
         return set()
-    there = {(a, b) for a in ends[0] for b in ends[1]}
-    return there if ">" in name else there | {(b, a) for a, b in there}
+    directed = {(a, b) for a in ends[0] for b in ends[1]}
+    return directed if ">" in name else directed | {(b, a) for a, b in directed}
 
 
-def one_spelling(asked: Iterable[str], heard: Iterable[str]) -> Callable[[str], str]:
-    """Makes `nid1.site.org` and `nid1` one name: as it was asked for, else the shorter."""
-    kept = dict.fromkeys(asked)
+def one_spelling(requested: Iterable[str], reported: Iterable[str]) -> Callable[[str], str]:
+    """Function that makes `nid1.site.org` and `nid1` one name: the requested one, else the shorter.
+
+    Parameters
+    ----------
+    requested
+        Names as the user or the launcher gave them.
+    reported
+        Names as hosts and sources spell them.
+    """
+    spellings = dict.fromkeys(requested)
     by_short: dict[str, str] = {}
-    for name in [*kept, *sorted(heard, key=len)]:
+    for name in [*spellings, *sorted(reported, key=len)]:
         by_short.setdefault(name.partition(".")[0], name)
 
     def spell(name: str) -> str:
         short = name.partition(".")[0]
-        other = by_short.get(short, name)
-        return other if name not in kept and short in (name, other) else name  # of two long names both stay
+        known = by_short.get(short, name)
+        return known if name not in spellings and short in (name, known) else name  # of two long names both stay
 
     return spell
 

@@ -1,10 +1,10 @@
-"""Text of hosts as it can be told to people."""
+"""Text of hosts, made safe for messages."""
 
 from __future__ import annotations
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """One line of at most so many letters, without those that a terminal would obey."""
+    """One line of at most `most` characters, without control characters of terminals."""
     if len(text) <= most and text.isprintable():
         return " ".join(text.split())
     head = text[: 2 * most].strip()
@@ -12,13 +12,13 @@ def shortened(text: str, most: int = 80) -> str:
     return line if len(line) <= most and len(text) <= 2 * most else line[: most - 3] + "..."
 
 
-def times(what: str, count: int) -> str:
-    """`corrected error`, `corrected error, 12 times`."""
-    return what if count == 1 else f"{what}, {count:,} times"
+def times(text: str, count: int) -> str:
+    """Text with a count: `corrected error`, `corrected error, 12 times`."""
+    return text if count == 1 else f"{text}, {count:,} times"
 
 
 def ago(seconds: float) -> str:
-    """`3 h ago`."""
+    """Age of an event: `3 h ago`."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit} ago"

@@ -1,4 +1,4 @@
-"""The site file as tables, docs/reference/site-file.md: what its parts have in common, and how a wrong one is refused.
+"""The site file as tables, docs/reference/site-file.md: reading, and errors common to all its parts.
 
 `plan` reads the thresholds of measurements in it, `preflight` the rest.
 """
@@ -19,33 +19,41 @@ MOST_SHOWN, MOST_SAID = 40, 120  # characters of a wrong value, and of a message
 
 
 def read_document(text: str, source: str) -> Mapping[str, Any]:
-    """The tables of a site file.
+    """Tables of a site file.
 
-    Raises:
-        UsageError: no TOML (with line and column), an unknown key at the top, a wrong format number.
+    Raises
+    ------
+    UsageError
+        The text is not TOML (with line and column), has an unknown key at the top, or a wrong format number.
     """
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        said = " ".join(str(error).split()) if isinstance(error, ValueError) else "nested too deep"
-        raise UsageError(f"{source}: no TOML: {short(said, MOST_SAID)}", PAGE) from None
+        reason = " ".join(str(error).split()) if isinstance(error, ValueError) else "nested too deep"
+        raise UsageError(f"{source}: not TOML: {short(reason, MOST_SAID)}", PAGE) from None
     refuse_unknown(document, KEYS, source)
     if type(document.get("format")) is not int or document["format"] != FORMAT:
-        found = f"format {shown(document['format'])}" if "format" in document else "no format"
-        raise UsageError(f"{source}: {found}", f"write format = {FORMAT} on top")
+        declared = f"format {shown(document['format'])}" if "format" in document else "no format"
+        raise UsageError(f"{source}: {declared}", f"write format = {FORMAT} on top")
     return document
 
 
 def entries(document: Mapping[str, Any], key: str, source: str) -> Sequence[Mapping[str, Any]]:
-    """The tables of a list such as `[[suppress]]`; none where there is no such list."""
-    found = document.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise UsageError(f"{source}: {key} is no list of tables", f"begin each with [[{key}]]")
-    return found
+    """Tables of a list such as `[[suppress]]`; () if the document has no such list.
+
+    Raises
+    ------
+    UsageError
+        The value is not a list of tables.
+    """
+    tables = document.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(entry, dict) for entry in tables):
+        raise UsageError(f"{source}: {key} is not a list of tables", f"begin each with [[{key}]]")
+    return tables
 
 
 def refuse_unknown(table: Mapping[str, Any], keys: Collection[str], where: str) -> None:
-    """Raise UsageError with the nearest key where the table has another one than `keys`."""
+    """Raise UsageError with the nearest key if the table has a key that is not in `keys`."""
     for key in table:
         if key not in keys:
             hint = did_you_mean(key, keys, f"choose {alternatives(keys)}")
@@ -53,14 +61,14 @@ def refuse_unknown(table: Mapping[str, Any], keys: Collection[str], where: str) 
 
 
 def refuse_missing(table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-    """Raise UsageError where the table lacks one of `keys`."""
+    """Raise UsageError if the table lacks one of `keys`."""
     for key in keys:
         if key not in table:
             raise UsageError(f"{where}: no {key}", f"it needs {alternatives(keys).replace(' or ', ' and ')}")
 
 
 def choice(table: Mapping[str, Any], key: str, where: str, among: Collection[str]) -> str:
-    """A word of the table that is one of several."""
+    """Word of the table under `key`; raise UsageError if it is not in `among`."""
     word = table[key]
     if not isinstance(word, str) or word not in among:
         hint = did_you_mean(word if isinstance(word, str) else "", among, f"choose {alternatives(among)}")
@@ -74,6 +82,6 @@ def shown(value: Any) -> str:
 
 
 def short(text: str, most: int = MOST_SHOWN) -> str:
-    """One printable line."""
+    """One printable line of at most `most` characters."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in text)
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."

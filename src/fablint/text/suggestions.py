@@ -1,4 +1,4 @@
-"""Words that an error message offers in the place of a wrong one."""
+"""Suggestions that an error message offers instead of a wrong word."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 
 def alternatives(choices: Iterable[str]) -> str:
-    """`a, b or c`."""
-    *others, last = choices
-    return f"{', '.join(others)} or {last}" if others else last
+    """Enumeration: `a, b or c`."""
+    *first, last = choices
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def did_you_mean(word: str, choices: Iterable[str], otherwise: str, prefix: str = "") -> str:
-    """The hint for a word that is not among `choices`."""
+    """Hint for a word that is not in `choices`: the nearest choice, or `otherwise`."""
     close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
     return f"did you mean {prefix}{close[0]}" if close else otherwise

@@ -1,4 +1,4 @@
-"""Numbers and names as people read them. The only place where seconds become microseconds."""
+"""Numbers with units as reports print them. The only place where seconds become microseconds."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def effect(fraction: float | None, interval: tuple[float, float] | None, quantit
 
 
 def is_rate(quantity: str) -> bool:
-    """Is the figure of this quantity (`Row.quantity`) a bandwidth (else it is a time)?"""
+    """Whether the figure of this quantity (`Row.quantity`) is a bandwidth; otherwise it is a time."""
     return quantity == "bandwidth"
 
 
 def figure(quantity: str, message: int, seconds: float) -> str:
-    """What one message's time means for a quantity: a time, or a rate.
+    """Time of one message as the figure of a quantity: a time, or a rate.
 
     >>> figure("latency", 8, 2e-6), figure("bandwidth", 1 << 20, 1e-4)
     ('2.00 us', '10486 MB/s')
@@ -115,13 +115,13 @@ def unfold(names: str) -> list[str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """One line of at most `width` characters; what is cut off is marked."""
+    """One line of at most `width` characters; a shortened text ends with a mark."""
     text = printable(text)
     return text if len(text) <= width else text[: max(width - 3, 0)] + "..."
 
 
 def columns(table: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
-    """Lines of a table; the first `left` columns start at the left, the others end at the right."""
+    """Lines of a table; the first `left` columns are aligned left, the others right."""
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     return [
         "  ".join(

@@ -1,4 +1,4 @@
-"""Flows per link: how many messages are under way on each directed link at the same time."""
+"""Flows per link: number of messages in flight on each directed link at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def turns(
     *,
     at_once: bool = False,
 ) -> Turns:
-    """(k,) number that messages have in common which are under way together.
+    """(k,) turn of each message: messages of equal turn are in flight at the same time.
 
     Parameters
     ----------
@@ -64,14 +64,14 @@ def flows_on_links(
 def flows_on_busiest(
     message: npt.NDArray[np.integer], flows: npt.NDArray[np.floating], messages: int
 ) -> npt.NDArray[np.float64]:
-    """(messages,) largest of the values on the links that each message may cross, 0 where it crosses none.
+    """(messages,) largest of the values on the links that each message may cross; 0 for a message that crosses no link.
 
     Parameters
     ----------
     message
         Flat: one entry for each link that a message may cross.
     flows
-        Flows on that link, or what they cost.
+        Flows on that link, or their cost.
     messages
         Number of messages.
     """
@@ -81,17 +81,17 @@ def flows_on_busiest(
 
 
 def detour_links(routes: Routes) -> float:
-    """Links that a message crosses on detours, on average: those of two shortest paths, where all detours are equal."""
+    """Mean number of links on a detour: two shortest paths in series, with all detours equally likely."""
     if routes.routing.kind != "adaptive":
         return 0.0
-    apart = routes.apart(np.arange(len(routes.switches), dtype=np.int32))
+    apart = routes.distances(np.arange(len(routes.switches), dtype=np.int32))
     return (1.0 - routes.routing.minimal_share) * 2.0 * float(apart[apart > 0].mean()) if (apart > 0).any() else 0.0
 
 
 def link_flows(pairs: Index, placement: RoutedPlacement) -> Flows:
     """(2, links) messages on each directed link when all pairs send at once: one direction, then the other.
 
-    Where the path of a message is not known it counts on each link by its probability.
+    A message whose path is not known counts on each link with the probability that it crosses the link.
     """
     links = len(placement.routes.ends) if placement.routes else 0
     flows = np.zeros((2, links), dtype=np.float32)
@@ -102,5 +102,5 @@ def link_flows(pairs: Index, placement: RoutedPlacement) -> Flows:
 
 
 def most_flows(rounds: Sequence[Index], placement: RoutedPlacement) -> list[float]:
-    """The most messages that cross one directed link at once, per round."""
+    """Largest number of messages that cross one directed link at once, per round."""
     return [float(link_flows(pairs, placement).max(initial=0.0)) for pairs in rounds]

@@ -18,12 +18,12 @@ KEYS = ("format", "switches", "hosts", "links", "routing", "forwarding")
 LINK = ("ends", "ports", "speed")  # keys of a link
 BITS = {"Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12}
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([MGT]b/s)")
-ATTACHMENT = ("switch", "port")  # keys that tell one attachment from a mapping of NICs to theirs
+ATTACHMENT = ("switch", "port")  # keys that distinguish one attachment from a mapping of NICs to attachments
 
 
 @dataclass
 class _Draft:
-    """What has been read so far."""
+    """Contents of the file as far as they have been read."""
 
     path: Path
     switches: dict[str, Switch] = field(default_factory=dict)
@@ -31,19 +31,35 @@ class _Draft:
     nic_switch: dict[str, str] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     ports: dict[tuple[str, str], str] = field(default_factory=dict)
-    occupied: dict[tuple[str, str], str] = field(default_factory=dict)  # (switch, port): what hangs on it
+    occupied: dict[tuple[str, str], str] = field(default_factory=dict)  # (switch, port): end of the cable in it
 
 
 def load_topology(path: Path) -> Topology:
-    """The topology that a file describes, be it YAML or JSON.
+    """Read a topology file in YAML or JSON.
 
-    Raises UsageError, naming the file and the key, for anything that is not a topology of format 1.
+    Raises
+    ------
+    UsageError
+        The file is not a topology of format 1; the message names the file and the key.
     """
     return read_topology(path, read_text(path, "topology", KEYS))
 
 
 def read_topology(path: Path, text: str) -> Topology:
-    """The same from the text of a file; `path` is what errors name."""
+    """Read a topology from the text of a file.
+
+    Parameters
+    ----------
+    path
+        File that error messages name.
+    text
+        YAML or JSON.
+
+    Raises
+    ------
+    UsageError
+        The text is not a topology of format 1; the message names the file and the key.
+    """
     document = mapping_of(path, text, "topology", KEYS)
     check_format(path, document, FORMAT)
     draft = _Draft(path)
@@ -76,7 +92,7 @@ def _switches(draft: _Draft, document: dict[str, Any]) -> None:
                 raise UsageError(f"{path}: {key}: switch {switch} is given twice")
             draft.switches[switch] = Switch(switch, str(group))
     if not draft.switches:
-        raise UsageError(f"{path}: switches: there is none", "a topology needs at least one switch")
+        raise UsageError(f"{path}: switches: the list is empty", "a topology needs at least one switch")
 
 
 # ------------------------------------------------------------------------------------------------ hosts
@@ -99,7 +115,7 @@ def _hosts(draft: _Draft, document: dict[str, Any]) -> None:
                     draft.nic_switch[end] = switch
                 _plug(draft, key, switch, end, port)
     if not draft.host_switch:
-        raise UsageError(f"{path}: hosts: there is none", "write '\"h[00-07]\": s0'")
+        raise UsageError(f"{path}: hosts: the list is empty", "write '\"h[00-07]\": s0'")
 
 
 def _check_host(draft: _Draft, key: str, host: str) -> None:
@@ -121,7 +137,9 @@ def _attachments(draft: _Draft, key: str, value: object) -> Iterator[tuple[str, 
         yield "", known_name(draft.path, key, "switch", value, draft.switches), ""
     elif "switch" in value:
         if set(value) - set(ATTACHMENT):
-            raise UsageError(f"{draft.path}: {key}: {shown(value)} is not a place", "write {switch: NAME, port: NAME}")
+            raise UsageError(
+                f"{draft.path}: {key}: {shown(value)} is not an attachment", "write {switch: NAME, port: NAME}"
+            )
         switch = known_name(draft.path, f"{key}.switch", "switch", value["switch"], draft.switches)
         yield "", switch, _port(draft, f"{key}.port", value.get("port"))
     else:
@@ -166,8 +184,8 @@ def _cables(draft: _Draft, document: dict[str, Any]) -> None:
         if a == b:
             raise UsageError(f"{path}: {key}: joins {a} to itself", "a link joins two switches")
         draft.cables.append(Cable(a, b, _speed(path, f"{key}.speed", speed)))
-        for here, there, port in ((a, b, ports[0]), (b, a, ports[1])):
-            _plug(draft, key, here, there, _port(draft, f"{key}.ports", port))
+        for near, far, port in ((a, b, ports[0]), (b, a, ports[1])):
+            _plug(draft, key, near, far, _port(draft, f"{key}.ports", port))
 
 
 def _ends(path: Path, key: str, link: object) -> tuple[list[object], list[object], object]:
@@ -206,12 +224,12 @@ def _port(draft: _Draft, key: str, port: object) -> str:
 
 
 def _plug(draft: _Draft, key: str, switch: str, end: str, port: str) -> None:
-    """Note what hangs on a port. The ports of parallel cables stand side by side: `17,18`."""
+    """Record the end of a cable in a port. The ports of parallel cables are listed together: `17,18`."""
     if not port:
         return
     if (switch, port) in draft.occupied:
-        other = draft.occupied[switch, port]
-        raise UsageError(f"{draft.path}: {key}: port {port} of {switch} has {other} on it already")
+        occupant = draft.occupied[switch, port]
+        raise UsageError(f"{draft.path}: {key}: port {port} of {switch} has {occupant} on it already")
     draft.occupied[switch, port] = end
     before = draft.ports.get((switch, end))
     draft.ports[switch, end] = f"{before},{port}" if before else port

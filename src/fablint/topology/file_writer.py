@@ -19,23 +19,32 @@ WIDTH = 120
 _NUMBERED = re.compile(r"(.*?)([0-9]+)([^0-9]*)")  # the last number of a name
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]+")
 
-Numbered = tuple[str, str, int, int]  # what stands before and after the last number, its digits, and the number
+Numbered = tuple[str, str, int, int]  # text before and after the last number, its digits, and the number
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def write_topology(topology: Topology) -> str:
-    """The text of a file from which `load_topology` makes the same topology, but for `source` and `inferred`.
+    """Text of a topology file; `load_topology` returns an equal topology, except for `source` and `inferred`.
 
-    Raises UsageError where a name cannot be written, such as `a,b`.
+    Raises
+    ------
+    UsageError
+        A name cannot be written, such as `a,b`.
     """
-    comment = "# made by fablint from the times themselves: nobody declared it\n" if topology.inferred else ""
+    comment = "# inferred by fablint from measured times; no source declared it\n" if topology.inferred else ""
     document = topology_document(topology)
     text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=WIDTH)
     return f"{comment}{text}"
 
 
 def topology_document(topology: Topology) -> dict[str, Any]:
-    """The same as a document for YAML or JSON."""
+    """Topology file as a document for YAML or JSON.
+
+    Raises
+    ------
+    UsageError
+        A name cannot be written, such as `a,b`.
+    """
     for name in (*topology.switches, *topology.host_switch):
         _refuse_unwritable(name)
     document: dict[str, Any] = {
@@ -55,14 +64,14 @@ def topology_document(topology: Topology) -> dict[str, Any]:
 
 
 def _refuse_unwritable(name: str) -> None:
-    """Names are read as node sets, which give some characters a meaning."""
+    """Raise UsageError for a name that a node set reads as several names."""
     if _PLAIN.fullmatch(name):
         return
     try:
-        same = unfolded_names(name) == (name,) and "/" not in name
+        literal = unfolded_names(name) == (name,) and "/" not in name
     except ValueError:
-        same = False
-    if not same or not name.isprintable():
+        literal = False
+    if not literal or not name.isprintable():
         raise UsageError(f"{name!r} cannot be written to a topology file", "a name must stand for itself in a node set")
 
 
@@ -76,7 +85,7 @@ def _rails(topology: Topology) -> dict[str, list[str]]:
 
 
 def _place(topology: Topology, host: str, rails: list[str]) -> Any:
-    """What stands beside the name of a host."""
+    """Value written for a host: its switch, or its switch and port, or one such value per NIC."""
 
     def attachment(switch: str, end: str) -> Any:
         port = topology.ports.get((switch, end))
@@ -96,7 +105,7 @@ def _links(topology: Topology) -> list[Any]:
         link: dict[str, Any] = {"ends": [*ends]}
         if any(ports) and ends not in named:
             link["ports"] = ports
-            named |= {ends, ends[::-1]}  # those of parallel cables stand side by side
+            named |= {ends, ends[::-1]}  # parallel cables are listed together
         if cable.speed is not None:
             link["speed"] = f"{cable.speed * 8 / BITS['Gb/s']:.12g} Gb/s"
         links.append(link if len(link) > 1 else [*ends])
@@ -107,16 +116,16 @@ def _links(topology: Topology) -> list[Any]:
 
 
 def _folded(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with neighbours of equal value under one folded name. The order stays: d-mod-k routes by it."""
+    """Copy with neighbours of equal value under one folded name, in the same order: d-mod-k routes by it."""
     folded: dict[str, Any] = {}
 
     def written(name: str) -> Any:
-        """The order of NICs counts: the first one is rail 0."""
+        """Key by which values are equal; the order of NICs counts, because the first NIC is rail 0."""
         value = values[name]
         return [*value.items()] if isinstance(value, dict) else value
 
-    for _, alike in groupby(values, key=written):
-        names = [*alike]
+    for _, group in groupby(values, key=written):
+        names = [*group]
         value = values[names[0]]
         ported = isinstance(value, dict) and ("port" in value or any(isinstance(v, dict) for v in value.values()))
         for run in [[name] for name in names] if ported else _runs(names):
@@ -125,13 +134,13 @@ def _folded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def folded_runs(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Names whose last number counts up by one, folded, and the single ones."""
+    """Yield runs of names whose last number counts up by one: the folded name and the names; other names singly."""
     for run in _runs(names):
         yield _fold(run), run
 
 
 def _runs(names: Iterable[str]) -> Iterator[list[str]]:
-    """Names whose last number counts up by one, together."""
+    """Yield lists of consecutive names whose last number counts up by one."""
     run: list[str] = []
     before: Numbered | None = None
     for name in names:
@@ -151,12 +160,12 @@ def _numbered(name: str) -> Numbered | None:
 
 
 def _follows(before: Numbered, after: Numbered) -> bool:
-    """Is it the next name: the same digits but for the number? (`h9`, `h10` are not folded.)"""
+    """Whether `after` is the next name: equal apart from the number, with as many digits (not `h9`, `h10`)."""
     return after[:3] == before[:3] and after[3] == before[3] + 1
 
 
 def _fold(run: list[str]) -> str:
-    """`h00`, or `h[00-07]`."""
+    """Folded name: `h00`, or `h[00-07]`."""
     first, last = (_NUMBERED.fullmatch(name) for name in (run[0], run[-1]))
     if len(run) == 1 or first is None or last is None:
         return run[0]
@@ -164,7 +173,7 @@ def _fold(run: list[str]) -> str:
 
 
 def _table(table: Mapping[str, str]) -> dict[str, str]:
-    """A forwarding table with the hosts of each next switch folded; their order says nothing."""
+    """Forwarding table with the hosts of each next switch folded; the order of hosts has no meaning."""
     hosts: dict[str, list[str]] = defaultdict(list)
     for host, onward in table.items():
         hosts[onward].append(host)

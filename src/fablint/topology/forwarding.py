@@ -1,4 +1,4 @@
-"""The part of a topology file that says how switches choose the way: `routing` and `forwarding`."""
+"""The part of a topology file that declares how switches choose paths: `routing` and `forwarding`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fablint.model import Cable, Routing, Switch
 from fablint.topology.yaml_file import entries, known_name, shown, unfold
 
 KINDS = get_args(get_type_hints(Routing)["kind"])
-USUAL_SHARE = 0.4  # of messages on a shortest path, where nobody says: judging is right from 0.25 to 0.9 with it
+USUAL_SHARE = 0.4  # of messages on a shortest path, if not declared: suits true shares of 0.25 to 0.9
 
 Tables = dict[str, dict[str, str]]  # switch: {destination host: next switch}
 
@@ -24,22 +24,39 @@ def read_routing(
     switches: Mapping[str, Switch],
     cables: Iterable[Cable],
 ) -> Routing:
-    """How messages find their way. `hosts` maps each host to its switch."""
+    """Routing that a topology file declares.
+
+    Parameters
+    ----------
+    path
+        File that error messages name.
+    document
+        The whole file.
+    hosts
+        Switch of each host.
+    switches, cables
+        Switches by name, and cables of the topology.
+
+    Raises
+    ------
+    UsageError
+        An unknown kind of routing, or a forwarding table with an unknown name, without a link or with a routing loop.
+    """
     kind, share = _kind(path, document)
     if kind != "tables":
         return Routing(kind=kind, minimal_share=share)
     tables = _tables(path, document, hosts, switches, cables)
-    _refuse_circles(path, tables, hosts)
+    _refuse_routing_loops(path, tables, hosts)
     return Routing(kind="tables", tables=tables)
 
 
 def _kind(path: Path, document: dict[str, Any]) -> tuple[Any, float]:
-    """The kind of routing, and the share of messages that take a shortest path."""
-    said = document.get("routing", "tables" if "forwarding" in document else "shortest")
-    properties = said if isinstance(said, dict) else {"kind": said}
+    """Kind of routing, and the share of messages that take a shortest path."""
+    declared = document.get("routing", "tables" if "forwarding" in document else "shortest")
+    properties = declared if isinstance(declared, dict) else {"kind": declared}
     kind = properties.get("kind")
     if kind not in KINDS:
-        raise UsageError(f"{path}: routing: {shown(kind)} is no kind of routing", f"choose from {', '.join(KINDS)}")
+        raise UsageError(f"{path}: routing: {shown(kind)} is not a kind of routing", f"choose from {', '.join(KINDS)}")
     if (kind == "tables") != ("forwarding" in document):
         hint = "kind tables and the key forwarding belong together"
         raise UsageError(f"{path}: routing: {kind}, {_with('forwarding', document)}", hint)
@@ -65,7 +82,7 @@ def _tables(
     switches: Mapping[str, Switch],
     cables: Iterable[Cable],
 ) -> Tables:
-    """The forwarding tables, every name and every hop of them checked."""
+    """Forwarding tables; every name and every hop is checked."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for cable in cables:
         neighbours[cable.a].add(cable.b)
@@ -77,7 +94,7 @@ def _tables(
         table = {} if table is None else table
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {key}: {shown(table)} is not a table", 'write {"h[00-07]": s2}')
-        found = tables[switch] = {}
+        next_switches = tables[switch] = {}
         for names, next_switch in entries(path, {key: table}, key):
             below = f"{key}.{names}"
             onward = known_name(path, below, "switch", next_switch, switches)
@@ -85,48 +102,48 @@ def _tables(
                 raise UsageError(f"{path}: {below}: {switch} has no link to {onward}", "declare it under links")
             for host in unfold(path, below, names):
                 known_name(path, below, "host", host, hosts)
-                if host in found:
+                if host in next_switches:
                     raise UsageError(f"{path}: {below}: host {host} is given twice")
-                found[host] = onward
+                next_switches[host] = onward
     return tables
 
 
-def _refuse_circles(path: Path, tables: Tables, hosts: Mapping[str, str]) -> None:
-    """Whoever follows the entries of a host ends at its switch, or where there is no entry: never where he was."""
+def _refuse_routing_loops(path: Path, tables: Tables, hosts: Mapping[str, str]) -> None:
+    """Raise UsageError unless the entries of each host end at its switch or at a switch without an entry."""
     for switch, table in tables.items():
         for host, away in table.items():
             if hosts[host] == switch:
                 raise UsageError(
                     f"{path}: forwarding.{switch}: sends messages for {host} away to {away}",
-                    f"{host} hangs on {switch} itself",
+                    f"{host} is connected to {switch} itself",
                 )
-    for host, circle in circles(tables, hosts):
+    for host, loop in routing_loops(tables, hosts):
         raise UsageError(
-            f"{path}: forwarding: messages for {host} go in a circle: {circle}", "mend one of these entries"
+            f"{path}: forwarding: messages for {host} are in a routing loop: {loop}", "correct one of these entries"
         )
 
 
-def circles(tables: Tables, hosts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Hosts of `hosts` whose entries lead back to where one was, each with the way: `s0 > s1 > s0`."""
+def routing_loops(tables: Tables, hosts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each host of `hosts` whose entries form a loop, with the first such loop: `s0 > s1 > s0`."""
     onward: dict[str, dict[str, str]] = defaultdict(dict)
     for switch, table in tables.items():
         for host, next_switch in table.items():
             onward[host][switch] = next_switch
     for host in hosts:
-        if circle := _circle(onward.get(host, {})):
-            yield host, circle
+        if loop := _first_loop(onward.get(host, {})):
+            yield host, loop
 
 
-def _circle(step: Mapping[str, str]) -> str:
-    """A way in which nobody arrives; empty where there is none. `step`: next switch by switch."""
-    ends: set[str] = set()  # switches from which the way is known to end
+def _first_loop(step: Mapping[str, str]) -> str:
+    """First loop among next switches by switch (`step`): `s0 > s1 > s0`; '' if there is none."""
+    ends: set[str] = set()  # switches whose paths are known to end
     for start in step:
-        way: dict[str, None] = {}
-        here: str | None = start
-        while here is not None and here not in ends:
-            if here in way:
-                return " > ".join([*list(way)[list(way).index(here) :], here])
-            way[here] = None
-            here = step.get(here)
-        ends.update(way)
+        path: dict[str, None] = {}
+        switch: str | None = start
+        while switch is not None and switch not in ends:
+            if switch in path:
+                return " > ".join([*list(path)[list(path).index(switch) :], switch])
+            path[switch] = None
+            switch = step.get(switch)
+        ends.update(path)
     return ""

@@ -29,9 +29,16 @@ class RoutedPlacement(Placement):
     def on_routes(
         cls, rank_hosts: Sequence[str], topology: Topology | None = None, rank_nics: Sequence[str] = ()
     ) -> Self:
-        """Placement of ranks on `rank_hosts`; `rank_nics` says the switch of a rank whose host has several.
+        """Placement of ranks on `rank_hosts`.
 
-        A run's `h00.site.org` is also found as `h00`.
+        Parameters
+        ----------
+        rank_hosts
+            Host of each rank; `h00.site.org` is also found in the topology as `h00`.
+        topology
+            None: no switches are known.
+        rank_nics
+            NIC of each rank: selects the switch of a rank whose host has several.
         """
         placement = cls.of_hosts(rank_hosts, topology, rank_nics)
         if topology is None:
@@ -55,7 +62,7 @@ class RoutedPlacement(Placement):
         )
 
     def one_per_host(self, ranks: Index) -> Self:
-        """Placement of some ranks, each as the only one of a host of its own."""
+        """Placement of the given ranks, each as the only rank of a separate host."""
         codes = {
             name: getattr(self, name)[ranks] for name in ("switch", "group", "location", "switch_index", "host_index")
         }
@@ -63,7 +70,9 @@ class RoutedPlacement(Placement):
         return replace(self, host=np.arange(ranks.size, dtype=np.int32), hosts=hosts, **codes)
 
     def crossings(self, src: Index, dst: Index) -> tuple[Index, Index, Shares]:
-        """Flat: which message (src[i] -> dst[i]), which link between switches, and how likely it crosses it."""
+        """Flat: number of the message (src[i] -> dst[i]), link between switches, probability that the message crosses
+        it.
+        """
         known = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
         messages = np.flatnonzero(known & (self.switch[src] != self.switch[dst]))
         if self.routes is None or not messages.size:
@@ -95,7 +104,7 @@ def links_crossed(
     dst_host: Index,
     switches: Sequence[str] | None = None,
 ) -> tuple[Index, Index]:
-    """Flat: message and directed link that it crosses; nothing of a message whose path is not known.
+    """Flat: message and directed link that it crosses; no entry for a message whose path is not known.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Read a YAML file that somebody wrote by hand, so that every mistake is one line with the file and the key."""
+"""Read YAML files written by hand; every mistake is reported in one line with the file and the key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SHOWN = 60  # characters of a wrong value
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML that refuses a key given twice, where PyYAML keeps the last one. The C parser is ten times as fast."""
+    """YAML loader that refuses a key given twice (PyYAML keeps the last). The C parser is ten times as fast."""
 
     depth = 0
 
@@ -49,7 +49,13 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def read_text(path: Path, kind: str, keys: tuple[str, ...]) -> str:
-    """The text of a file. Raises UsageError where it cannot be read, or is far too large for a `kind` (`topology`)."""
+    """Text of a file.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read, or is far too large for a `kind` (`topology`).
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path}: {path.stat().st_size} bytes: not a {kind}", f"it needs the keys {_list(keys)}")
@@ -61,7 +67,13 @@ def read_text(path: Path, kind: str, keys: tuple[str, ...]) -> str:
 
 
 def mapping_of(path: Path, text: str, kind: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The mapping that a file holds. Raises UsageError where it is no `kind` (`topology`) of these keys."""
+    """Mapping that a file holds.
+
+    Raises
+    ------
+    UsageError
+        The text is not a `kind` (`topology`), or has a key that is not in `keys`.
+    """
     document = loads(path, text)
     if not isinstance(document, dict):
         raise UsageError(f"{path}: not a {kind}", f"it needs the keys {_list(keys)}")
@@ -72,7 +84,13 @@ def mapping_of(path: Path, text: str, kind: str, keys: tuple[str, ...]) -> dict[
 
 
 def loads(path: Path | str, text: str) -> Any:
-    """What YAML or JSON says. Raises UsageError, naming the line, for what is neither."""
+    """Document that a YAML or JSON text holds.
+
+    Raises
+    ------
+    UsageError
+        The text is neither; the message names the line.
+    """
     try:
         if text.lstrip()[:1] == "{":  # PyYAML refuses JSON with long keys, or with tabs
             with suppress(json.JSONDecodeError):
@@ -86,7 +104,7 @@ def loads(path: Path | str, text: str) -> Any:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, no key of it given twice."""
+    """JSON object; raise ValueError if a key is given twice."""
     mapping: dict[str, Any] = {}
     for key, value in pairs:
         if key in mapping:
@@ -106,7 +124,7 @@ def shown(value: object) -> str:
 
 
 def check_format(path: Path, document: dict[str, Any], known: int) -> None:
-    """Refuse a file whose format number is missing or newer than `known`."""
+    """Raise UsageError if the format number of a file is missing or newer than `known`."""
     number = document.get("format")
     if type(number) is not int or number < 1:
         raise UsageError(f"{path}: format: {shown(number)} is not a format number", f"write 'format: {known}'")
@@ -115,10 +133,16 @@ def check_format(path: Path, document: dict[str, Any], known: int) -> None:
 
 
 def entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    """Items of a mapping that must be there."""
+    """Items of the mapping under `key`.
+
+    Raises
+    ------
+    UsageError
+        The mapping is missing, or one of its keys is not a name.
+    """
     mapping = document.get(key)
     if not isinstance(mapping, dict):
-        raise UsageError(f"{path}: {key}: missing, or not a mapping", "see the topology file's reference")
+        raise UsageError(f"{path}: {key}: missing, or not a mapping", "see docs/reference/topology-file.md")
     for name, value in mapping.items():
         if not str(name).isprintable():
             raise UsageError(f"{path}: {key}: {shown(name)} is not a name")
@@ -126,7 +150,13 @@ def entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[st
 
 
 def known_name(path: Path, key: str, kind: str, name: object, known: Container[str]) -> str:
-    """The name of a `kind` (`switch`) that the file declared."""
+    """Return `name`, which the file must have declared as a `kind` (`switch`).
+
+    Raises
+    ------
+    UsageError
+        The name is not in `known`.
+    """
     if not isinstance(name, str | int) or str(name) not in known:
         section = plural(2, kind).partition(" ")[2]
         raise UsageError(f"{path}: {key}: unknown {kind} {shown(name)}", f"declare it under {section}")
@@ -134,7 +164,10 @@ def known_name(path: Path, key: str, kind: str, name: object, known: Container[s
 
 
 def unfold(path: Path, key: str, names: str) -> tuple[str, ...]:
-    """`h[00-07]` as single names. Groups (`@name`) are not looked up: a file says the same everywhere."""
+    """Single names of `h[00-07]`; raise UsageError for a list that cannot be read.
+
+    Groups (`@name`) are not looked up: a file has the same meaning on every machine.
+    """
     try:
         unfolded = unfolded_names(names)
     except ValueError as error:
@@ -146,7 +179,7 @@ def unfold(path: Path, key: str, names: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)  # forwarding tables of many switches name the same hosts
 def unfolded_names(names: str) -> tuple[str, ...]:
-    """Single names in order. Raises ValueError."""
+    """Single names in order; raise ValueError if the list cannot be read."""
     if names.isidentifier() and names.isascii():
         return (names,)
     return expanded(names)

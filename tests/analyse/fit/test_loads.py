@@ -132,7 +132,7 @@ def detoured(fabric: Fabric, messages: int) -> float:
     """Messages to be expected on each link because they take a detour: two shortest ways of average length."""
     if fabric.topology.routing.kind != "adaptive":
         return 0.0
-    apart = fabric.routes.apart(np.arange(len(fabric.routes.switches), dtype=np.int32))
+    apart = fabric.routes.distances(np.arange(len(fabric.routes.switches), dtype=np.int32))
     share = 1 - fabric.topology.routing.minimal_share
     return messages * share * 2 * float(apart[apart > 0].mean()) / len(fabric.routes.ends)
 

@@ -189,7 +189,7 @@ def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
     """(S, S) cables that messages cross: on a shortest way, or on that of forwarding tables; -1 where there is none."""
     size = len(placement.switches)
     code = routes.codes(placement.switches)
-    apart = routes.apart(code)
+    apart = routes.distances(code)
     if routes.routing.kind == "tables" and size * size <= MOST_UNKNOWN:
         host = np.full(size, -1, dtype=np.int32)  # one that stands for those on the same switch
         host[placement.switch[placement.switch >= 0]] = placement.location[placement.switch >= 0]

@@ -166,14 +166,14 @@ def _apart(placement: Placement, routes: Routes | None) -> Codes | None:
     """(S, S) cables of a shortest way between the run's switches."""
     if routes is None or not len(routes.ends):
         return None
-    return routes.apart(routes.codes(placement.switches)).astype(np.int64)
+    return routes.distances(routes.codes(placement.switches)).astype(np.int64)
 
 
 def _at_declared_speed(flows: Flows, placement: Placement, routes: Routes | None) -> Floats | None:
     """(S, S) log time of a message at the declared speed of the slowest cable between two of the run's switches."""
     if routes is None or not len(routes.ends):
         return None
-    return np.asarray(np.log(flows.observations.size) - np.log(routes.narrowest(routes.codes(placement.switches))))
+    return np.asarray(np.log(flows.observations.size) - np.log(routes.slowest_cables(routes.codes(placement.switches))))
 
 
 # ------------------------------------------------------------------------------------------------ bounds

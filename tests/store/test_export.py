@@ -140,7 +140,7 @@ def test_nothing_is_overwritten(to, tmp_path):
     (tmp_path / "a").write_text("mine")
     with pytest.raises(UsageError, match="a: exists already"):
         export_run(run_of(list_row()), to, tmp_path / "a")
-    with pytest.raises(UsageError, match="there is no directory"):
+    with pytest.raises(UsageError, match="does not exist"):
         export_run(run_of(list_row()), to, tmp_path / "no/a")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 

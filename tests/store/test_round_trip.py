@@ -125,7 +125,7 @@ def test_an_existing_path_is_refused_and_kept(tmp_path):
 
 
 def test_a_missing_parent_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="there is no directory"):
+    with pytest.raises(UsageError, match="does not exist"):
         write_run(tmp_path / "no/a.run", run_of(list_row()))
 
 

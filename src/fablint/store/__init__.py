@@ -1,6 +1,6 @@
-"""store: the run directory, docs/reference/run-format.md. Reads it, writes it, finds what is missing, exports it.
+"""store: the run directory, docs/reference/run-format.md: reading, writing, finding missing rounds, exporting.
 
-Its functions are imported on first use: they bring numpy, and some of them Zarr or xarray.
+Its functions are imported on first use: they import numpy, and some of them Zarr or xarray.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cells that a launch with fewer hosts measured become part of the run that they were measured for.
+"""Copies cells that a launch with fewer hosts measured into the run that they were measured for.
 
-A run belongs to its ranks. When a host is lost, the launch that goes on without it numbers its ranks anew and writes a
-run of its own; here its cells find their places: the same rows, the same rounds, the ranks of the same hosts.
+A run keeps its ranks. When a host fails, the launch without that host numbers its ranks anew and writes a separate run;
+this module copies its cells to the same rows, the same rounds and the ranks of the same hosts.
 """
 
 from __future__ import annotations
@@ -28,17 +28,24 @@ _RENUMBERED = "dst"  # the array that holds ranks
 def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int]]] | None = None) -> None:
     """Move the cells of the run `part` into the run at `path`, and remove `part`.
 
-    A cell that both have stays as it is at `path`. Rows that only `part` has are added. Killed in between, it can be
-    done again: `part` goes last.
+    A cell that both have is kept as it is at `path`. Rows that only `part` has are added. An interrupted call can be
+    repeated: `part` is removed last.
 
-    Args:
-        path: the run.
-        part: a run of some of its hosts.
-        planned: plan line and cells of each round of added rows, by name, where the part measured less of them.
+    Parameters
+    ----------
+    path
+        The run.
+    part
+        A run of some of its hosts.
+    planned
+        Plan line and cells of each round of added rows, by name, where the part measured only some of them.
 
-    Raises:
-        UsageError: a host of `part` is not of the run, or a row is no list of rounds or has others.
-        BrokenRunError: metadata is damaged.
+    Raises
+    ------
+    UsageError
+        A host of `part` is not in the run, or a row is not a list of rounds or has other rounds.
+    BrokenRunError
+        Metadata is damaged.
     """
     run, more = read_run(path), read_run(part)
     places = _places(run, more)
@@ -64,7 +71,7 @@ def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int
 
 
 def _places(run: Run, part: Run) -> np.ndarray:
-    """The rank in `run` of every rank of `part`: the k-th rank of a host is its k-th."""
+    """Rank in `run` of every rank of `part`: the k-th rank of a host is the k-th rank of that host in the run."""
     ranks: Mapping[str, list[int]] = defaultdict(list)
     for rank, host in enumerate(run.rank_host):
         ranks[host].append(rank)
@@ -77,9 +84,9 @@ def _places(run: Run, part: Run) -> np.ndarray:
 
 
 def _renumbered(row: Row, places: np.ndarray, ranks: int, shift_s: float) -> Row:
-    """The row as one of a run of `ranks` ranks; those without a place measured nothing."""
+    """The row with the ranks of a run of `ranks` ranks; ranks that are not in `places` have no measurement."""
     if row.layout != "list":
-        raise UsageError(f"row {row.name} is no list of rounds", "only rounds can be moved to another run")
+        raise UsageError(f"row {row.name} is not a list of rounds", "only rounds can be moved to another run")
     arrays = {}
     for name, stored in row.arrays.items():
         kind, values = ARRAYS[name], np.asarray(stored[:])
@@ -97,25 +104,27 @@ def _renumbered(row: Row, places: np.ndarray, ranks: int, shift_s: float) -> Row
 
 
 def _merge(folder: Path, row: Row, more: Row) -> None:
-    """Put the cells of `more` that `row` lacks into its files; `count` comes last, as a cell without it is missing."""
+    """Write the cells of `more` that `row` lacks into its files; `count` comes last: a cell without a count is
+    missing.
+    """
     if row.layout != "list" or row.attributes["rounds"] != more.attributes["rounds"] or row.sizes != more.sizes:
         raise UsageError(f"row {row.name} has other rounds or sizes than before", "measure it into a new run")
     fresh = (more.arrays["count"] > 0).all(axis=-1) & ~(np.asarray(row.arrays["count"][:]) > 0).all(axis=-1)
     names = [name for name in row.arrays if "src" in (ARRAYS[name].list or ()) and name in more.arrays]
-    for name in sorted(names, key=lambda one: one == "count"):
+    for name in sorted(names, key="count".__eq__):
         values = np.asarray(row.arrays[name][:])
         values[fresh] = more.arrays[name][fresh]
         write_array(folder / name, row, values)
     attributes = {**row.attributes, "state": _state(row, more)}
     for clock in ("measuring_s", "wall_s"):
         attributes[clock] = float(row.attributes.get(clock, 0.0)) + float(more.attributes.get(clock, 0.0))
-    counted = [one.attributes["tcp"] for one in (row, more) if one.attributes.get("tcp")]
+    counted = [each.attributes["tcp"] for each in (row, more) if each.attributes.get("tcp")]
     if counted:
         attributes["tcp"] = added_segments(counted)
     replace_node(folder, group_node(attributes))
 
 
 def _state(row: Row, more: Row) -> str:
-    """Complete where the launch that went on came to its end: who was lost is told by the run."""
+    """State of the merged row: complete if the later launch completed it; failed hosts are recorded in the run."""
     states: Sequence[str] = (str(row.attributes["state"]), str(more.attributes["state"]))
     return "complete" if "complete" in states else "interrupted"

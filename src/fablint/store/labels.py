@@ -1,4 +1,4 @@
-"""Run directory -> labelled xarray data."""
+"""Labelled xarray data of a run directory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 
 
 def open_run(path: str | Path) -> xarray.DataTree:
-    """Open a run directory as an `xarray.DataTree`, one node per row, arrays loaded when they are used.
+    """Open a run directory as an `xarray.DataTree`, one node per row; arrays are loaded on access.
 
-    Coordinates: `src` and `dst` are ranks, `src_host` and `dst_host` their host names, `size` is in bytes. In
-    the `list` layout `dst` is not a coordinate but the variable that names the partner of `src` in each `round`.
-    Times are seconds, NaN where nothing was measured. Attributes are those of the run; `notes`, where present, says
-    what was found broken and reads as missing.
+    Coordinates: `src` and `dst` are ranks, `src_host` and `dst_host` their host names, `size` is in bytes. In the
+    `list` layout `dst` is not a coordinate but the variable that names the partner of `src` in each `round`. Times are
+    seconds, NaN where nothing was measured. Attributes are those of the run; `notes`, if present, lists damage that
+    reads as missing.
 
-    Raises:
-        UsageError: there is no run at `path`.
-        BrokenRunError: metadata is damaged or of a newer format.
+    Raises
+    ------
+    UsageError
+        There is no run at `path`.
+    BrokenRunError
+        Metadata is damaged or of a newer format.
     """
     import xarray
 
@@ -52,7 +55,7 @@ def _labelled(row: Row, run: Run) -> xarray.Dataset:
 
 
 def ends(row: Row) -> tuple[str, ...]:
-    """The dimensions of a row that run over ranks."""
+    """Dimensions of a row that are indexed by rank."""
     return ("src",) if row.layout == "list" else ("src", "dst")
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/reference/run-format.md: which arrays a row has, with which dimensions and types."""
+"""Tables of docs/reference/run-format.md: the arrays of a row, their dimensions and types."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ FORMAT = 1
 STATES = ("measuring", "complete", "interrupted", "skipped")
 STATISTICS = ("min", "median", "mean", "p99", "max")
 
-FILES_PER_ARRAY = 1000  # about; chunks are blocks of rows
-BLOCK_BYTES = 2**25  # how much of one array is looked at at a time
+FILES_PER_ARRAY = 1000  # approximate; chunks are blocks of rows
+BLOCK_BYTES = 2**25  # size of the part of an array that is read at a time
 
 
 @dataclass(frozen=True)
 class ArrayKind:
-    """One line of the table of arrays. `matrix` and `list` are dimensions, None where the layout has no such array."""
+    """One line of the table of arrays. `matrix` and `list` are dimensions, None if the layout has no such array."""
 
     dtype: str
     matrix: tuple[str, ...] | None
     list: tuple[str, ...] | None
-    fill: float | int  # what a cell that was not measured holds
+    fill: float | int  # value of a cell that was not measured
 
     def dimensions(self, layout: str) -> tuple[str, ...] | None:
         return self.list if layout == "list" else self.matrix
@@ -47,15 +47,15 @@ ARRAYS: Mapping[str, ArrayKind] = {
 
 
 def required(layout: str) -> tuple[str, ...]:
-    """The arrays without which a row says nothing; some `time_*` array comes on top."""
+    """Arrays that every row must have, in addition to at least one `time_*` array."""
     return ("size", "count", "dst" if layout == "list" else "round")
 
 
 def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Smallest and largest value that can be true, None where every value can.
+    """Smallest and largest plausible value; None if every value is plausible.
 
-    No message takes no time, except on the null transport, where it may be shorter than the clock can tell. A block
-    of zeros is what a file system leaves of a file whose machine lost power.
+    A message takes more than no time, except on the null transport, where its time may be below the clock resolution.
+    After a power failure a file system may leave a block of zeros.
     """
     if name.startswith("time_"):
         numbers = np.finfo(np.float32)
@@ -68,16 +68,23 @@ def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[f
 
 
 def check_shapes(where: str, ranks: int, attributes: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Every array of a row must have the shape that the attributes promise.
+    """Raise unless every array of a row has the shape that the attributes declare.
 
-    Args:
-        where: the row, for messages.
-        ranks: n.
-        attributes: of the row.
-        arrays: anything with a `shape`, by name.
+    Parameters
+    ----------
+    where
+        The row, for messages.
+    ranks
+        Number of ranks n.
+    attributes
+        Attributes of the row.
+    arrays
+        Anything with a `shape`, by name.
 
-    Raises:
-        BrokenRunError: naming the array, the shape it has and the one it should have.
+    Raises
+    ------
+    BrokenRunError
+        The message names the array, its shape and the expected shape.
     """
     lengths = {
         "repeat": int(attributes["repeats"]),
@@ -102,7 +109,7 @@ def _text(shape: tuple[int, ...]) -> str:
 
 
 def chunk_shape(dimensions: tuple[str, ...], shape: tuple[int, ...], repeats: int) -> tuple[int, ...]:
-    """Blocks of ceil(n K / 1000) source ranks, one repeat, whole in all other dimensions."""
+    """Blocks of ceil(n K / 1000) source ranks, one repeat, complete in all other dimensions."""
     ones = {"repeat": 1}
     if "src" in dimensions:
         ranks = shape[dimensions.index("src")]
@@ -111,9 +118,12 @@ def chunk_shape(dimensions: tuple[str, ...], shape: tuple[int, ...], repeats: in
 
 
 def source_blocks(row: Row, name: str = "count", bytes_per_cell: int | None = None) -> Iterator[slice]:
-    """Blocks of source ranks, whole chunks each, in which array `name` of the row fits into memory.
+    """Yield blocks of source ranks, complete chunks each, in which array `name` of the row fits into memory.
 
-    `bytes_per_cell` is what the caller makes of a cell; None for what the array holds.
+    Parameters
+    ----------
+    bytes_per_cell
+        Memory that the caller needs per cell; None: the size of the array's items.
     """
     array = row.arrays[name]
     ranks = array.shape[0 if row.layout == "list" else 1]
@@ -125,6 +135,6 @@ def source_blocks(row: Row, name: str = "count", bytes_per_cell: int | None = No
 
 
 def block(row: Row, name: str, sources: slice) -> np.ndarray:
-    """The cells of array `name` whose source rank is in `sources`: (repeat, src, dst, ...) or (src, round, ...)."""
+    """Cells of array `name` whose source rank is in `sources`: (repeat, src, dst, ...) or (src, round, ...)."""
     array = row.arrays[name]
     return np.asarray(array[sources] if row.layout == "list" else array[:, sources])

@@ -1,4 +1,6 @@
-"""`zarr.json` files: read with errors that name them, replaced by rename so that a reader never sees half of one."""
+"""`zarr.json` files: read with errors that name the file, replaced by rename so that a reader never sees a partial
+file.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ ROW_ATTRIBUTES: Mapping[str, type] = {
 
 
 def read_node(folder: Path, kind: str) -> dict[str, Any]:
-    """The `zarr.json` of a group or an array.
+    """Read the `zarr.json` of a group or an array.
 
-    Raises:
-        BrokenRunError: it cannot be read, is not JSON, or describes something else.
+    Raises
+    ------
+    BrokenRunError
+        The file cannot be read, is not JSON, or describes something else.
     """
     path = folder / "zarr.json"
     try:
@@ -43,11 +47,14 @@ def read_node(folder: Path, kind: str) -> dict[str, Any]:
 
 
 def read_root(path: Path) -> dict[str, Any]:
-    """The root `zarr.json` of a run directory, its attributes checked.
+    """Read the root `zarr.json` of a run directory and check its attributes.
 
-    Raises:
-        UsageError: there is no run at `path`.
-        BrokenRunError: there is one, but this program cannot read it.
+    Raises
+    ------
+    UsageError
+        There is no run at `path`.
+    BrokenRunError
+        The run exists, but this program cannot read it.
     """
     if not path.exists():
         raise UsageError(f"{path}: no such run", "name the directory that fablint measure or check wrote")
@@ -73,7 +80,13 @@ def read_root(path: Path) -> dict[str, Any]:
 
 
 def read_row(folder: Path) -> dict[str, Any]:
-    """The `zarr.json` of a row group, its attributes checked."""
+    """Read the `zarr.json` of a row group and check its attributes.
+
+    Raises
+    ------
+    BrokenRunError
+        The file is damaged, or an attribute is missing or unknown.
+    """
     node = read_node(folder, "group")
     where = folder / "zarr.json"
     attributes = _attributes(node, where)
@@ -103,14 +116,14 @@ def _check(attributes: Mapping[str, Any], types: Mapping[str, type], where: Path
 
 
 def group_node(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """What describes a group."""
+    """Metadata of a group."""
     return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
 
 
 def array_node(
     dtype: str, dimensions: Sequence[str], shape: Sequence[int], chunks: Sequence[int], fill: float
 ) -> dict[str, Any]:
-    """What describes an array: uncompressed, little-endian, chunk files named `c.0.0`."""
+    """Metadata of an array: uncompressed, little-endian, chunk files named `c.0.0`."""
     return {
         "zarr_format": 3,
         "node_type": "array",
@@ -126,5 +139,5 @@ def array_node(
 
 
 def replace_node(folder: Path, node: Mapping[str, Any]) -> None:
-    """Put `node` into place in one step. Raises OSError, and leaves what was there."""
+    """Replace the metadata in `folder` in one step; on OSError the old metadata is kept."""
     replace_text(folder / "zarr.json", json.dumps(node, indent=1))

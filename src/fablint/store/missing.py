@@ -1,4 +1,4 @@
-"""What a resume has to measure."""
+"""Rounds that a resumed measurement has to measure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def missing_rounds(row: Row) -> list[int]:
     """Rounds of which at least one cell is missing, ascending.
 
     A cell (a directed pair in one round) is measured when every size of it has a count above 0 and whatever the row
-    stores about cells is known: times, when it started, who the partner was. A round is missing when the number of
+    stores about cells is known: times, start, partner. A round is missing when the number of
     its measured cells is not its `cells_per_round`. A row that was skipped has nothing to measure. Reads the row
     in blocks of source ranks.
     """
@@ -32,12 +32,12 @@ def missing_rounds(row: Row) -> list[int]:
 
 
 def _measured_cells(row: Row, sources: slice) -> np.ndarray:
-    """(repeat, src, dst) or (src, round): is the cell complete?"""
+    """(repeat, src, dst) or (src, round): whether the cell is complete."""
     cells = (block(row, "count", sources) > 0).all(axis=-1)
     for statistic in row.statistics:
         cells &= ~np.isnan(block(row, f"time_{statistic}", sources)).any(axis=-1)
     if "started" in row.arrays:
         cells &= ~np.isnan(block(row, "started", sources))
-    if row.layout == "list" and row.pattern != "world":  # where the partner is everybody
+    if row.layout == "list" and row.pattern != "world":  # in `world` all ranks are partners
         cells &= block(row, "dst", sources) >= 0
     return np.asarray(cells)

@@ -13,25 +13,28 @@ from fablint.store.plain_arrays import open_plain
 
 
 def read_run(path: Path) -> Run:
-    """Open a run directory, whatever became of its measurement.
+    """Open a run directory, whatever the state of its measurement.
 
-    Facts are read at once, arrays when they are sliced. A row that was never started is left out; a chunk file that is
-    missing, truncated or undecodable and numbers that cannot be true read as missing. `Run.notes` says so in
-    one line each, and grows as arrays are read.
+    Facts are read at once, arrays when they are sliced. A row that was never started is omitted; a chunk file that is
+    missing, truncated or undecodable and impossible numbers read as missing. `Run.notes` has one line for each, and
+    grows as arrays are read.
 
-    Raises:
-        UsageError: there is no run at `path`.
-        BrokenRunError: metadata is damaged or of a newer format; names the file.
+    Raises
+    ------
+    UsageError
+        There is no run at `path`.
+    BrokenRunError
+        Metadata is damaged or of a newer format; the message names the file.
     """
     path = Path(path)
     attributes = read_root(path)["attributes"]
     files = ChunkFiles(path)
-    found = (_read_row(files, name, attributes["ranks"]) for name in attributes["rows"])
-    return Run(path, attributes, tuple(row for row in found if row is not None), files.notes)
+    rows = (_read_row(files, name, attributes["ranks"]) for name in attributes["rows"])
+    return Run(path, attributes, tuple(row for row in rows if row is not None), files.notes)
 
 
 def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:
-    """The row, or None where its writer was killed before the arrays existed."""
+    """Read a row; None if its writer was killed before the arrays existed."""
     folder = files.root / name
     if not (folder / "zarr.json").is_file():
         files.note(f"{folder}: the row was not started")
@@ -47,8 +50,8 @@ def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:
             raise BrokenRunError(f"{folder}: array {missing[0]} is missing", "the row is damaged: measure it again")
         files.note(f"{folder}: the row was not started")
         return None
-    wanted = [array for array in present if ARRAYS[array].dimensions(layout) is not None]
-    arrays = {array: _open_array(files, folder / array, valid_range(array, ranks, attributes)) for array in wanted}
+    names = [array for array in present if ARRAYS[array].dimensions(layout) is not None]
+    arrays = {array: _open_array(files, folder / array, valid_range(array, ranks, attributes)) for array in names}
     check_shapes(str(folder), ranks, attributes, arrays)
     return Row(name, attributes, arrays)
 
@@ -61,7 +64,7 @@ def _open_array(files: ChunkFiles, folder: Path, valid: tuple[float, float] | No
     try:
         array: ChunkedArray = open_plain(files, folder, node) or _open_repacked(files, folder)
         find_truncated(folder, node, files)
-    except Exception as error:  # whatever Zarr finds wrong with metadata, it is one line to the user
+    except Exception as error:  # every error of Zarr about metadata becomes one line
         raise BrokenRunError(f"{folder / 'zarr.json'}: {_first_line(error)}", DAMAGED) from None
     return StoredArray(array, files, valid)
 

@@ -1,4 +1,4 @@
-"""The state of a run, set from outside when its engine can no longer do it."""
+"""State of a run, set from outside after its engine died."""
 
 from __future__ import annotations
 
@@ -12,20 +12,28 @@ from fablint.store.metadata import read_root, read_row, replace_node
 
 
 def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Seal a run whose engine died.
+    """Set the state of a run whose engine died.
 
-    Everything else in the metadata stays. Rows that are still `measuring` follow the run. Metadata files are
-    replaced one by one, rows first, each in one step; doing it twice is the same as once.
+    The rest of the metadata is kept. Rows that are still `measuring` get the same state. Metadata files are replaced
+    one by one, rows first, each in one step; repeated calls have no further effect.
 
-    Args:
-        path: the run directory.
-        state: `interrupted` or `complete`.
-        lost: ranks that hung or died ({rank, host, round, partner, reason}), added to those known.
+    Parameters
+    ----------
+    path
+        The run directory.
+    state
+        `interrupted` or `complete`.
+    lost
+        Ranks that stalled or died ({rank, host, round, partner, reason}), added to those in the run.
 
-    Raises:
-        UsageError: no run at `path`, or no such state.
-        BrokenRunError: its metadata is damaged.
-        IncompleteError: it cannot be written.
+    Raises
+    ------
+    UsageError
+        There is no run at `path`, or no such state.
+    BrokenRunError
+        Its metadata is damaged.
+    IncompleteError
+        It cannot be written.
     """
     path = Path(path)
     if state not in STATES:
@@ -34,8 +42,8 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
     attributes = node["attributes"]
     attributes["state"] = state
     if lost:
-        known = attributes.get("lost", [])
-        attributes["lost"] = known + [dict(entry) for entry in lost if dict(entry) not in known]
+        failed = attributes.get("lost", [])
+        attributes["lost"] = failed + [dict(entry) for entry in lost if dict(entry) not in failed]
     try:
         for name in attributes["rows"]:
             _set_row(path / name, state)
@@ -43,7 +51,7 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
     except OSError as error:
         raise IncompleteError(
             f"{path}: its state cannot be written ({error.strerror})",
-            f"what was measured is kept: free space, then go on with fablint resume {path}",
+            f"measured cells are kept: free space, then run fablint resume {path}",
         ) from None
 
 

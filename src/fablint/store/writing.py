@@ -16,24 +16,28 @@ from fablint.store.metadata import array_node, group_node, replace_node
 
 
 def write_run(path: Path, run: Run) -> None:
-    """Write `run` as a new run directory, in the very layout of the engine.
+    """Write `run` as a new run directory, in the layout of the engine; `path` is either absent or complete.
 
-    It is written beside `path` and renamed into place, so that `path` is either absent or whole.
-
-    Raises:
-        UsageError: `path` exists or cannot be written.
-        BrokenRunError: an array has not the shape that the row's attributes announce.
-        IncompleteError: the disk is full.
+    Raises
+    ------
+    UsageError
+        `path` exists or cannot be written.
+    BrokenRunError
+        An array does not have the shape that the row's attributes declare.
+    IncompleteError
+        The disk is full.
     """
-    with written_beside(Path(path)) as beside:
-        beside.mkdir()
-        replace_node(beside, group_node({**run.attributes, "format": FORMAT, "rows": [row.name for row in run.rows]}))
+    with written_beside(Path(path)) as temporary:
+        temporary.mkdir()
+        replace_node(
+            temporary, group_node({**run.attributes, "format": FORMAT, "rows": [row.name for row in run.rows]})
+        )
         for row in run.rows:
-            write_row(beside / row.name, row, run.ranks)
+            write_row(temporary / row.name, row, run.ranks)
 
 
 def write_row(folder: Path, row: Row, ranks: int) -> None:
-    """Write a row group at `folder`; its metadata come last, so that a row written half is no row."""
+    """Write a row group at `folder`; its metadata is written last, so that an incomplete row is not read as a row."""
     arrays = {name: array for name, array in row.arrays.items() if name in ARRAYS}
     check_shapes(f"row {row.name}", ranks, row.attributes, arrays)
     folder.mkdir(exist_ok=True)
@@ -43,7 +47,7 @@ def write_row(folder: Path, row: Row, ranks: int) -> None:
 
 
 def write_array(folder: Path, row: Row, values: Any) -> None:
-    """Write an array of a row at `folder`, or replace what it holds, chunk by chunk."""
+    """Write an array of a row at `folder`, or replace its contents, chunk by chunk."""
     kind = ARRAYS[folder.name]
     dimensions = kind.dimensions(row.layout) or ()
     chunks = chunk_shape(dimensions, values.shape, int(row.attributes["repeats"]))
@@ -55,11 +59,11 @@ def write_array(folder: Path, row: Row, values: Any) -> None:
         cells = np.asarray(values[place], np.dtype(kind.dtype).newbyteorder("<"))
         if np.array_equal(cells, np.full_like(cells, kind.fill), equal_nan=True):
             continue  # a missing chunk reads the same
-        if cells.shape != chunks:  # the last one is padded
+        if cells.shape != chunks:  # the last chunk is padded
             whole = np.full(chunks, kind.fill, cells.dtype)
             whole[tuple(slice(length) for length in cells.shape)] = cells
             cells = whole
         key = ".".join(str(start // chunk) for start, chunk in zip(corner, chunks, strict=True))
-        beside = folder / f".c.{key}.{os.getpid()}"
-        beside.write_bytes(np.ascontiguousarray(cells).data)
-        beside.replace(folder / f"c.{key}")
+        temporary = folder / f".c.{key}.{os.getpid()}"
+        temporary.write_bytes(np.ascontiguousarray(cells).data)
+        temporary.replace(folder / f"c.{key}")

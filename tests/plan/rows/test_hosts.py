@@ -38,7 +38,7 @@ def test_a_list_in_its_order(text, hosts):
         ("2", "'2': 2 is a number and no host"),
         ("", "'' names no host"),
         (",", "',' names no host"),
-        ("n[1-", "'n[1-' is no list of hosts: missing bracket"),
+        ("n[1-", "'n[1-' is not a list of hosts: missing bracket"),
         ("n1,n[1-2]", "'n1,n[1-2]': n1 appears twice: give every host once"),
         ("-x", "'-x': '-x' is no host"),
         ("a b", "'a b': 'a b' is no host"),

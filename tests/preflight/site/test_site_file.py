@@ -186,7 +186,7 @@ BAD: Sequence[tuple[str, str]] = [
     (replaced("2026-01-31", '"31.1.2026"'), "suppress 1: until: '31.1.2026' is no date: write the last day as"),
     (replaced("2026-01-31", "2026-01-31T10:00:00"), "is no date: write the last day as 2026-12-31"),
     (replaced("2026-01-31", "20260131"), "suppress 1: until: 20260131 is no date"),
-    (replaced("ndr[2-3]", "ndr[2-"), "suppress 1: hosts: 'ndr[2-' is no list of hosts"),
+    (replaced("ndr[2-3]", "ndr[2-"), "suppress 1: hosts: 'ndr[2-' is not a list of hosts"),
     (replaced("ndr[2-3]", "ndr[1-99999999999]"), "suppress 1: hosts: 'ndr[1-99999999999]' stands for more than"),
     (replaced("ndr[2-3]", ""), "site.toml: suppress 1: hosts: no host"),
     (f'{HEAD}[severity]\n"host.cstate" = "warn"\n', "severity: unknown check 'host.cstate': did you mean host.cstates"),

@@ -128,11 +128,11 @@ def test_net_sanitizer_does_not_say_which_pairs_met():
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("h0,h1,8,1.0,-1,0", "round is no number from 0"),
-        ("h0,h1,8,1.0,1.5,0", "round is no number from 0"),
-        ("h0,h1,8,1.0,3,soon", "started is no number of seconds"),
+        ("h0,h1,8,1.0,-1,0", "round is not a non-negative integer"),
+        ("h0,h1,8,1.0,1.5,0", "round is not a non-negative integer"),
+        ("h0,h1,8,1.0,3,soon", "started is not a number of seconds"),
         ("h0,h1,8,1.0", "too few columns behind its pair"),
-        ("h0,h1,8,timeout,3,0", "time_us is no figure above 0"),
+        ("h0,h1,8,timeout,3,0", "time_us is not a figure above 0"),
     ],
 )
 def test_a_line_that_cannot_be_read_makes_the_run_incomplete(tmp_path, line, why):

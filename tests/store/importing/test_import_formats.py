@@ -55,16 +55,16 @@ def refused(path, *words):
     [
         (b"", "the file is empty"),
         (b" \n\t\n", "the file is blank"),
-        (b"\x7fELF\0\0\1", "a binary file of a kind that is not known"),
+        (b"\x7fELF\0\0\1", "a binary file of unknown format"),
         (b"sion\0", "ends too early"),
         (b"hello world\n" * 100, "not the output of a known benchmark"),
         (b"a,b,c\n1,2,3\n", "not the output of a known benchmark"),
         ("größer\n".encode("latin-1"), "not the output of a known benchmark"),
-        (b'{"latency": 3}', "no result of ClusterKit"),
-        (b'{"latency": ', "begins as JSON and is none"),
+        (b'{"latency": 3}', "not a result of ClusterKit"),
+        (b'{"latency": ', "begins as JSON but is not JSON"),
         (b"src,dst,size,time,bandwidth\n", "not one column of time, time_us, bandwidth"),
         (b"# OSU MPI Latency Test v7.4\n", "no table of an OSU program"),
-        (b"# OSU MPI Init Test v7.4\nnprocs: 2, min: 1 ms, max: 2 ms, avg: 1 ms\n", "not a test whose figures"),
+        (b"# OSU MPI Init Test v7.4\nnprocs: 2, min: 1 ms, max: 2 ms, avg: 1 ms\n", "not a test of messages"),
         (b"# OSU MPI Barrier Latency Test v7.4\n# Avg Latency(us)\n  3.12\n", "name their hosts with --hosts"),
     ],
 )
@@ -86,7 +86,7 @@ def test_two_formats_in_one_file_are_not_guessed(tmp_path):
 
 
 def test_files_of_two_tools_are_not_one_run():
-    with pytest.raises(UsageError, match=r"is output of mpigraph 1.5 and .* of net_sanitizer: import them one by one"):
+    with pytest.raises(UsageError, match=r"is output of mpigraph 1.5 and .* of net_sanitizer: import them separately"):
         import_run([FAULTY, NETSAN_VERBOSE])
 
 
@@ -105,14 +105,14 @@ def test_a_huge_file_of_something_else_is_refused_after_its_head(tmp_path):
     os.truncate(path, 0)
     path.write_bytes(FAULTY.read_bytes())
     os.truncate(path, 3 << 30)
-    refused(path, "a binary file of a kind that is not known")
+    refused(path, "a binary file of unknown format")
 
 
 def test_a_known_file_larger_than_memory_allows_is_refused(tmp_path):
     path = tmp_path / "huge.csv"
     path.write_bytes(b"src,dst,size,time\n" + b"a,b,8,1e-6\n" * (HEAD // 10))
     os.truncate(path, (2 << 30) + 1)
-    refused(path, "MiB are more than is read at once", "split it")
+    refused(path, "MiB exceed the largest file that is read", "split it")
 
 
 def test_a_pipe_is_read_as_a_file(tmp_path):
@@ -211,7 +211,7 @@ def test_names_of_the_user_for_ranks_without_hosts(tmp_path):
         import_run([path], ["a", "b", "c"])
     named = tmp_path / "named.csv"
     named.write_bytes(csv_times(np.full((3, 3), 1e-6)))
-    with pytest.raises(UsageError, match="the file names its hosts: leave out --hosts"):
+    with pytest.raises(UsageError, match="the file names its hosts: omit --hosts"):
         import_run([named], ["a", "b", "c"])
 
 

@@ -84,7 +84,7 @@ def test_a_cut_last_line_gives_no_figure_that_was_not_printed(kept):
 
 @pytest.mark.parametrize("text", ["", "hello\n", "RESULT: none\n"])
 def test_a_text_of_something_else_is_refused(text):
-    with pytest.raises(UsageError, match="no log of LinkTest in this text"):
+    with pytest.raises(UsageError, match="the text has no log of LinkTest"):
         parse_linktest(text)
 
 

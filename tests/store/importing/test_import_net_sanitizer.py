@@ -106,7 +106,7 @@ def test_a_cut_last_line_is_no_row():
 
 @pytest.mark.parametrize("text", ["", "hello\n", "1 2 3 4 5\n"])
 def test_a_text_of_something_else_is_refused(text):
-    with pytest.raises(UsageError, match="no output of net_sanitizer in this text"):
+    with pytest.raises(UsageError, match="the text has no output of net_sanitizer"):
         parse_net_sanitizer(text)
 
 

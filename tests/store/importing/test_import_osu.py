@@ -186,7 +186,7 @@ def test_figures_that_are_none_are_missing():
 
 @pytest.mark.parametrize("text", ["", "\n", "hello\n1 2\n", "# OSU MPI Latency Test v7.4\n", "\x00\x01"])
 def test_a_text_without_a_table_is_refused_in_one_line(text):
-    with pytest.raises(UsageError, match="no table of an OSU program in this text: give what such a program printed"):
+    with pytest.raises(UsageError, match="the text has no table of an OSU program: give the output of such a program"):
         parse_osu(text)
 
 

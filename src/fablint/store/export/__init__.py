@@ -1,4 +1,4 @@
-"""Run -> files that other programs read, docs/how-to/export.md. One renderer per format, one row in the table each."""
+"""Run -> files that other programs read, docs/how-to/export.md. One renderer and one table row per format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fablint.store.export.matrices import write_npy
 from fablint.store.export.netcdf import write_netcdf
 from fablint.store.export.table import write_csv, write_parquet
 
-# Format -> its writer and the package that it needs besides fablint's own.
+# Format -> its writer and the optional package that it needs.
 FORMATS: dict[str, tuple[Callable[[Run, Path], None], str | None]] = {
     "netcdf": (write_netcdf, "h5netcdf"),
     "hdf5": (write_netcdf, "h5netcdf"),  # netCDF-4 is HDF5
@@ -25,28 +25,35 @@ FORMATS: dict[str, tuple[Callable[[Run, Path], None], str | None]] = {
 
 
 def export_run(run: Run, to: str, output: Path) -> None:
-    """Write `run` in another format, beside `output` first and then renamed.
+    """Write `run` in another format; the output is complete or absent.
 
-    Args:
-        run: from a directory or made in memory.
-        to: `netcdf`, `hdf5`, `csv`, `parquet` (a file each) or `npy` (a directory of matrices).
-        output: the file or directory to create.
+    Parameters
+    ----------
+    run
+        From a directory or made in memory.
+    to
+        `netcdf`, `hdf5`, `csv`, `parquet` (a file each) or `npy` (a directory of matrices).
+    output
+        The file or directory to create.
 
-    Raises:
-        UsageError: unknown format, `output` exists or cannot be created, or the format's package is not installed.
-        IncompleteError: the disk is full.
+    Raises
+    ------
+    UsageError
+        Unknown format, `output` exists or cannot be created, or the format's package is not installed.
+    IncompleteError
+        The disk is full.
     """
     if to not in FORMATS:
         raise UsageError(f"unknown format '{to}'", f"choose one of {', '.join(FORMATS)}")
     write, package = FORMATS[to]
     if package is not None:
         need(package, to)
-    with written_beside(Path(output)) as beside:
-        write(run, beside)
+    with written_beside(Path(output)) as temporary:
+        write(run, temporary)
 
 
 def need(package: str, to: str) -> Any:
-    """Import an optional package, or say how to get it."""
+    """Import an optional package; raise UsageError with the install command if it is missing."""
     try:
         return importlib.import_module(package)
     except ImportError:

@@ -1,4 +1,4 @@
-"""A directory of plain matrices, for numpy and everything that reads its files."""
+"""Export as a directory of plain matrices, for numpy and other programs that read its files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from fablint.model import Run
 
 
 def write_npy(run: Run, path: Path) -> None:
-    """`ROW.STATISTIC.SIZE.npy`, `ROW.partner.npy` and `hosts.txt` in a new directory.
+    """Write `ROW.STATISTIC.SIZE.npy`, `ROW.partner.npy` and `hosts.txt` to a new directory.
 
-    A file holds what `Row.observations` returns: seconds, row = source rank. In the `matrix` layout the column is the
+    A file holds the values of `Row.observations`: seconds, row = source rank. In the `matrix` layout the column is the
     destination rank, and repeats are reduced to their median. In the `list` layout it is the round, and
     `ROW.partner.npy` names the destination. Line i of `hosts.txt` is the host of rank i.
     """

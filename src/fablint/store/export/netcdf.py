@@ -15,9 +15,9 @@ from fablint.store.layout import ARRAYS, block, source_blocks
 
 
 def write_netcdf(run: Run, path: Path) -> None:
-    """The run's groups, arrays and attributes, with the coordinates of `open_run`.
+    """Write the run's groups, arrays and attributes, with the coordinates of `open_run`.
 
-    Attributes that netCDF has no type for (objects, lists of texts, truth values, null) are JSON texts.
+    Attributes without a netCDF type (objects, lists of texts, truth values, null) become JSON texts.
     """
     import h5netcdf
 
@@ -34,7 +34,7 @@ def _write_row(group: Any, row: Row, run: Run) -> None:
     for name, array in row.arrays.items():
         lengths |= zip(ARRAYS[name].dimensions(row.layout) or (), array.shape, strict=True)
     group.dimensions = lengths
-    # The names of what labels a dimension without indexing it, by the CF conventions.
+    # Names of the variables that label a dimension without indexing it, by the CF conventions.
     group.attrs.update(_plain(row.attributes) | {"coordinates": " ".join(f"{end}_host" for end in ends(row))})
     for end in ends(row):
         group.create_variable(end, (end,), data=np.arange(run.ranks))

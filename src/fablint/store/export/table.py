@@ -13,11 +13,11 @@ from fablint.store.layout import STATISTICS, block, source_blocks
 
 TIMES = tuple(f"time_{name}" for name in STATISTICS)
 COLUMNS = ("row", "kernel", "src", "dst", "src_host", "dst_host", "size", "round", "started", "count", *TIMES)
-BYTES_PER_LINE = 2**8  # about, in memory
+BYTES_PER_LINE = 2**8  # approximate, in memory
 
 
 def write_csv(run: Run, path: Path) -> None:
-    """Comma separated, with a header. Seconds and bytes; an empty field is a number that is not known."""
+    """Write comma-separated values with a header. Seconds and bytes; an unknown number is an empty field."""
     with path.open("x", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -26,7 +26,7 @@ def write_csv(run: Run, path: Path) -> None:
 
 
 def write_parquet(run: Run, path: Path) -> None:
-    """The same columns with their types; unknown numbers are null."""
+    """Write the columns of `write_csv` with their types; unknown numbers are null."""
     import pyarrow
     from pyarrow import parquet
 
@@ -44,7 +44,7 @@ def write_parquet(run: Run, path: Path) -> None:
 
 
 def cells(run: Run) -> Iterator[dict[str, np.ndarray]]:
-    """The measured cells of all rows, block by block, as columns of equal length."""
+    """Yield the measured cells of all rows, block by block, as columns of equal length."""
     hosts = np.array(run.rank_host)
     for row in run.rows:
         for sources in source_blocks(row, bytes_per_cell=BYTES_PER_LINE):
@@ -96,7 +96,7 @@ def _unknown(values: np.ndarray) -> np.ndarray | None:
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """The shortest texts that read back as the same numbers."""
+    """Shortest texts that read back as the same numbers."""
     texts = values.astype(str)
     unknown = _unknown(values)
     return list(texts if unknown is None else np.where(unknown, "", texts))

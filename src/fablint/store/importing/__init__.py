@@ -1,4 +1,4 @@
-"""Outputs of other tools -> numbers -> a run. No line is dropped unsaid.
+"""Outputs of other tools -> numbers -> a run. Every line that is not used is reported.
 
 The parsers are pure: text in, frozen numbers with their lines out.
 """
@@ -28,13 +28,18 @@ __all__ = [
 
 
 def import_run(paths: Sequence[Path], hosts: Sequence[str] = ()) -> Run:
-    """The run that these files make together, in memory.
+    """Run, in memory, with the results of all files.
 
-    Args:
-        paths: outputs of one tool.
-        hosts: of the ranks, in their order, for files that do not name them.
+    Parameters
+    ----------
+    paths
+        Outputs of one tool.
+    hosts
+        Host of each rank, in order, for files that do not name them.
 
-    Raises:
-        UsageError: a file cannot be read, is of no known format or of another than the others; names it.
+    Raises
+    ------
+    UsageError
+        A file cannot be read, has an unknown format, or comes from another tool than the others; the message names it.
     """
     return run_of([str(path) for path in paths], [import_file(path, hosts) for path in paths])

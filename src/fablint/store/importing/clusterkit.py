@@ -1,8 +1,8 @@
 """Results of NVIDIA's ClusterKit -> numbers: `latency` in us, `bandwidth` in MB/s of 10^6 bytes/s.
 
 Its text (`latency.txt`, `bandwidth.txt`) is read as published parsers describe it. The keys of its JSON are not
-published: read is a JSON text in which one list names the hosts and one square table of numbers has their number of
-rows. Anything else is refused. Neither layout was seen in an original: docs/how-to/import.md says so.
+published: accepted is a JSON text in which one list names the hosts and one square table of numbers has as many rows.
+Anything else is refused. No original of either layout was available: see docs/how-to/import.md.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from fablint.store.importing.cells import (
     RankName,
     left_out,
     matrix_cells,
-    no_hosts_wanted,
+    refuse_hosts,
 )
 from fablint.store.importing.lines import Foreign, numbered, text_of
 
 TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
 JSON_MARK = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\"")
-MESSAGE = 32 << 20  # bytes; its default for bandwidth, which the files do not repeat
+MESSAGE = 32 << 20  # bytes; its default for bandwidth, which the files do not state
 MOST_NESTED = 40
 
 _ROW = re.compile(r" *(\d{1,9}) \((\S+)\):(.*)$")
 _SUMMARY = re.compile(r"(Minimum|Maximum|Average) (bandwidth|latency): ")
-# One digit behind the point: wide figures run into each other.
+# One digit after the decimal point: wide figures are printed without a space between them.
 _CELL = re.compile(r"-?\d+\.\d|-?\d+(?= |$)|-?(?:nan|inf)")
 
 
 @dataclass(frozen=True)
 class ClusterkitMatrix:
-    """One test; `figures[i, j]` in its unit, NaN or 0 where there is none."""
+    """One test; `figures[i, j]` in its unit, NaN or 0 where it was not measured."""
 
     quantity: str  # `latency` or `bandwidth`
     hosts: tuple[str, ...]
@@ -55,8 +55,10 @@ class ClusterkitMatrix:
 def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
     """Read `latency.txt` or `bandwidth.txt`.
 
-    Raises:
-        UsageError: there is no matrix, or nothing says what it is of.
+    Raises
+    ------
+    UsageError
+        The text has no matrix, or no line that names the quantity.
     """
     rows: dict[int, tuple[str, list[float]]] = {}
     foreign: list[Foreign] = []
@@ -77,9 +79,10 @@ def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
             foreign.append(Foreign(number, line))
     if not rows or not quantity:
         raise UsageError(
-            "no whole result of ClusterKit: the matrix or the line 'Minimum bandwidth' is missing", "give its .txt file"
+            "not a complete result of ClusterKit: the matrix or the line 'Minimum bandwidth' is missing",
+            "give its .txt file",
         )
-    order = sorted(rows)  # of a rank without a row nothing is known, not even its host
+    order = sorted(rows)  # of a rank without a row even the host is unknown
     values = np.array([rows[rank][1] for rank in order])[:, order]
     return ClusterkitMatrix(
         quantity, tuple(rows[rank][0] for rank in order), values, tuple(foreign), count - len(order)
@@ -89,59 +92,65 @@ def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
 def parse_clusterkit_json(text: str) -> ClusterkitMatrix:
     """Read `latency.json` or `bandwidth.json`.
 
-    Raises:
-        UsageError: it is no JSON, or has not one list of hosts and one table of that many rows and columns.
+    Raises
+    ------
+    UsageError
+        The text is not JSON, or does not have one list of hosts and one table of that many rows and columns.
     """
     try:
-        found = list(_values(json.loads(text)))
+        values = list(_values(json.loads(text)))
     except (ValueError, RecursionError):
-        raise UsageError("the text begins as JSON and is none", "give the file as ClusterKit wrote it") from None
-    tables = [(path, one) for path, one in found if _square(one)]
-    lists = [one for _, one in found if _names(one)]
+        raise UsageError("the text begins as JSON but is not JSON", "give the file as ClusterKit wrote it") from None
+    tables = [(path, value) for path, value in values if _square(value)]
+    lists = [value for _, value in values if _names(value)]
     named = [(path, table, names) for path, table in tables for names in lists if len(names) == len(table)]
-    said = _quantities(path for path, _ in tables)
-    said = said or _quantities(word for path, one in found for word in (path, one) if isinstance(word, str))
-    if len(named) != 1 or len(said) != 1:
+    quantities = _quantities(path for path, _ in tables)
+    quantities = quantities or _quantities(
+        word for path, value in values for word in (path, value) if isinstance(word, str)
+    )
+    if len(named) != 1 or len(quantities) != 1:
         raise UsageError(
-            f"JSON with {len(lists)} lists of hosts and {len(tables)} tables of pairs: no result of ClusterKit",
+            f"JSON with {len(lists)} lists of hosts and {len(tables)} tables of pairs: not a result of ClusterKit",
             "its layout is not published; give the .txt file beside it",
         )
     _, table, names = named[0]
-    hosts = tuple(str(one.get("name", one.get("host"))) if isinstance(one, dict) else str(one) for one in names)
-    return ClusterkitMatrix(said[0], hosts, np.array(table, float))
+    hosts = tuple(
+        str(value.get("name", value.get("host"))) if isinstance(value, dict) else str(value) for value in names
+    )
+    return ClusterkitMatrix(quantities[0], hosts, np.array(table, float))
 
 
 def _values(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """All values of a JSON text, with the keys that lead to them."""
+    """Yield all values of a JSON text, each with the path of keys to it."""
     yield path, value
     if depth < MOST_NESTED and isinstance(value, dict):
-        for key, one in value.items():
-            yield from _values(one, f"{path}/{key}", depth + 1)
+        for key, item in value.items():
+            yield from _values(item, f"{path}/{key}", depth + 1)
 
 
 def _quantities(words: Iterable[str]) -> list[str]:
-    """Which of both they speak of."""
+    """Quantities (`latency`, `bandwidth`) that the words mention."""
     text = " ".join(words).lower()
     return [word for word in ("latency", "bandwidth") if word in text]
 
 
 def _square(value: Any) -> bool:
-    """A table of numbers with as many rows as columns."""
+    """Whether the value is a table of numbers with as many rows as columns."""
     if not isinstance(value, list) or len(value) < 2:
         return False
     rows = all(isinstance(row, list) and len(row) == len(value) for row in value)
-    return rows and all(_number(one) for row in value for one in row)
+    return rows and all(_number(number) for row in value for number in row)
 
 
-def _number(one: Any) -> bool:
-    return one is None or (isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e300)
+def _number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300)
 
 
 def _names(value: Any) -> bool:
-    """A list of different hosts."""
+    """Whether the value is a list of different hosts."""
     if not isinstance(value, list) or len(value) < 2:
         return False
-    names = [one.get("name", one.get("host")) if isinstance(one, dict) else one for one in value]
+    names = [entry.get("name", entry.get("host")) if isinstance(entry, dict) else entry for entry in value]
     return all(isinstance(name, str) and name for name in names) and len(set(names)) == len(names)
 
 
@@ -153,22 +162,24 @@ def read_clusterkit_json(data: bytes, hosts: Sequence[str]) -> Imported:
     return _imported(parse_clusterkit_json(text_of(data)), hosts)
 
 
-def _imported(found: ClusterkitMatrix, hosts: Sequence[str]) -> Imported:
-    """Its bandwidth is that of both directions at once, unless it was called with -U: who is slow is not seen."""
-    no_hosts_wanted(hosts)
-    if found.quantity == "latency":
-        kernel, size, seconds = LATENCY, 0, found.figures * 1e-6
+def _imported(matrix: ClusterkitMatrix, hosts: Sequence[str]) -> Imported:
+    """The matrix as cells. ClusterKit's bandwidth is of both directions at once, unless it was run with -U (not
+    recorded).
+    """
+    refuse_hosts(hosts)
+    if matrix.quantity == "latency":
+        kernel, size, seconds = LATENCY, 0, matrix.figures * 1e-6
     else:
         kernel, size = BIBANDWIDTH, MESSAGE
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            seconds = np.where(found.figures > 0, size / (found.figures * 1e6), np.nan)
-    n = len(found.hosts)
+            seconds = np.where(matrix.figures > 0, size / (matrix.figures * 1e6), np.nan)
+    n = len(matrix.hosts)
     body = Body(kernel.name, kernel, matrix_cells(seconds, size), [n * (n - 1)], facts={"directions": "both"})
-    lacking = (LeftOut(0, f"{found.lacking} ranks", "their rows are missing or cut off"),) if found.lacking else ()
+    lacking = (LeftOut(0, f"{matrix.lacking} ranks", "their rows are missing or cut off"),) if matrix.lacking else ()
     return Imported(
         tool="clusterkit",
-        rank_names=tuple(RankName(host, str(rank)) for rank, host in enumerate(found.hosts)),
+        rank_names=tuple(RankName(host, str(rank)) for rank, host in enumerate(matrix.hosts)),
         bodies=(body,),
-        left_out=(*left_out(found.foreign), *lacking),
-        missing="rows are missing" if found.lacking else "",
+        left_out=(*left_out(matrix.foreign), *lacking),
+        missing="rows are missing" if matrix.lacking else "",
     )

@@ -1,7 +1,7 @@
 """Output of the Intel MPI Benchmarks -> numbers, in the units of its columns: us and MB/s of 10^6 bytes/s.
 
-Read are PingPong, PingPing, Sendrecv, Exchange, Uniband and Biband, with -multi too; tables of other benchmarks are
-named and left out.
+Supported are PingPong, PingPing, Sendrecv, Exchange, Uniband and Biband, also with -multi; tables of other benchmarks
+are reported as skipped.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class ImbTable:
     rows: list[ImbRow] = field(default_factory=list)
 
     def value(self, row: ImbRow, *names: str) -> float | None:
-        """The figure in the first of these columns that the table has."""
+        """Figure in the first of these columns that the table has; None if it has none of them."""
         return next((row.values[self.columns.index(name)] for name in names if name in self.columns), None)
 
 
 @dataclass(frozen=True)
 class ImbText:
-    """All tables, and the lines that are none of theirs."""
+    """All tables, and the lines that belong to no table."""
 
     version: str
     tables: tuple[ImbTable, ...]
@@ -80,20 +80,22 @@ class ImbText:
 
 
 def parse_imb(text: str) -> ImbText:
-    """Read what an IMB program printed.
+    """Read the output of an IMB program.
 
-    Raises:
-        UsageError: there is no benchmark's heading in the text.
+    Raises
+    ------
+    UsageError
+        The text has no heading of a benchmark.
     """
     tables: list[ImbTable] = []
     foreign: list[Foreign] = []
     version, ended = "", False
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
-        if found := _VERSION.match(line):
-            version = found[1]
-        elif found := _BENCHMARK.match(line):
-            tables.append(ImbTable(found[2], number, bool(found[1])))
+        if match := _VERSION.match(line):
+            version = match[1]
+        elif match := _BENCHMARK.match(line):
+            tables.append(ImbTable(match[2], number, bool(match[1])))
         elif line.startswith("#") and not line.startswith("#bytes"):
             ended = ended or "All processes entering MPI_Finalize" in line
             _heading(tables[-1] if tables else None, line)
@@ -102,19 +104,19 @@ def parse_imb(text: str) -> ImbText:
         elif (cut and number == last) or not (tables and _row(tables[-1], number, line)):
             foreign.append(Foreign(number, line))
     if not tables:
-        raise UsageError("no benchmark of IMB in this text", "give all that IMB printed")
+        raise UsageError("the text has no benchmark of IMB", "give the complete output of IMB")
     return ImbText(version, tuple(tables), tuple(foreign), ended)
 
 
 def _heading(table: ImbTable | None, line: str) -> None:
     if table is None:
         return
-    if found := _PROCESSES.match(line):
-        table.processes = int(found[1])
-    elif found := _GROUP.match(line):
-        table.groups[int(found[1])] = tuple(map(int, found[2].split()))
-    elif found := _MODE.match(line):
-        table.mode = found[1]
+    if match := _PROCESSES.match(line):
+        table.processes = int(match[1])
+    elif match := _GROUP.match(line):
+        table.groups[int(match[1])] = tuple(map(int, match[2].split()))
+    elif match := _MODE.match(line):
+        table.mode = match[1]
 
 
 def _columns(table: ImbTable, line: str) -> bool:
@@ -136,11 +138,14 @@ def _row(table: ImbTable, number: int, line: str) -> bool:
 
 @dataclass(frozen=True)
 class _Benchmark:
-    """`messages`: how many of them a rank sends in the time that is printed, `ways`: how often bytes are counted."""
+    """Properties of a benchmark.
+
+    `messages`: messages that a rank sends in the printed time; `directions`: number of times that bytes are counted.
+    """
 
     kernel: Kernel
     messages: int = 1
-    ways: int = 1
+    directions: int = 1
 
 
 _KNOWN: Mapping[str, _Benchmark] = {
@@ -150,32 +155,32 @@ _KNOWN: Mapping[str, _Benchmark] = {
     "PingPing": _Benchmark(EXCHANGE),
     "PingPingSpecificSource": _Benchmark(EXCHANGE),
     "PingPingAnySource": _Benchmark(EXCHANGE),
-    "Sendrecv": _Benchmark(EXCHANGE, ways=2),
-    "Exchange": _Benchmark(EXCHANGE, messages=2, ways=4),  # with both neighbours, which of two ranks are the same
+    "Sendrecv": _Benchmark(EXCHANGE, directions=2),
+    "Exchange": _Benchmark(EXCHANGE, messages=2, directions=4),  # two neighbours, which are the same of two ranks
     "Uniband": _Benchmark(BANDWIDTH),
-    "Biband": _Benchmark(BIBANDWIDTH, ways=2),
+    "Biband": _Benchmark(BIBANDWIDTH, directions=2),
 }
-_HALF = 0.005  # of the last digit of two behind the point
+_HALF = 0.005  # of the last of two decimals
 
 
 def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
-    """Each benchmark becomes a row: of pairs where a line is that of two ranks, else of all of them together."""
-    found = parse_imb(text_of(data))
+    """Import each benchmark as a row: of pairs if a line is of two ranks, else of all ranks together."""
+    parsed = parse_imb(text_of(data))
     bodies: list[Body] = []
-    left: list[LeftOut] = [*left_out(found.foreign)]
+    skipped: list[LeftOut] = [*left_out(parsed.foreign)]
     ranks = 2
-    for table in found.tables:
+    for table in parsed.tables:
         if table.name not in _KNOWN:
-            left.append(LeftOut(table.line, f"Benchmarking {table.name}", "not a benchmark whose figures are of pairs"))
+            skipped.append(LeftOut(table.line, f"Benchmarking {table.name}", "not a benchmark of pairs"))
             continue
         ranks = max(ranks, _ranks(table))
-        bodies += _bodies(table, _KNOWN[table.name], left)
+        bodies += _bodies(table, _KNOWN[table.name], skipped)
     return Imported(
-        tool=f"imb {found.version}".strip(),
+        tool=f"imb {parsed.version}".strip(),
         rank_names=ranks_named(ranks, hosts),
         bodies=tuple(bodies),
-        left_out=tuple(sorted(left, key=lambda one: one.line)),
-        missing="" if found.ended else "its end is missing",
+        left_out=tuple(sorted(skipped, key=lambda line: line.line)),
+        missing="" if parsed.ended else "its end is missing",
     )
 
 
@@ -186,8 +191,8 @@ def _ranks(table: ImbTable) -> int:
     return max(named, table.processes)
 
 
-def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list[Body]:
-    """Lines of a group or of the only two ranks are those of a pair; the others are one figure for all ranks."""
+def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut]) -> list[Body]:
+    """Bodies of a table: lines of a group or of the only two ranks are of a pair, other lines are of all ranks."""
     entries, fabric = [], []
     counts: list[int] = []
     figureless: list[tuple[int, int]] = []
@@ -195,7 +200,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
         size, repetitions = table.value(row, "#bytes"), table.value(row, "#repetitions")
         times, pair = _times(table, benchmark, row), _pair(table, row)
         if size is None or not 0 <= size < 1 << 62 or "mean" not in times:
-            left.append(LeftOut(row.line, " ".join(f"{value:g}" for value in row.values), "no figure of a message"))
+            skipped.append(LeftOut(row.line, " ".join(f"{value:g}" for value in row.values), "no time of a message"))
             figureless += [pair] if pair else []
             continue
         if pair is None:
@@ -209,7 +214,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
         cells = with_unmeasured(cells_of(entries, count=counts), figureless)
         ends = len({*figureless, *(entry[:2] for entry in entries)})
         pattern = "pair" if ends == 1 else "pairs"
-        # All groups of -multi run at once, and one pair is a round by itself.
+        # All groups of -multi run at once, and a single pair is a round.
         bodies.append(Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], "parallel", pattern, facts))
     if fabric:
         bodies.append(world_body(benchmark.kernel.name, benchmark.kernel, fabric, **facts))
@@ -217,7 +222,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, left: list[LeftOut]) -> list
 
 
 def _pair(table: ImbTable, row: ImbRow) -> tuple[int, int] | None:
-    """Whose figure it is; None where it is that of several pairs."""
+    """Pair of a figure; None if the figure is of several pairs."""
     group = table.value(row, "Group")
     groups = list(table.groups.values())
     if group is not None:
@@ -230,24 +235,24 @@ def _pair(table: ImbTable, row: ImbRow) -> tuple[int, int] | None:
 
 
 def _times(table: ImbTable, benchmark: _Benchmark, row: ImbRow) -> dict[str, float]:
-    """Seconds per message. A time says it to 10 ns; a rate says more where messages are long."""
+    """Seconds per message, by statistic. A time has a resolution of 10 ns; a rate has more digits for long messages."""
     size = table.value(row, "#bytes") or 0.0
     if benchmark.kernel.quantity == "bandwidth" and size == 0:
-        return {}  # a stream of nothing has no bandwidth
+        return {}  # a stream of empty messages has no bandwidth
     time, rate = table.value(row, "t[usec]", "t_avg[usec]"), table.value(row, "Mbytes/sec")
     messages = table.value(row, "Msg/sec")
     pairs = max(1, table.processes // 2) if not table.multi else 1
-    one = benchmark.ways * pairs
-    found: dict[str, float | None] = {}
+    streams = benchmark.directions * pairs
+    seconds: dict[str, float | None] = {}
     if benchmark.kernel.quantity == "latency":
         scale = 1e-6 / benchmark.messages
-        found["mean"] = None if time is None else time * scale
+        seconds["mean"] = None if time is None else time * scale
         for name, column in (("min", "t_min[usec]"), ("max", "t_max[usec]")):
             value = table.value(row, column)
-            found[name] = None if value is None else value * scale
+            seconds[name] = None if value is None else value * scale
     else:
-        found["mean"] = sharpest(
-            (rate, _HALF, size * one / (rate * 1e6) if rate else 0.0),
-            (messages, 0.5, one / messages if messages else 0.0),
+        seconds["mean"] = sharpest(
+            (rate, _HALF, size * streams / (rate * 1e6) if rate else 0.0),
+            (messages, 0.5, streams / messages if messages else 0.0),
         )
-    return {name: value for name, value in found.items() if value is not None and measurable(value)}
+    return {name: value for name, value in seconds.items() if value is not None and measurable(value)}

@@ -41,7 +41,7 @@ _MARK = re.compile(rf"timings\[[0-9]+\] \[([^\]]+)\] +t= *({PLAIN})s")
 
 @dataclass(frozen=True)
 class Figure:
-    """A time in s and the bandwidth that was printed beside it, bytes/s."""
+    """A time in s and the printed bandwidth of the same measurement, bytes/s."""
 
     seconds: float
     rate: float
@@ -72,7 +72,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class SlowPair:
-    """One of the slowest pairs, and what its re-test found."""
+    """One of the slowest pairs, and the result of its retest."""
 
     line: int
     src: int
@@ -83,7 +83,9 @@ class SlowPair:
 
 @dataclass(frozen=True)
 class LinktestLog:
-    """All of it; `aggregated` is what 2.x prints after each step, `results` the RESULT lines by their words."""
+    """Contents of a log; `aggregated` is printed by 2.x after each step, `results` are the RESULT lines by their
+    words.
+    """
 
     facts: dict[str, str]
     steps: tuple[Step, ...]
@@ -94,12 +96,12 @@ class LinktestLog:
     elapsed: tuple[float, ...]  # s, of the timing summaries of 2.x
     timings: dict[str, float]  # s, the marks of 1.x
     foreign: tuple[Foreign, ...] = ()
-    hosts: Mapping[int, str] = field(default_factory=dict)  # by rank; 1.x says so on stderr
+    hosts: Mapping[int, str] = field(default_factory=dict)  # by rank; 1.x prints them on stderr
 
 
 @dataclass
 class _Reader:
-    """Takes the lines one by one."""
+    """State of a reader that takes the lines one by one."""
 
     facts: dict[str, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
@@ -114,44 +116,44 @@ class _Reader:
     serial: int | None = None  # the serial step of 1.x whose pairs are being listed
 
     def take(self, number: int, line: str) -> None:
-        """A line that belongs to LinkTest is kept, a blank, a ruler or a comment passed over, another one noted."""
-        known = self._step(number, line) or self._figures(number, line) or self._fact(line)
-        if not known and line and not _CHATTER.match(line) and not line.startswith("#") and set(line) != {"-"}:
+        """Read a line of LinkTest, skip a blank line, a ruler or a comment, record any other line as foreign."""
+        understood = self._step(number, line) or self._figures(number, line) or self._fact(line)
+        if not understood and line and not _CHATTER.match(line) and not line.startswith("#") and set(line) != {"-"}:
             self.foreign.append(Foreign(number, line))
 
     def _step(self, number: int, line: str) -> bool:
-        if found := _STEP_2.match(line):
-            return self._add(self.steps, number, int(found[2]), found[1] == "Serial", found[3])
+        if match := _STEP_2.match(line):
+            return self._add(self.steps, number, int(match[2]), match[1] == "Serial", match[3])
         if line.startswith("Aggregated Results:"):
             last = self.steps[-1] if self.steps else None
             words = line.removeprefix("Aggregated Results:")
             return self._add(self.aggregated, number, last.number if last else 0, bool(last and last.serial), words)
-        if found := _STEP_1.match(line):
-            if found[1] == "Serial":
-                self.serial = int(found[2])
-                return not found[3].strip()
-            return self._add(self.steps, number, int(found[2]), False, found[3])
+        if match := _STEP_1.match(line):
+            if match[1] == "Serial":
+                self.serial = int(match[2])
+                return not match[3].strip()
+            return self._add(self.steps, number, int(match[2]), False, match[3])
         if self.serial is not None and _SUM_1.match(line):
             return self._add(self.steps, number, self.serial, True, line)
         return False
 
     def _add(self, steps: list[Step], number: int, step: int, serial: bool, words: str) -> bool:
-        named = {found[0]: _figure(*found[1:]) for found in _NAMED.findall(words)}
+        named = {groups[0]: _figure(*groups[1:]) for groups in _NAMED.findall(words)}
         bisection = _BISECTION.search(words)
         left_over = _BISECTION.sub("", _NAMED.sub("", _ALL_TO_ALL.sub("", words)))
         if set(named) != {"min", "avg", "max"} or left_over.strip():
-            return False  # cut off, or somebody else's words in between
+            return False  # cut off, or mixed with the output of another program
         rate = float(bisection[1]) * _BYTES[bisection[2]] if bisection else None
         steps.append(Step(number, step, serial, named["min"], named["avg"], named["max"], rate))
         return True
 
     def _figures(self, number: int, line: str) -> bool:
-        if found := _PAIR.match(line):
-            self.pairs.append(Pair(number, int(found[1]), int(found[2]), _figure(*found.groups()[2:6])))
-        elif found := _RESULT.match(line):
-            self.results[f"{found[1]} Time{found[2] or ''}"] = _figure(*found.groups()[2:6])
-        elif found := _SLOW.match(line):
-            words = found.groups()
+        if match := _PAIR.match(line):
+            self.pairs.append(Pair(number, int(match[1]), int(match[2]), _figure(*match.groups()[2:6])))
+        elif match := _RESULT.match(line):
+            self.results[f"{match[1]} Time{match[2] or ''}"] = _figure(*match.groups()[2:6])
+        elif match := _SLOW.match(line):
+            words = match.groups()
             again = _figure(*words[7:11]) if words[7] else None
             self.slowest.append(SlowPair(number, int(words[1]), int(words[2]), _figure(*words[3:7]), again))
         else:
@@ -159,14 +161,14 @@ class _Reader:
         return True
 
     def _fact(self, line: str) -> bool:
-        if found := _TIMING.match(line):
-            self.elapsed.append(float(found[1]) * _SECONDS[found[2]])
-        elif found := _TASK.match(line):
-            self.hosts[int(found[1])] = found[2]
-        elif found := _MARK.match(line):
-            self.timings[found[1]] = float(found[2])
-        elif found := _FACT.match(line):
-            self.facts.setdefault(found[1].strip(), found[2])  # 1.x says the length in bytes, then in KBytes
+        if match := _TIMING.match(line):
+            self.elapsed.append(float(match[1]) * _SECONDS[match[2]])
+        elif match := _TASK.match(line):
+            self.hosts[int(match[1])] = match[2]
+        elif match := _MARK.match(line):
+            self.timings[match[1]] = float(match[2])
+        elif match := _FACT.match(line):
+            self.facts.setdefault(match[1].strip(), match[2])  # 1.x states the length in bytes, then in KBytes
         else:
             return False
         return True
@@ -175,21 +177,23 @@ class _Reader:
 def parse_linktest(text: str) -> LinktestLog:
     """Read a log of LinkTest.
 
-    Raises:
-        UsageError: there is no line of LinkTest in the text.
+    Raises
+    ------
+    UsageError
+        The text has no line of LinkTest.
     """
     reader = _Reader()
     whole, _, cut = text.rpartition("\n")
     for number, line in numbered(whole):
         reader.take(number, line.strip())
-    if cut.strip():  # no line end: what it says may lack its end too, but for figures, whose line ends in a unit
+    if cut.strip():  # without a line end the line may be incomplete, except a line of figures, which ends in a unit
         last = whole.count("\n") + 2 if whole else 1
         if _FACT.match(cut.strip()):
             reader.foreign.append(Foreign(last, cut))
         else:
             reader.take(last, cut.strip())
     if not (reader.facts or reader.steps or reader.pairs or reader.results):
-        raise UsageError("no log of LinkTest in this text", "give what LinkTest printed")
+        raise UsageError("the text has no log of LinkTest", "give the output of LinkTest")
     return LinktestLog(
         facts=reader.facts,
         steps=tuple(reader.steps),

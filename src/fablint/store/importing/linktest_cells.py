@@ -19,8 +19,8 @@ from fablint.store.importing.cells import (
     left_out,
     matrix_cells,
     measurable,
-    no_hosts_wanted,
     ranks_named,
+    refuse_hosts,
     world_body,
 )
 from fablint.store.importing.lines import INTEGER, marked, text_of
@@ -39,30 +39,32 @@ _RETEST = "latency-retest"
 
 
 def read_sion(data: bytes, hosts: Sequence[str]) -> Imported:
-    """All pairs, and those that were slowest once more."""
-    no_hosts_wanted(hosts)
-    found = parse_sion(data)
-    n = len(found.hosts)
-    body = _sweep(found, n)
-    slowest = _once_more(found.retest_src, found.retest_dst, found.retest_seconds.tolist(), found.size)
+    """Import a SION file: all pairs, and the retests of the slowest."""
+    refuse_hosts(hosts)
+    parsed = parse_sion(data)
+    n = len(parsed.hosts)
+    body = _sweep(parsed, n)
+    slowest = _retest_body(parsed.retest_src, parsed.retest_dst, parsed.retest_seconds.tolist(), parsed.size)
     return Imported(
-        tool="linktest " + ".".join(map(str, found.version[:2])),
-        rank_names=tuple(RankName(host, str(rank)) for rank, host in enumerate(found.hosts)),
+        tool="linktest " + ".".join(map(str, parsed.version[:2])),
+        rank_names=tuple(RankName(host, str(rank)) for rank, host in enumerate(parsed.hosts)),
         bodies=(body, *([slowest] if len(slowest.cells) else [])),
     )
 
 
-def _sweep(found: LinktestSion, n: int) -> Body:
-    """In every step all ranks are in pairs; each pair is measured from one end and then from the other."""
+def _sweep(parsed: LinktestSion, n: int) -> Body:
+    """Cells of the sweep. In every step all ranks are in pairs; each pair is measured from one end and then the
+    other.
+    """
     steps = max(1, n - 1)
-    cells = matrix_cells(found.seconds, found.size, np.clip(found.step - 1, 0, steps - 1), max(1, found.messages))
-    order: Order = "serial" if found.serial else "parallel"
-    planned = np.bincount(np.clip(found.step - 1, 0, steps - 1)[~np.eye(n, dtype=bool)], minlength=steps)
+    cells = matrix_cells(parsed.seconds, parsed.size, np.clip(parsed.step - 1, 0, steps - 1), max(1, parsed.messages))
+    order: Order = "serial" if parsed.serial else "parallel"
+    planned = np.bincount(np.clip(parsed.step - 1, 0, steps - 1)[~np.eye(n, dtype=bool)], minlength=steps)
     return Body("latency", LATENCY, cells, planned.tolist(), order, facts={"directions": "both"})
 
 
-def _once_more(src: Ints, dst: Ints, seconds: Sequence[float], size: int, name: str = _RETEST) -> Body:
-    """Pairs that were measured again, one after the other."""
+def _retest_body(src: Ints, dst: Ints, seconds: Sequence[float], size: int, name: str = _RETEST) -> Body:
+    """Cells of pairs that were measured again, one after the other."""
     good = [at for at, value in enumerate(seconds) if measurable(value)]
     entries = [(int(src[at]), int(dst[at]), size, seconds[at]) for at in good]
     cells = cells_of(entries, list(range(len(entries))))
@@ -71,15 +73,15 @@ def _once_more(src: Ints, dst: Ints, seconds: Sequence[float], size: int, name: 
 
 
 def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
-    """What LinkTest printed. In parallel it names only the slowest pairs; of the others it gives the extremes.
+    """Import a log. For parallel steps it names only the slowest pairs, with the extremes of the others.
 
-    The slowest were chosen because they were slow, so that nobody can be judged by them alone: they are kept as
+    The slowest pairs were selected because they were slow, so that they alone allow no judgement of a host: they become
     retests of a row `latency`, which a parallel log does not have.
     """
     log = parse_linktest(text_of(data))
     size, ranks = _size(log), _ranks(log)
     if size is None:
-        raise UsageError("the log does not say the message length", "give all that linktest printed")
+        raise UsageError("the log does not state the message length", "give the complete output of linktest")
     bodies = [*_serial(log, size, ranks), *_slowest(log, size), *_steps(log, size)]
     paired = bool(log.pairs)
     return Imported(
@@ -92,57 +94,57 @@ def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
 
 
 def _size(log: LinktestLog) -> int | None:
-    """From the header, else from a time and the rate beside it."""
-    if found := re.match(rf"({INTEGER}) Bytes", log.facts.get("Message length", "")):
-        return int(found[1])
+    """Message size in bytes, from the header, else from a time and its rate."""
+    if match := re.match(rf"({INTEGER}) Bytes", log.facts.get("Message length", "")):
+        return int(match[1])
     figure = next((step.avg for step in log.steps if step.avg.seconds > 0), None)
     return round(figure.seconds * figure.rate) if figure else None
 
 
 def _ranks(log: LinktestLog) -> int:
-    said = log.facts.get("Number of MPI-Task", "")
+    declared = log.facts.get("Number of MPI-Task", "")
     named = [rank for pair in log.pairs for rank in (pair.src, pair.dst)]
     named += [rank for pair in log.slowest for rank in (pair.src, pair.dst)]
-    count = max([int(said) if re.fullmatch(INTEGER, said) else 2, *(rank + 1 for rank in (*named, *log.hosts))])
+    count = max([int(declared) if re.fullmatch(INTEGER, declared) else 2, *(rank + 1 for rank in (*named, *log.hosts))])
     if count > MOST_RANKS:
         raise UsageError(f"rank {count - 1} is more than LinkTest can have", "the log is damaged")
     return count
 
 
-def _rank_names(known: Mapping[int, str], ranks: int, hosts: Sequence[str]) -> tuple[RankName, ...]:
-    if len(known) < ranks:  # its stderr, which names them, is not in the text
+def _rank_names(host_of_rank: Mapping[int, str], ranks: int, hosts: Sequence[str]) -> tuple[RankName, ...]:
+    if len(host_of_rank) < ranks:  # its stderr, which has the names, is not in the text
         return ranks_named(ranks, hosts)
-    no_hosts_wanted(hosts)
-    return tuple(RankName(known[rank], str(rank)) for rank in range(ranks))
+    refuse_hosts(hosts)
+    return tuple(RankName(host_of_rank[rank], str(rank)) for rank in range(ranks))
 
 
 def _serial(log: LinktestLog, size: int, ranks: int) -> list[Body]:
     """The steps of a serial sweep, which list every pair."""
     if not log.pairs:
         return []
-    starts = [step.line for step in log.steps if step.serial]  # the line of its sums, behind its pairs
-    kept = [pair for pair in log.pairs if measurable(pair.figure.seconds) and pair.src != pair.dst]
-    rounds = np.searchsorted(starts, [pair.line for pair in kept]).tolist()
-    entries = [(pair.src, pair.dst, size, pair.figure.seconds) for pair in kept]
+    starts = [step.line for step in log.steps if step.serial]  # the line of its sums, which follows its pairs
+    usable = [pair for pair in log.pairs if measurable(pair.figure.seconds) and pair.src != pair.dst]
+    rounds = np.searchsorted(starts, [pair.line for pair in usable]).tolist()
+    entries = [(pair.src, pair.dst, size, pair.figure.seconds) for pair in usable]
     cells = cells_of(entries, rounds, _iterations(log))
     planned = [ranks] * max(ranks - 1, max(rounds, default=0) + 1)
     return [Body("latency", LATENCY, cells, planned, "serial", facts={"directions": "both"})]
 
 
 def _iterations(log: LinktestLog) -> int:
-    said = log.facts.get("Number of Iteration", "")
-    return max(1, int(said)) if re.fullmatch(INTEGER, said) else 1
+    declared = log.facts.get("Number of Iteration", "")
+    return max(1, int(declared)) if re.fullmatch(INTEGER, declared) else 1
 
 
 def _slowest(log: LinktestLog, size: int) -> list[Body]:
     def body(name: str, pairs: Sequence[SlowPair], seconds: Sequence[float]) -> Body:
         src, dst = (np.array([getattr(pair, end) for pair in pairs], np.int64) for end in ("src", "dst"))
-        return _once_more(src, dst, seconds, size, name)
+        return _retest_body(src, dst, seconds, size, name)
 
     pairs = [pair for pair in log.slowest if pair.src != pair.dst]
     again = [pair for pair in pairs if pair.second is not None]
     bodies = [body(_RETEST, again, [pair.second.seconds for pair in again if pair.second])]
-    if not log.pairs:  # else the first times are in the steps
+    if not log.pairs:  # otherwise the steps contain the first times
         bodies.append(body("latency-slowest", pairs, [pair.first.seconds for pair in pairs]))
     return bodies
 
@@ -153,6 +155,6 @@ def _steps(log: LinktestLog, size: int) -> list[Body]:
     def seconds(step: Step) -> dict[str, float]:
         return {"min": step.min.seconds, "mean": step.avg.seconds, "max": step.max.seconds}
 
-    found = [seconds(step) for step in log.steps]
-    entries = [(size, one) for one in found if all(map(measurable, one.values()))]
+    times = [seconds(step) for step in log.steps]
+    entries = [(size, extremes) for extremes in times if all(map(measurable, extremes.values()))]
     return [world_body("steps", LATENCY, entries)] if entries else []

@@ -18,14 +18,14 @@ from fablint.store.importing.cells import (
     RankName,
     left_out,
     matrix_cells,
-    no_hosts_wanted,
+    refuse_hosts,
 )
 from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, text_of
 
 MARK = marked(rb"START mpiGraph v|(?:Send|Recv)\t\S+:[0-9]+\t")
 
-SMALL = 1 << 20  # cells of a matrix that is made whatever the text lacks
-FEWEST = 4  # a larger one has at most so many cells for each letter of the text: a 24th of it must be there
+SMALL = 1 << 20  # cells of a matrix that is allocated however incomplete the text is
+FEWEST = 4  # a larger matrix has at most so many cells per character of the text: a 24th of it must be present
 
 _MIB = 2.0**20
 _FACT = re.compile(rf"(MsgSize|Times|Window|Procs)\t({INTEGER})$")
@@ -35,7 +35,7 @@ _PASSED = re.compile(r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) 
 
 @dataclass
 class MpigraphText:
-    """What was printed, bytes/s. `send[i, j]`: i says it sent to j so fast, `received[i, j]`: j says it got from i."""
+    """Printed rates, bytes/s: `send[i, j]` reported by the sender i to j, `received[i, j]` by the receiver i from j."""
 
     version: str = ""
     facts: dict[str, int] = field(default_factory=dict)
@@ -47,45 +47,47 @@ class MpigraphText:
 
 
 def parse_mpigraph(text: str) -> MpigraphText:
-    """Read what mpiGraph printed. Rows that are missing, or cut off, are NaN.
+    """Read the output of mpiGraph. Rows that are missing or cut off are NaN.
 
-    Raises:
-        UsageError: there is no matrix in the text.
+    Raises
+    ------
+    UsageError
+        The text has no matrix.
     """
-    found = MpigraphText()
+    parsed = MpigraphText()
     tables: dict[str, Floats] = {}
     word, cut = "", not text.endswith("\n")
     last = text.count("\n") + 1
     for number, line in numbered(text):
         if cut and number == last and line.strip():  # no line end: the last figure may lack digits
-            found.foreign.append(Foreign(number, line))
+            parsed.foreign.append(Foreign(number, line))
         elif header := _header(line):
             word, names = header
-            if found.names and names != found.names:
+            if parsed.names and names != parsed.names:
                 raise UsageError(f"line {number}: the ranks are not those of the first matrix", "the file is damaged")
-            found.names = names
+            parsed.names = names
             if len(names) ** 2 > max(SMALL, FEWEST * len(text)):
                 raise UsageError(
                     f"line {number}: the matrix of {len(names)} ranks ends near its beginning", "run it again"
                 )
             tables[word] = np.full((len(names), len(names)), np.nan)
-        elif not (word and _row(tables[word], found.names, line)) and not _fact(found, line) and line.strip():
-            found.foreign.append(Foreign(number, line))
+        elif not (word and _row(tables[word], parsed.names, line)) and not _fact(parsed, line) and line.strip():
+            parsed.foreign.append(Foreign(number, line))
     if not tables:
-        raise UsageError("no matrix of mpiGraph in this text", "give all that mpiGraph printed")
-    found.send = tables.get("Send")
-    found.received = tables["Recv"].T if "Recv" in tables else None
-    return found
+        raise UsageError("the text has no matrix of mpiGraph", "give the complete output of mpiGraph")
+    parsed.send = tables.get("Send")
+    parsed.received = tables["Recv"].T if "Recv" in tables else None
+    return parsed
 
 
 def _header(line: str) -> tuple[str, tuple[str, ...]] | None:
     word, *names = line.rstrip("\t ").split("\t")
-    alike = word in ("Send", "Recv") and names and all(re.fullmatch(r"\S+:[0-9]+", name) for name in names)
-    return (word, tuple(names)) if alike and len(set(names)) == len(names) else None
+    is_header = word in ("Send", "Recv") and names and all(re.fullmatch(r"\S+:[0-9]+", name) for name in names)
+    return (word, tuple(names)) if is_header and len(set(names)) == len(names) else None
 
 
 def _row(table: Floats, names: Sequence[str], line: str) -> bool:
-    """Put a row of the matrix into its place."""
+    """Write a row of the matrix to `table`; return whether the line is such a row."""
     first, *words = line.rstrip("\t ").split("\t")
     name, _, direction = first.partition(" ")
     if direction not in ("to", "from") or name not in names or len(words) != len(names):
@@ -97,52 +99,52 @@ def _row(table: Floats, names: Sequence[str], line: str) -> bool:
     return True
 
 
-def _fact(found: MpigraphText, line: str) -> bool:
+def _fact(parsed: MpigraphText, line: str) -> bool:
     if fact := _FACT.match(line):
-        found.facts[fact[1]] = int(fact[2])
+        parsed.facts[fact[1]] = int(fact[2])
     elif start := _START.match(line):
-        found.version = start[1]
+        parsed.version = start[1]
     elif line.startswith("END mpiGraph"):
-        found.ended = True
+        parsed.ended = True
     else:
         return bool(_PASSED.match(line))
     return True
 
 
 def read_mpigraph(data: bytes, hosts: Sequence[str]) -> Imported:
-    """One row of one-way streams.
+    """Import the output as one row of one-way streams.
 
-    Rank i sends to i + D while it receives from i - D, and polls both: what an end reports of a stream contains what
-    its other stream kept it waiting. A slow host thus spoils what its neighbours of that step report, but not what
-    the other end of their streams does. So each cell is the shorter of the times of both ends: neither can have been
-    faster than the network.
+    Rank i sends to i + D while it receives from i - D, and polls both: the time that an end reports for a stream
+    includes waiting for its other stream. A slow host thus affects the times that its neighbours of that step report,
+    but not the times at the other ends of their streams. So each cell is the shorter of the times of both ends: neither
+    can be shorter than the network allows.
     """
-    no_hosts_wanted(hosts)
-    found = parse_mpigraph(text_of(data))
-    size, n = found.facts.get("MsgSize", 0), len(found.names)
+    refuse_hosts(hosts)
+    parsed = parse_mpigraph(text_of(data))
+    size, n = parsed.facts.get("MsgSize", 0), len(parsed.names)
     if size <= 0:
-        raise UsageError("the text does not say MsgSize", "give all that mpiGraph printed, from its first line")
-    ends = [table for table in (found.send, found.received) if table is not None]
+        raise UsageError("the text does not state MsgSize", "give the complete output of mpiGraph, from its first line")
+    ends = [table for table in (parsed.send, parsed.received) if table is not None]
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = np.fmin.reduce([np.where(table > 0, size / table, np.nan) for table in ends])
     ranks = np.arange(n)
     distance = (ranks[None, :] - ranks[:, None]) % max(n, 1)
-    cells = matrix_cells(seconds, size, np.maximum(distance - 1, 0), found.facts.get("Times", 1))
-    window = {"window": found.facts["Window"]} if "Window" in found.facts else {}
+    cells = matrix_cells(seconds, size, np.maximum(distance - 1, 0), parsed.facts.get("Times", 1))
+    window = {"window": parsed.facts["Window"]} if "Window" in parsed.facts else {}
     facts = {"directions": "both", **window}
     body = Body("bandwidth", BANDWIDTH, cells, [n] * (n - 1), "parallel", facts=facts)
     return Imported(
-        tool=f"mpigraph {found.version}".strip(),
-        rank_names=tuple(_rank_name(name) for name in found.names),
+        tool=f"mpigraph {parsed.version}".strip(),
+        rank_names=tuple(_rank_name(name) for name in parsed.names),
         bodies=(body,),
-        left_out=(*left_out(found.foreign), *_half(found)),
-        missing="" if found.ended else "its end is missing",
+        left_out=(*left_out(parsed.foreign), *_half(parsed)),
+        missing="" if parsed.ended else "its end is missing",
     )
 
 
-def _half(found: MpigraphText) -> tuple[LeftOut, ...]:
-    lacking = [word for word, table in (("Send", found.send), ("Recv", found.received)) if table is None]
-    return tuple(LeftOut(0, word, "this matrix is missing: the other end alone is heard") for word in lacking)
+def _half(parsed: MpigraphText) -> tuple[LeftOut, ...]:
+    lacking = [word for word, table in (("Send", parsed.send), ("Recv", parsed.received)) if table is None]
+    return tuple(LeftOut(0, word, "this matrix is missing: only the other end is known") for word in lacking)
 
 
 def _rank_name(name: str) -> RankName:

@@ -1,7 +1,7 @@
 """Text of net_sanitizer, and of fablint's own table in its columns -> numbers.
 
-The original prints MiB/s under `MB/s` and a latency that is ten times too small; what this reader returns is what was
-printed, with the two factors beside it. Its host names may run into each other: such a line cannot be read.
+The original prints MiB/s under `MB/s` and a latency that is ten times too small; this reader returns the printed
+numbers and the two factors. Its host names may be printed without a space between them: such a line cannot be read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OURS = re.compile(r"# fablint .*MB/s is 10\^6 bytes/s")
 
 @dataclass(frozen=True)
 class Figures:
-    """What is printed of one rank, or over all: seconds, `MB/s`, `us` and operations/s; None where not a number."""
+    """Figures of one rank, or over all: seconds, `MB/s`, `us` and operations/s; None if not a number."""
 
     time: float | None
     bandwidth: float | None
@@ -46,7 +46,7 @@ class Summary:
     """One size over all ranks. Old releases print the sum alone."""
 
     line: int
-    direction: str  # Und, Put, Get; empty where the text does not say
+    direction: str  # Und, Put, Get; '' if the text does not state it
     size: int
     sum: Figures
     min: Figures | None = None
@@ -67,7 +67,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class NetSanitizerText:
-    """All of it. A bandwidth times `megabyte` is bytes/s, a latency times `latency_factor` is us per operation."""
+    """The whole text. A bandwidth times `megabyte` is bytes/s, a latency times `latency_factor` is us per operation."""
 
     counts: tuple[Counts, ...]
     summaries: tuple[Summary, ...]
@@ -78,39 +78,41 @@ class NetSanitizerText:
 
 
 def parse_net_sanitizer(text: str) -> NetSanitizerText:
-    """Read what net_sanitizer printed.
+    """Read the output of net_sanitizer.
 
-    Raises:
-        UsageError: there is neither its header nor a line of its figures in the text.
+    Raises
+    ------
+    UsageError
+        The text has neither its header nor a line of its figures.
     """
     counts: list[Counts] = []
     summaries: list[Summary] = []
     connections: list[Connection] = []
     foreign: list[Foreign] = []
-    ours, blocks, pending = False, 0, text.rpartition("\n")[2]
+    is_fablint, blocks, pending = False, 0, text.rpartition("\n")[2]
     last = text.count("\n") + 1
     for number, line in numbered(text):
         cut = number == last and bool(pending.strip())  # no line end: the last figure may lack digits
-        if found := _COUNTS.match(line):
+        if match := _COUNTS.match(line):
             counts.append(Counts(number, {"nservers": 0} | {key: int(value) for key, value in _COUNT.findall(line)}))
         elif header := _HEADER.match(line.strip()):
             blocks = header[2].count("iops")
-        elif not cut and (found := _CONNECTION.match(line)) and (row := _four(found[5])):
-            connections.append(Connection(number, found[1], found[2], found[3], int(found[4]), row[0]))
-        elif not cut and blocks and (found := _SUMMARY.match(line)) and len(row := _four(found[3])) == blocks:
-            summaries.append(Summary(number, found[1] or "", int(found[2]), *row))
+        elif not cut and (match := _CONNECTION.match(line)) and (row := _four(match[5])):
+            connections.append(Connection(number, match[1], match[2], match[3], int(match[4]), row[0]))
+        elif not cut and blocks and (match := _SUMMARY.match(line)) and len(row := _four(match[3])) == blocks:
+            summaries.append(Summary(number, match[1] or "", int(match[2]), *row))
         elif _OURS.match(line):
-            ours = True
+            is_fablint = True
         elif not _empty(line):
             foreign.append(Foreign(number, line))
     if not (counts or summaries or connections):
-        raise UsageError("no output of net_sanitizer in this text", "give what net_sanitizer printed")
-    factors = (10**6, 1) if ours else (1 << 20, 10)
+        raise UsageError("the text has no output of net_sanitizer", "give the output of net_sanitizer")
+    factors = (10**6, 1) if is_fablint else (1 << 20, 10)
     return NetSanitizerText(tuple(counts), tuple(summaries), tuple(connections), tuple(foreign), *factors)
 
 
 def _four(words: str) -> list[Figures]:
-    """Figures in groups of four; empty where they are no multiple of four, or more than SUM, MIN and MAX."""
+    """Figures in groups of four; [] if their number is not a multiple of four, or more than SUM, MIN and MAX."""
     values = [figure(word) for word in words.split()]
     if len(values) % 4 or len(values) > 12:
         return []
@@ -118,5 +120,5 @@ def _four(words: str) -> list[Figures]:
 
 
 def _empty(line: str) -> bool:
-    """Nothing to read: blanks, headings, comments."""
+    """Whether the line holds no figures: blank, heading, comment."""
     return not line.strip() or line.split() == ["SUM", "MIN", "MAX"] or line.startswith("#")

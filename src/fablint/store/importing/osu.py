@@ -1,7 +1,7 @@
 """Text of the OSU micro-benchmarks, release 4 to 7, and of fablint's own tables in their format -> numbers.
 
 Releases differ in their headers: 4 and 5 have no line for the datatype and other column names, 7.1 prints the title
-twice and the column names before the datatype. Between the lines may stand anything that a job prints.
+twice and the column names before the datatype. Lines of other programs may stand anywhere between.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OsuRow:
     line: int
     size: int | None  # None: the test has no sizes (barrier, init)
     values: tuple[float | None, ...]
-    valid: bool | None = None  # what the column Validation says
+    valid: bool | None = None  # value of the column Validation
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class OsuTable:
     """One table of figures. `columns` names the `values` of its rows; `windows` is set for the matrices of -V."""
 
     title: str
-    version: str  # of OSU; empty where the text does not say
-    line: int  # of its title, or of its first line where the title is missing
+    version: str  # of OSU; '' if the text does not state it
+    line: int  # of its title, or of its first line if the title is missing
     facts: Mapping[str, str]  # `Datatype`, `Window creation`, `Synchronization`, `pairs`, `window size`, ...
     columns: tuple[str, ...]
     rows: tuple[OsuRow, ...]
@@ -57,7 +57,7 @@ class OsuTable:
     launch: int | None = None  # index of the line of hosts above it
 
     def column(self, name: str) -> tuple[float | None, ...]:
-        """The figures of a column, one per row."""
+        """Figures of a column, one per row."""
         at = self.columns.index(name)
         return tuple(row.values[at] for row in self.rows)
 
@@ -72,7 +72,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class OsuText:
-    """All tables of a text, and the lines that are none of theirs. `truncated`: the last line was cut off."""
+    """All tables of a text, and the lines that belong to no table. `truncated`: the last line was cut off."""
 
     tables: tuple[OsuTable, ...]
     foreign: tuple[Foreign, ...]
@@ -81,10 +81,12 @@ class OsuText:
 
 
 def parse_osu(text: str) -> OsuText:
-    """Read what OSU programs printed, one or many of them one after the other.
+    """Read the output of one or several OSU programs.
 
-    Raises:
-        UsageError: there is no OSU table in the text.
+    Raises
+    ------
+    UsageError
+        The text has no OSU table.
     """
     reader = _Reader()
     whole, cut = _without_cut_line(text)
@@ -92,18 +94,18 @@ def parse_osu(text: str) -> OsuText:
         reader.take(number, line.strip())
     tables = reader.finished()
     if not tables:
-        raise UsageError("no table of an OSU program in this text", "give what such a program printed")
+        raise UsageError("the text has no table of an OSU program", "give the output of such a program")
     if cut is not None:
         reader.foreign.append(cut)
     return OsuText(
-        tables, tuple(sorted(reader.foreign, key=lambda one: one.line)), cut is not None, tuple(reader.launches)
+        tables, tuple(sorted(reader.foreign, key=lambda line: line.line)), cut is not None, tuple(reader.launches)
     )
 
 
 def _without_cut_line(text: str) -> tuple[str, Foreign | None]:
-    """Without a last row that ends in the middle: a figure without its last digits is another figure.
+    """Text without a last row that was cut off, and that row: a figure without its last digits is another figure.
 
-    The rows of a table are as long as the line of its column names, or longer where a figure is wider than its column.
+    The rows of a table are as long as the line of its column names, or longer if a figure is wider than its column.
     """
     head, _, last = text.rpartition("\n")
     if _HOSTS.match(last.strip()):
@@ -135,12 +137,12 @@ class _Open:
     launch: int | None = None
 
     def next(self, line: int, facts: Mapping[str, str]) -> _Open:
-        """Another table of the same program, which differs in these facts."""
+        """Open another table of the same program, which differs in these facts."""
         return _Open(self.title, self.version, line, {**self.facts, **facts}, launch=self.launch)
 
 
 class _Reader:
-    """Takes the lines one by one."""
+    """State of a reader that takes the lines one by one."""
 
     def __init__(self) -> None:
         self.tables: list[OsuTable] = []
@@ -148,7 +150,7 @@ class _Reader:
         self.launches: list[Launch] = []
         self.open: _Open | None = None
         self.facts: dict[str, str] = {}  # seen before the title that they belong to
-        self.section = "MB/s"  # what the next matrix of -V holds
+        self.section = "MB/s"  # quantity of the next matrix of -V
 
     def take(self, number: int, line: str) -> None:
         if not line:
@@ -157,8 +159,8 @@ class _Reader:
             self._close()
             self.launches.append(Launch(number, (hosts[1], hosts[2])))
             return
-        known = self._heading(number, line) if line.startswith("#") else self._figures(number, line)
-        if not known:
+        understood = self._heading(number, line) if line.startswith("#") else self._figures(number, line)
+        if not understood:
             self.foreign.append(Foreign(number, line))
 
     def finished(self) -> tuple[OsuTable, ...]:
@@ -166,15 +168,27 @@ class _Reader:
         return tuple(self.tables)
 
     def _close(self) -> None:
-        """A table without column names holds nothing: its program was stopped, or another title followed."""
+        """Close the open table. A table without column names is dropped: its program was stopped, or another title
+        followed.
+        """
         if self.open is not None and self.open.columns:
-            one = self.open
-            names = tuple(name for name in one.columns if name not in ("Size", "Validation"))
-            width = len(one.rows[0].values) if one.rows else len(names)
+            table = self.open
+            names = tuple(name for name in table.columns if name not in ("Size", "Validation"))
+            width = len(table.rows[0].values) if table.rows else len(names)
             names += tuple(f"unnamed {at + 1}" for at in range(width - len(names)))
-            rows, comments = tuple(one.rows), tuple(one.comments)
+            rows, comments = tuple(table.rows), tuple(table.comments)
             self.tables.append(
-                OsuTable(one.title, one.version, one.line, one.facts, names, rows, comments, one.windows, one.launch)
+                OsuTable(
+                    table.title,
+                    table.version,
+                    table.line,
+                    table.facts,
+                    names,
+                    rows,
+                    comments,
+                    table.windows,
+                    table.launch,
+                )
             )
         self.open = None
 
@@ -209,7 +223,7 @@ class _Reader:
         self.section = "MB/s"
 
     def _current(self, number: int) -> _Open:
-        """The table that is being read; one without a title where the text begins in the middle."""
+        """Table that is being read; without a title if the text begins in the middle of a table."""
         if self.open is None:
             self.open = _Open("", "", number, self.facts, launch=self._launch())
             self.facts = {}
@@ -219,7 +233,7 @@ class _Reader:
         return len(self.launches) - 1 if self.launches else None
 
     def _facts(self) -> dict[str, str]:
-        """Where a fact belongs: behind figures to what follows, another program or the same for another datatype."""
+        """Facts that the next fact line belongs to: after figures those of the next program or datatype."""
         return self.facts if self.open is None or self.open.rows else self.open.facts
 
     def _columns(self, number: int, names: tuple[str, ...]) -> None:
@@ -246,14 +260,14 @@ class _Reader:
 
 
 def _row(number: int, words: list[str], columns: tuple[str, ...]) -> OsuRow | None:
-    """The row of these words, or None where they do not fill the columns."""
+    """Row of these words; None if they do not fill the columns."""
     size: int | None = None
     if columns[0] == "Size":
         if not re.fullmatch(INTEGER, words[0]):
             return None
         size, words = int(words[0]), words[1:]
-    wanted = len(columns) - (columns[0] == "Size")
-    if len(words) < wanted:
+    expected = len(columns) - (columns[0] == "Size")
+    if len(words) < expected:
         return None
     names = [name for name in columns if name != "Size"]
     verdicts = [_VERDICTS[word.lower()] for word in words if word.lower() in _VERDICTS]

@@ -1,4 +1,4 @@
-"""OSU tables -> cells: of one pair of ranks each, or of many where the program prints one figure for all of them."""
+"""OSU tables -> cells: of one pair of ranks each, or of many if the program prints one figure for all of them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Payload = Literal["src", "dst", "both", "none"]
 
 @dataclass(frozen=True)
 class _Test:
-    """What a title stands for. `ways`: how many directions its bandwidth adds up; `many`: it may be of many pairs."""
+    """Test of a title. `directions`: number of directions in its bandwidth; `many`: it may be of many pairs."""
 
     kernel: Kernel
-    ways: int = 1
+    directions: int = 1
     many: bool = False
     collective: bool = False
 
@@ -47,25 +47,25 @@ def _latency(name: str, payload: Payload = "both", **more: bool) -> _Test:
     return _Test(Kernel(name, "latency", payload), **more)
 
 
-def _stream(name: str, payload: Payload = "src", ways: int = 1) -> _Test:
-    return _Test(Kernel(name, "bandwidth", payload), ways)
+def _stream(name: str, payload: Payload = "src", directions: int = 1) -> _Test:
+    return _Test(Kernel(name, "bandwidth", payload), directions)
 
 
-# By the words of the title between `OSU MPI` and `Test`. Those of which a figure is no time of a message are missing.
+# By the words of the title between `OSU MPI` and `Test`. Tests whose figure is not the time of a message are missing.
 _TESTS: Mapping[str, _Test] = {
     "latency": _Test(LATENCY),
     "bandwidth": _Test(BANDWIDTH),
-    "bi-directional bandwidth": _Test(BIBANDWIDTH, ways=2),
+    "bi-directional bandwidth": _Test(BIBANDWIDTH, directions=2),
     "multi latency": _Test(LATENCY, many=True),
     "multiple bandwidth / message rate": _Test(BANDWIDTH, many=True),
     "multi-threaded latency": _latency("latency_mt"),
     "multi-process latency": _latency("latency_mp"),
     "latency persistent": _latency("latency_persistent"),
     "bandwidth persistent": _stream("bandwidth_persistent"),
-    "bi-directional bandwidth persistent": _stream("bibandwidth_persistent", "both", ways=2),
+    "bi-directional bandwidth persistent": _stream("bibandwidth_persistent", "both", directions=2),
     "put latency": _latency("put_latency", "src"),
     "put bandwidth": _stream("put_bandwidth"),
-    "put bi-directional bandwidth": _stream("put_bibandwidth", "both", ways=2),
+    "put bi-directional bandwidth": _stream("put_bibandwidth", "both", directions=2),
     "get latency": _latency("get_latency", "dst"),
     "get bandwidth": _stream("get_bandwidth", "dst"),
     "accumulate latency": _latency("accumulate", "src"),
@@ -91,47 +91,56 @@ _SYNC = {
 _LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")
 _RATES = ("Bandwidth (MB/s)", "MB/s")
 _US, _MB = 1e-6, 1e6
-_HALF = 0.005  # of the last digit of two behind the point
+_HALF = 0.005  # of the last of two decimals
 
 
 def read_osu(data: bytes, hosts: Sequence[str]) -> Imported:
-    """Tables of the same test become one row, a table the cells of one pair.
+    """Import tables: tables of the same test become one row, a table the cells of one pair.
 
-    A table below a line `hostA,hostB`, as Latency_Test writes it, is one program start for that pair; the hosts in
-    the order in which they appear are those of the job.
+    A table below a line `hostA,hostB`, as Latency_Test writes it, is one program start for that pair; the hosts in the
+    order in which they appear are those of the job.
     """
-    found = parse_osu(text_of(data))
-    reader = _Reader(found, hosts)
-    for table in _without_twins(found.tables):
+    parsed = parse_osu(text_of(data))
+    reader = _Reader(parsed, hosts)
+    for table in _without_twins(parsed.tables):
         reader.take(table)
-    order = list(dict.fromkeys(host for launch in found.launches for host in launch.hosts))
-    left = [*left_out(found.foreign), *reader.left]
-    left += [LeftOut(found.launches[at].line, ",".join(found.launches[at].hosts), "no figures") for at in reader.empty]
+    order = list(dict.fromkeys(host for launch in parsed.launches for host in launch.hosts))
+    skipped = [*left_out(parsed.foreign), *reader.skipped]
+    skipped += [
+        LeftOut(parsed.launches[at].line, ",".join(parsed.launches[at].hosts), "no figures") for at in reader.empty
+    ]
     return Imported(
-        tool=" ".join(["osu", *sorted({table.version for table in found.tables if table.version})]),
+        tool=" ".join(["osu", *sorted({table.version for table in parsed.tables if table.version})]),
         rank_names=tuple(reader.rank_names),
         bodies=reader.bodies(),
-        left_out=tuple(sorted(left, key=lambda one: one.line)),
+        left_out=tuple(sorted(skipped, key=lambda line: line.line)),
         missing=reader.missing(),
-        launch="pair" if found.launches else "all",
+        launch="pair" if parsed.launches else "all",
         allocation=tuple(order) if len(order) > 2 else (),
     )
 
 
 def _without_twins(tables: Sequence[OsuTable]) -> list[OsuTable]:
-    """-V prints what it measured twice, as MB/s and then as messages/s, which has more digits where they are few."""
+    """Tables without duplicates: -V prints each result as MB/s and as messages/s, which has more digits for few
+    messages.
+    """
 
-    def twins(one: OsuTable, other: OsuTable) -> bool:
-        same = (one.title, one.windows, one.launch) == (other.title, other.windows, other.launch) and one.windows
-        return bool(same) and one.columns[0].startswith("MB/s") and other.columns[0].startswith("Messages/s")
+    def are_twins(table: OsuTable, second: OsuTable) -> bool:
+        if (table.title, table.windows, table.launch) != (second.title, second.windows, second.launch):
+            return False
+        is_repeated = table.columns[0].startswith("MB/s") and second.columns[0].startswith("Messages/s")
+        return bool(table.windows) and is_repeated
 
-    following = [*tables[1:], None]
-    return [one for one, other in zip(tables, following, strict=True) if other is None or not twins(one, other)]
+    return [
+        table
+        for table, following in zip(tables, [*tables[1:], None], strict=True)
+        if following is None or not are_twins(table, following)
+    ]
 
 
 @dataclass
 class _Gathered:
-    """The cells of all tables of one test."""
+    """Cells of all tables of one test."""
 
     test: _Test
     facts: Mapping[str, Any]
@@ -141,27 +150,27 @@ class _Gathered:
 
 
 class _Reader:
-    """Takes the tables one by one."""
+    """State of a reader that takes the tables one by one."""
 
-    def __init__(self, found: OsuText, hosts: Sequence[str]) -> None:
-        self.found, self.hosts = found, hosts
-        self.left: list[LeftOut] = []
+    def __init__(self, parsed: OsuText, hosts: Sequence[str]) -> None:
+        self.parsed, self.hosts = parsed, hosts
+        self.skipped: list[LeftOut] = []
         self.gathered: dict[str, _Gathered] = {}
         self.world: list[Body] = []
         self.rank_names: dict[RankName, int] = {}
-        full = {table.launch for table in found.tables if table.rows}
-        self.empty = [at for at in range(len(found.launches)) if at not in full]
-        for launch in found.launches:
+        full = {table.launch for table in parsed.tables if table.rows}
+        self.empty = [at for at in range(len(parsed.launches)) if at not in full]
+        for launch in parsed.launches:
             for host in launch.hosts:
                 self._rank_index(RankName(host))
-        if hosts or any(table.launch is None for table in found.tables):
+        if hosts or any(table.launch is None for table in parsed.tables):
             for rank_name in ranks_named(self._ranks(), hosts):
                 self._rank_index(rank_name)
 
     def _ranks(self) -> int:
-        """How many ranks the tables speak of; as many as the user names where one does not say."""
-        most = 2 * max((_pairs(table) or 1 for table in self.found.tables), default=1)
-        tests = [(_test(table)[0], table) for table in self.found.tables]
+        """Number of ranks in the tables; the number of hosts given by the user if a table does not state it."""
+        most = 2 * max((_pairs(table) or 1 for table in self.parsed.tables), default=1)
+        tests = [(_test(table)[0], table) for table in self.parsed.tables]
         open_ended = any(test and (test.collective or (test.many and _pairs(table) is None)) for test, table in tests)
         return max(most, len(self.hosts)) if open_ended else most
 
@@ -170,43 +179,45 @@ class _Reader:
 
     def missing(self) -> str:
         if self.empty:
-            empty, launches = self.empty, self.found.launches
+            empty, launches = self.empty, self.parsed.launches
             first = launches[empty[0]].line
             return f"{len(empty)} of {len(launches)} pairs have no figures, the first is on line {first}"
-        return "the last line is cut off" if self.found.truncated else ""
+        return "the last line is cut off" if self.parsed.truncated else ""
 
     def take(self, table: OsuTable) -> None:
         test, memory = _test(table)
-        if reason := self._unfit(table, test):
-            self.left.append(LeftOut(table.line, table.title or "a table without a title", reason))
+        if reason := self._refusal(table, test):
+            self.skipped.append(LeftOut(table.line, table.title or "a table without a title", reason))
             return
         assert test is not None
         facts = _facts(table) | ({"memory": memory} if memory else {})
         for at in range(max(1, len(table.windows))):
             own = facts | ({"window": table.windows[at]} if table.windows else {})
             figures = [(row, _seconds(table, test, row, at)) for row in table.rows]
-            self.left += [LeftOut(row.line, _words(row), "no figure above 0") for row, one in figures if not one]
-            known = [(row.size or 0, one) for row, one in figures if one]
+            self.skipped += [
+                LeftOut(row.line, _words(row), "no figure above 0") for row, seconds in figures if not seconds
+            ]
+            usable = [(row.size or 0, seconds) for row, seconds in figures if seconds]
             if test.collective or self._many(table, test):
-                self.world += [world_body(test.kernel.name, test.kernel, known, **own)] if known else []
+                self.world += [world_body(test.kernel.name, test.kernel, usable, **own)] if usable else []
             else:
-                self._gather(table, test, own, known)
+                self._gather(table, test, own, usable)
 
     def _many(self, table: OsuTable, test: _Test) -> bool:
         return test.many and (_pairs(table) or (len(self.hosts) // 2 if table.launch is None else 1)) > 1
 
-    def _unfit(self, table: OsuTable, test: _Test | None) -> str:
-        """Why the table cannot be imported; empty where it can."""
+    def _refusal(self, table: OsuTable, test: _Test | None) -> str:
+        """Reason why the table cannot be imported; '' if it can."""
         if not table.rows:
             return "no figures"
         if test is None:
-            return "not a test whose figures are times of messages"
+            return "not a test of messages"
         names = _LATENCIES if test.kernel.quantity == "latency" else _RATES
         if not table.windows and table.columns[0] not in names:
             return f"the column '{table.columns[0]}' is not the title's: fan-in and fan-out print MB/s under it"
         unknown = test.collective or (test.many and _pairs(table) is None)
         if unknown and table.launch is None and not self.hosts:
-            return "it does not say how many ranks it had: name their hosts with --hosts"
+            return "the number of ranks is not stated: name their hosts with --hosts"
         if any(row.size is None for row in table.rows) and test.kernel.name != "barrier":
             return "it has no sizes"
         return ""
@@ -218,34 +229,36 @@ class _Reader:
         gathered = self.gathered.setdefault(key, _Gathered(test, facts))
         launch, ends = table.launch, (0, 1)
         if launch is None:
-            launch = len(self.found.launches) + len(gathered.launches)
+            launch = len(self.parsed.launches) + len(gathered.launches)
         else:
-            one, other = (RankName(host) for host in self.found.launches[launch].hosts)
-            ends = self._rank_index(one), self._rank_index(other)
+            first, second = (RankName(host) for host in self.parsed.launches[launch].hosts)
+            ends = self._rank_index(first), self._rank_index(second)
         if launch not in gathered.launches:
             gathered.launches.append(launch)
         gathered.entries += [(*ends, launch, size) for size, _ in figures]
         gathered.seconds += [seconds for _, seconds in figures]
 
     def bodies(self) -> tuple[Body, ...]:
-        """A row of each test. What was started and said nothing may have been any of them."""
-        return (*(self._body(one) for one in self.gathered.values() if one.entries), *self.world)
+        """Body of each test. A program start without output may have been of any test."""
+        return (*(self._body(gathered) for gathered in self.gathered.values() if gathered.entries), *self.world)
 
-    def _body(self, one: _Gathered) -> Body:
-        order = sorted({*one.launches, *self.empty})
+    def _body(self, gathered: _Gathered) -> Body:
+        order = sorted({*gathered.launches, *self.empty})
         number = {launch: at for at, launch in enumerate(order)}
-        entries = np.array(one.entries, np.int64)
+        entries = np.array(gathered.entries, np.int64)
         rounds = np.array([number[launch] for launch in entries[:, 2].tolist()], np.int64)
-        names = sorted({name for seconds in one.seconds for name in seconds})
-        seconds = {name: np.array([found.get(name, np.nan) for found in one.seconds]) for name in names}
+        names = sorted({name for seconds in gathered.seconds for name in seconds})
+        seconds = {name: np.array([times.get(name, np.nan) for times in gathered.seconds]) for name in names}
         ones = np.ones(len(entries), np.int64)
         cells = Cells(entries[:, 0], entries[:, 1], entries[:, 3], rounds, ones, seconds)
-        pattern = "all-pairs" if self.found.launches else "pair"
-        return Body(one.test.kernel.name, one.test.kernel, cells, [1] * len(order), "serial", pattern, one.facts)
+        pattern = "all-pairs" if self.parsed.launches else "pair"
+        return Body(
+            gathered.test.kernel.name, gathered.test.kernel, cells, [1] * len(order), "serial", pattern, gathered.facts
+        )
 
 
 def _test(table: OsuTable) -> tuple[_Test | None, str]:
-    """The test of a title, and the memory that it names. Without a title the column tells."""
+    """Test of a title, and the memory that it names. Without a title the column decides."""
     if not table.title:
         latency = bool(table.columns) and table.columns[0] in _LATENCIES
         return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
@@ -257,33 +270,33 @@ def _test(table: OsuTable) -> tuple[_Test | None, str]:
 
 
 def _pairs(table: OsuTable) -> int | None:
-    said = table.facts.get("pairs", "")
-    return min(int(said), 1 << 20) if said.isdecimal() and len(said) < 9 and int(said) else None
+    declared = table.facts.get("pairs", "")
+    return min(int(declared), 1 << 20) if declared.isdecimal() and len(declared) < 9 and int(declared) else None
 
 
 def _facts(table: OsuTable) -> dict[str, Any]:
-    """What tables must have in common to be one row: releases measure the same test in different ways."""
-    found = table.facts
-    datatype = found.get("Datatype", "MPI_CHAR")
+    """Attributes that tables must share to become one row: releases measure the same test with different methods."""
+    declared = table.facts
+    datatype = declared.get("Datatype", "MPI_CHAR")
     words = [table.version, datatype if datatype != "MPI_CHAR" else ""]
     facts: dict[str, Any] = {"variant": " ".join(filter(None, words))} if any(words) else {}
-    facts |= {"win": _WIN.get(found["Window creation"], "")} if "Window creation" in found else {}
-    facts |= {"sync": _SYNC.get(found["Synchronization"], "")} if "Synchronization" in found else {}
-    window = found.get("window size", "")
+    facts |= {"win": _WIN.get(declared["Window creation"], "")} if "Window creation" in declared else {}
+    facts |= {"sync": _SYNC.get(declared["Synchronization"], "")} if "Synchronization" in declared else {}
+    window = declared.get("window size", "")
     facts |= {"window": int(window)} if window.isdecimal() and 0 < len(window) < 9 else {}
     return facts
 
 
 def _seconds(table: OsuTable, test: _Test, row: OsuRow, at: int) -> dict[str, float]:
-    """Times of a message, by statistic; of a mean pair where the figure is of many."""
+    """Times of a message, by statistic; of the mean pair if the figure is of many pairs."""
     value, size = row.values[at], row.size or 0
     if test.kernel.quantity == "latency":
         tails = {"mean": value}
         tails |= {name: _tail(table, row, f"{word} Tail Lat(us)") for name, word in (("median", "P50"), ("p99", "P99"))}
-        found = {name: one * _US for name, one in tails.items() if one is not None}
-        found = {name: one for name, one in found.items() if measurable(one)}
-        return found if "mean" in found else {}
-    pairs = (_pairs(table) or 1) * test.ways
+        seconds = {name: value * _US for name, value in tails.items() if value is not None}
+        seconds = {name: value for name, value in seconds.items() if measurable(value)}
+        return seconds if "mean" in seconds else {}
+    pairs = (_pairs(table) or 1) * test.directions
     rate = _tail(table, row, "Messages/s") if not table.windows else None
     if table.windows and table.columns[at].startswith("Messages/s"):
         value, rate = None, value
@@ -298,4 +311,4 @@ def _tail(table: OsuTable, row: OsuRow, name: str) -> float | None:
 
 
 def _words(row: OsuRow) -> str:
-    return " ".join(str(one) for one in (row.size, *row.values) if one is not None)
+    return " ".join(str(value) for value in (row.size, *row.values) if value is not None)

@@ -1,7 +1,7 @@
 """Result files of LinkTest 1.2, which are containers of SIONlib -> numbers, in seconds.
 
-The layout was worked out on files that LinkTest 1.2p1 wrote. LinkTest 2 keeps the container and changes the records:
-they are refused, for nobody here has seen one.
+The layout was derived from files that LinkTest 1.2p1 wrote. LinkTest 2 keeps the container and changes the records; its
+files are refused, because no example was available.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _DAMAGED = "the file is damaged or was not finished: give it as LinkTest wrote i
 
 @dataclass(frozen=True)
 class LinktestSion:
-    """All pairs of one sweep; seconds one way, row = who started. Retests as (K,) columns."""
+    """All pairs of one sweep; seconds in one direction, row = the rank that started. Retests as (K,) columns."""
 
     version: tuple[int, int, int]
     hosts: tuple[str, ...]
     messages: int
     size: int
     serial: bool
-    extremes: tuple[float, float, float]  # shortest, longest and mean time, as the file itself says
+    extremes: tuple[float, float, float]  # shortest, longest and mean time, as stored in the file
     seconds: Floats  # (n, n)
     step: Ints  # (n, n), from 1; 0 on the diagonal
     retest_src: Ints
@@ -41,7 +41,7 @@ class LinktestSion:
 
 
 class _Bytes:
-    """The file, read field by field; what lies beyond its end is an error of one line."""
+    """Reader of the fields of a file; a field beyond its end raises UsageError."""
 
     def __init__(self, data: bytes, endian: str) -> None:
         self.data, self.endian = data, endian
@@ -59,14 +59,16 @@ class _Bytes:
 def parse_sion(data: bytes) -> LinktestSion:
     """Read a result file of LinkTest 1.2.
 
-    Raises:
-        UsageError: it is no SION file, of another version, in several parts, or ends too early.
+    Raises
+    ------
+    UsageError
+        The file is not a SION file, of another version, in several parts, or ends too early.
     """
     if not data.startswith(MAGIC):
-        raise UsageError("no SION file", "give what LinkTest wrote as pingpong_results_bin.sion")
+        raise UsageError("no SION file", "give the file pingpong_results_bin.sion of LinkTest")
     if len(data) < 36:
         raise UsageError("the SION file ends too early", _DAMAGED)
-    head = _Bytes(data, ">" if data[4] else "<")  # of the container
+    head = _Bytes(data, ">" if data[4] else "<")  # header of the container
     _, patch, kind, block, tasks, files, _ = head.ints(8, 7)
     del patch
     if files != 1:
@@ -74,13 +76,13 @@ def parse_sion(data: bytes) -> LinktestSion:
     if not (0 < tasks <= _MOST_TASKS and kind >= 4 and block > 0):
         raise UsageError(f"SION file format {kind} of {tasks} tasks is not known", _DAMAGED)
     places = _chunks(head, tasks, block)
-    body = _Bytes(data, ">" if data[5] else "<")  # of what LinkTest wrote
+    body = _Bytes(data, ">" if data[5] else "<")  # contents written by LinkTest
     records = [_Record(body, place, tasks, rank) for rank, place in enumerate(places)]
     return _sweep(records)
 
 
 def _chunks(head: _Bytes, tasks: int, block: int) -> list[int]:
-    """Where the record of each task begins. Chunk sizes are stored aligned as they lie in the file."""
+    """Offset of the record of each task. Chunk sizes are stored as aligned in the file."""
     place = 36 + 16 + _NAME
     sizes = head.array(place + 8 * tasks, "i8", tasks)
     start = place + 16 * tasks + 12
@@ -92,7 +94,7 @@ def _chunks(head: _Bytes, tasks: int, block: int) -> list[int]:
 
 
 class _Record:
-    """What one task wrote."""
+    """Record of one task."""
 
     def __init__(self, data: _Bytes, place: int, tasks: int, rank: int) -> None:
         if bytes(data.array(place, "u1", len(_RECORD))) != _RECORD:
@@ -100,8 +102,11 @@ class _Record:
         place += len(_RECORD)
         version = data.ints(place, 3)
         if version[:2] != [1, 2]:
-            found = ".".join(map(str, version))
-            raise UsageError(f"a record of LinkTest {found}: only those of 1.2 are known", "give what LinkTest printed")
+            found_version = ".".join(map(str, version))
+            raise UsageError(
+                f"a record of LinkTest {found_version}: only records of 1.2 are supported",
+                "give the output of LinkTest",
+            )
         self.version = (version[0], version[1], version[2])
         name = bytes(data.array(place + 12, "u1", _HOST)).split(b"\0")[0]
         self.host = name.decode("utf-8", "replace")
@@ -118,7 +123,7 @@ class _Record:
         self._after, self._data = place, data
 
     def retests(self, tasks: int) -> tuple[Floats, Floats, Ints, Ints]:
-        """Second times, first times, from and to, of task 0; with `-a` the times of the all-to-all lie before."""
+        """Second times, first times, from and to, of task 0; with `-a` they follow the times of the all-to-all."""
         place = self._after + (8 * tasks if self.facts[2] else 0)
         again, first = (self._data.array(place + part * 8 * tasks, "f8", tasks) for part in (0, 1))
         place += 16 * tasks

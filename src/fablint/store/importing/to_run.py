@@ -1,7 +1,7 @@
-"""Files that were read -> `model.Run`, in the shape of docs/reference/run-format.md.
+"""Imported files -> `model.Run`, in the layout of docs/reference/run-format.md.
 
-Bodies of several files that measured the same in the same way become one row: pairs that the one lacks are added,
-pairs that several have become repeats.
+Bodies of several files with the same measurement become one row: pairs of each file are added, pairs that occur in
+several files become repeats.
 """
 
 from __future__ import annotations
@@ -29,33 +29,35 @@ from fablint.store.importing.cells import (
 )
 from fablint.version import __version__
 
-SMALL = 1 << 22  # cells of an array that is made whatever it lacks: 16 MiB a statistic
-SPARSE = 8  # a larger one that would hold more than this many cells for each measured one becomes a list of matchings
+SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic
+SPARSE = 8  # a larger array with more than this many cells for each measured cell becomes a list of matchings
 LARGEST = 1 << 30  # cells of such a list: 4 GiB a statistic
 
 
 def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[str] = ()) -> Run:
-    """The run that these files make together; `names` are theirs.
+    """Run that the files form together; `names` are the names of the files.
 
-    Raises:
-        UsageError: they are of different tools, or hold no figures.
+    Raises
+    ------
+    UsageError
+        The files are of different tools, or hold no figures.
     """
     _refuse_different(names, files)
-    rank_names = list(dict.fromkeys(rank_name for one in files for rank_name in one.rank_names))
+    rank_names = list(dict.fromkeys(rank_name for imported in files for rank_name in imported.rank_names))
     index = {rank_name: rank for rank, rank_name in enumerate(rank_names)}
     groups: dict[tuple[Any, ...], list[Body]] = {}
-    for one in files:
-        place = np.array([index[rank_name] for rank_name in one.rank_names], np.int64)
-        for body in one.bodies:
+    for imported in files:
+        place = np.array([index[rank_name] for rank_name in imported.rank_names], np.int64)
+        for body in imported.bodies:
             if len(body.cells) and body.cells.measured.any():
-                groups.setdefault(body.alike, []).append(_seated(body, place))
+                groups.setdefault(body.row_key, []).append(_placed(body, place))
     if not groups:
-        raise UsageError(f"{names[0]}: no figure of it can be used", _first_reason(files[0]))
-    rows, taken = [], set[str]()
+        raise UsageError(f"{names[0]}: it has no usable figure", _first_reason(files[0]))
+    rows, used_names = [], set[str]()
     for bodies in groups.values():
-        name = _free_name(bodies[0].name, taken)
+        name = _free_name(bodies[0].name, used_names)
         rows.append(_row(name, bodies, len(rank_names)))
-        taken.add(name)
+        used_names.add(name)
     attributes = _attributes(names, files, rank_names)
     missing = attributes["imported"]["missing"]
     whole = not missing and all(row.attributes["state"] == "complete" for row in rows)
@@ -68,29 +70,29 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
 
 
 def _refuse_different(names: Sequence[str], files: Sequence[Imported]) -> None:
-    for name, one in zip(names, files, strict=True):
-        if one.tool.split()[0] != files[0].tool.split()[0]:
+    for name, imported in zip(names, files, strict=True):
+        if imported.tool.split()[0] != files[0].tool.split()[0]:
             raise UsageError(
-                f"{names[0]} is output of {files[0].tool} and {name} of {one.tool}", "import them one by one"
+                f"{names[0]} is output of {files[0].tool} and {name} of {imported.tool}", "import them separately"
             )
 
 
-def _first_reason(one: Imported) -> str:
-    """Why, in the words of the first line that was left out because of what it says."""
-    reasons = [line for line in one.left_out if line.why != LeftOut.why] or list(one.left_out)
+def _first_reason(imported: Imported) -> str:
+    """Reason of the first line that was skipped because of its contents."""
+    reasons = [line for line in imported.left_out if line.why != LeftOut.why] or list(imported.left_out)
     return (
         f"line {reasons[0].line}, '{reasons[0].text[:60]}': {reasons[0].why}" if reasons else "it has no measured pair"
     )
 
 
 def _attributes(names: Sequence[str], files: Sequence[Imported], rank_names: Sequence[RankName]) -> dict[str, Any]:
-    """Of the root group, but for what the rows decide."""
+    """Attributes of the root group, except those that depend on the rows."""
     hosts = list(dict.fromkeys(rank_name.host for rank_name in rank_names))
     number = {host: at for at, host in enumerate(hosts)}
     lines = [
         {"file": name, "line": line.line, "text": line.text[:200], "why": line.why}
-        for name, one in zip(names, files, strict=True)
-        for line in one.left_out
+        for name, imported in zip(names, files, strict=True)
+        for line in imported.left_out
     ]
     attributes: dict[str, Any] = {
         "format": 1,
@@ -100,28 +102,30 @@ def _attributes(names: Sequence[str], files: Sequence[Imported], rank_names: Seq
         "rank_host": [number[rank_name.host] for rank_name in rank_names],
         "shared_files": True,
         "imported": {
-            "tool": ", ".join(dict.fromkeys(one.tool for one in files)),
+            "tool": ", ".join(dict.fromkeys(imported.tool for imported in files)),
             "files": list(names),
             "lines_left_out": lines,
             "missing": [
-                f"{Path(name).name}: {one.missing}" for name, one in zip(names, files, strict=True) if one.missing
+                f"{Path(name).name}: {imported.missing}"
+                for name, imported in zip(names, files, strict=True)
+                if imported.missing
             ],
-            "launch": "pair" if any(one.launch == "pair" for one in files) else "all",
+            "launch": "pair" if any(imported.launch == "pair" for imported in files) else "all",
         },
     }
-    if allocations := [list(one.allocation) for one in files if one.allocation]:
+    if allocations := [list(imported.allocation) for imported in files if imported.allocation]:
         attributes["allocations"] = allocations
     return attributes
 
 
-def _free_name(wanted: str, taken: set[str]) -> str:
+def _free_name(name: str, used_names: set[str]) -> str:
     return next(
-        name for name in itertools.chain([wanted], (f"{wanted}-{n}" for n in itertools.count(2))) if name not in taken
+        name for name in itertools.chain([name], (f"{name}-{n}" for n in itertools.count(2))) if name not in used_names
     )
 
 
-def _seated(body: Body, place: Ints) -> Body:
-    """The same with the ranks of the run in place of the file's."""
+def _placed(body: Body, place: Ints) -> Body:
+    """The body with the ranks of the run instead of those of the file."""
     cells = body.cells
     dst = np.where(cells.dst == EVERYBODY, EVERYBODY, place[np.maximum(cells.dst, 0)])
     moved = replace(cells, src=place[cells.src], dst=dst)
@@ -129,7 +133,7 @@ def _seated(body: Body, place: Ints) -> Body:
 
 
 def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
-    """One row of bodies that are alike. A repeat is the second, third, ... time that a pair was measured."""
+    """Row of bodies with equal keys. A repeat is the second, third, ... measurement of a pair."""
     cells, planned = _joined(bodies)
     announced, cells = sum(planned), needed(cells)
     sizes, at = np.unique(cells.size, return_inverse=True)
@@ -145,26 +149,26 @@ def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
         arrays, layout = _matrix(cells, at, repeat, sizes, ranks), "matrix"
     else:
         arrays, layout, repeats = _listed(cells, _matchings(cells, repeat, ranks), at, sizes, ranks), "list", 1
-        body = replace(body, order="serial" if body.order == "serial" else "unknown")  # these rounds are made up
+        body = replace(body, order="serial" if body.order == "serial" else "unknown")  # these rounds are generated
         planned = [int(count) for count in (arrays["dst"] >= 0).sum(axis=0)]
     measured = int(np.unique(np.stack([cells.src, cells.dst, repeat])[:, cells.measured], axis=1).shape[1])
-    wanted = max(announced, sum(planned))
+    expected = max(announced, sum(planned))
     attributes = _row_attributes(body, cells, sizes) | {
         "layout": layout,
         "repeats": repeats,
         "rounds": len(planned),
         "cells_per_round": planned[0] if len(set(planned)) == 1 else planned,
-        "state": "complete" if measured == wanted else "interrupted",
+        "state": "complete" if measured == expected else "interrupted",
     }
     if layout == "list" and body.pattern == "all-pairs":
         attributes["pattern"] = "rounds"
     if attributes["state"] != "complete":
-        attributes["reason"] = f"{measured} of {wanted} cells are in the files"
+        attributes["reason"] = f"{measured} of {expected} cells are in the files"
     return Row(name, attributes, {"size": sizes, **arrays})
 
 
 def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
-    """Their cells one after the other, and the cells of every round: the rounds of a file follow those of the last."""
+    """Cells of all bodies, and the cells of every round: the rounds of a file follow those of the previous one."""
     planned: list[int] = []
     rounds = []
     for body in bodies:
@@ -181,36 +185,38 @@ def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
     )
     started = None
     if any(part.started is not None for part in parts):
-        started = np.concatenate([np.full(len(one), np.nan) if one.started is None else one.started for one in parts])
+        started = np.concatenate(
+            [np.full(len(part), np.nan) if part.started is None else part.started for part in parts]
+        )
     return Cells(src, dst, size, np.concatenate(rounds), count, seconds, started), planned
 
 
 def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
-    """Are these a few of all pairs in rounds that are known, in each of which a rank has one partner?"""
+    """Whether the cells are a subset of all pairs in known rounds, with one partner per rank and round."""
     if body.pattern != "all-pairs":
         return True
     if body.order != "parallel":
         return False
     pairs = np.unique(np.stack([cells.src, cells.dst]), axis=1).shape[1]
-    both = np.concatenate([cells.src, cells.dst]), np.tile(cells.round, 2), np.concatenate([cells.dst, cells.src])
-    partners = np.unique(np.stack(both), axis=1)
+    triples = np.concatenate([cells.src, cells.dst]), np.tile(cells.round, 2), np.concatenate([cells.dst, cells.src])
+    partners = np.unique(np.stack(triples), axis=1)
     return bool(2 * pairs < ranks * (ranks - 1) and np.unique(partners[:2], axis=1).shape[1] == partners.shape[1])
 
 
 def _worth(room: int, cells: Cells) -> bool:
-    """Is an array of so much room filled well enough, or small anyway?"""
+    """Whether an array of `room` cells is filled well enough, or small."""
     return room <= max(SMALL, SPARSE * len(cells))
 
 
 def _filled(cells: Cells, place: tuple[Ints, ...], shape: tuple[int, ...]) -> dict[str, Any]:
-    """`time_*`, `count` and `started` with the cells in their places; the last of `place` is the size."""
+    """Arrays `time_*`, `count` and `started`; the last index of `place` is the size."""
     arrays: dict[str, Any] = {}
     for name, seconds in cells.seconds.items():
         arrays[f"time_{name}"] = np.full(shape, np.nan, np.float32)
         arrays[f"time_{name}"][place] = seconds
     arrays["count"] = np.zeros(shape, np.uint32)
     arrays["count"][place] = np.where(cells.measured, np.clip(cells.count, 1, np.iinfo(np.uint32).max), 0)
-    if cells.started is not None:  # all sizes of a pair together
+    if cells.started is not None:  # for all sizes of a pair together
         arrays["started"] = np.full(shape[:-1], np.nan)
         np.fmin.at(arrays["started"], place[:-1], np.where(cells.measured, cells.started, np.nan))
     return arrays
@@ -225,7 +231,7 @@ def _matrix(cells: Cells, at: Ints, repeat: Ints, sizes: Ints, ranks: int) -> di
 
 
 def _world(cells: Cells, at: Ints, repeat: Ints, sizes: Ints, ranks: int) -> dict[str, Any]:
-    """A column for each time that it was measured."""
+    """Arrays of a row of all ranks, with a column for each measurement."""
     rounds = int(repeat.max()) + 1
     arrays = _filled(cells, (cells.src, repeat, at), (ranks, rounds, sizes.size))
     arrays["dst"] = np.full((ranks, rounds), EVERYBODY, np.int32)
@@ -233,15 +239,15 @@ def _world(cells: Cells, at: Ints, repeat: Ints, sizes: Ints, ranks: int) -> dic
 
 
 def _matchings(cells: Cells, repeat: Ints, ranks: int) -> Ints:
-    """(K,) rounds for few pairs among many ranks: each pair has the first in which both its ends are free."""
+    """(K,) rounds for few pairs among many ranks: each pair gets the first round in which both its ends are free."""
     low, high = np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)
     pairs, first, pair = np.unique(np.stack([low, high, repeat]), axis=1, return_index=True, return_inverse=True)
-    busy = [0] * ranks  # a bit for every round
+    busy = [0] * ranks  # one bit for every round
     column = np.empty(pairs.shape[1], np.int64)
     for number in np.argsort(first, kind="stable"):  # in the order of the file
         a, b = int(pairs[0, number]), int(pairs[1, number])
-        taken = busy[a] | busy[b]
-        free = ~taken & (taken + 1)
+        occupied = busy[a] | busy[b]
+        free = ~occupied & (occupied + 1)
         busy[a] |= free
         busy[b] |= free
         column[number] = free.bit_length() - 1
@@ -259,7 +265,7 @@ def _listed(cells: Cells, column: Ints, at: Ints, sizes: Ints, ranks: int) -> di
 
 
 def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
-    """All but what the layout decides."""
+    """Attributes of the row, except those that depend on the layout."""
     kernel, facts = body.kernel, dict(body.facts)
     forward = bool((cells.src < cells.dst).all())
     directions = facts.pop("directions", "forward" if forward else "both")
@@ -284,6 +290,6 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
 
 
 def _spread(facts: Mapping[str, Any], sizes: int) -> dict[str, Any]:
-    """The window that a file names is that of every size."""
+    """The window that a file names, repeated for every size."""
     own = {name: value for name, value in facts.items() if name != "window"}
     return own | ({"windows": [int(facts["window"])] * sizes} if "window" in facts else {})

@@ -105,7 +105,7 @@ def judged(simulated: SimulatedFabric, name: str, settings: Settings) -> tuple[R
         diagnosis = diagnose(run, fabric.topology)
         seconds += time.perf_counter() - started
         room = settings.rounds - used
-        asked = [question for question in diagnosis.questions if question.open]
+        asked = [question for question in diagnosis.follow_ups if question.open]
         if room < 1 or not asked:
             return run, diagnosis, used, seconds
         more = follow_up(asked, placement, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
@@ -128,7 +128,7 @@ def sick(name: str, k: int, settings: Settings, noise: str, seed: int) -> Outcom
     )
     run, diagnosis, used, seconds = judged(simulated, name, settings)
     found = score(diagnosis.verdict.findings, simulated.truth(run))
-    return Outcome(found, used, sum(question.open for question in diagnosis.questions), seconds)
+    return Outcome(found, used, sum(question.open for question in diagnosis.follow_ups), seconds)
 
 
 def healthy(name: str, settings: Settings, noise: str, seed: int) -> Outcome:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fablint.analyse.data.message_paths import Ways, ways_of
+from fablint.analyse.data.message_paths import MessagePaths, message_paths_of
 from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.samples import Usable
+from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.components import Family, families
 from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.fit.comparison_groups import Classes
@@ -60,7 +60,7 @@ def _plan(fabric: Fabric, seed: int) -> Sequence[np.ndarray]:
     return stratified_rounds(RoutedPlacement.on_routes(hosts, fabric.topology, nics), seed)
 
 
-def sick(fabric: Fabric, *faults: Fault, noise: Noise | None = None, seed: int = 1) -> SimulatedFabric:
+def faulty(fabric: Fabric, *faults: Fault, noise: Noise | None = None, seed: int = 1) -> SimulatedFabric:
     """Pairs that are measured at once share what they cross."""
     return SimulatedFabric(fabric, faults, noise or Noise(), seed=seed, ranks_per_host=fabric.rails, contention=True)
 
@@ -72,7 +72,7 @@ def checked(fabric: SimulatedFabric, *rows: SimulatedRow) -> Run:
 
 def measured(fabric: Fabric, layout: str, *faults: Fault, row: SimulatedRow = STREAM, seed: int = 1) -> Run:
     """One row as `list` (planned rounds) or `matrix` (all pairs)."""
-    return sick(fabric, *faults, seed=seed).measure(rounds_of(fabric) if layout == "list" else None, (row,))
+    return faulty(fabric, *faults, seed=seed).measure(rounds_of(fabric) if layout == "list" else None, (row,))
 
 
 def thinned(run: Run, share: float, seed: int) -> Run:
@@ -115,19 +115,21 @@ def findings(verdict_findings: Sequence[Finding], *states: State) -> list[Findin
 class View:
     """What `fablint.analyse.detect.view.judge` makes of one row before it convicts anybody."""
 
-    def __init__(self, run: Run, topology: Topology | None, *, mutual: bool, loads: np.ndarray | None = None) -> None:
-        self.run, self.topology, self.mutual = run, topology, mutual
+    def __init__(
+        self, run: Run, topology: Topology | None, *, bidirectional: bool, loads: np.ndarray | None = None
+    ) -> None:
+        self.run, self.topology, self.bidirectional = run, topology, bidirectional
         self.placement: Placement = Placement.of(run, topology)
         self.routes = routes_of(topology) if topology and topology.cables else None
-        self.pairs = Pairs.log_times(Usable(run.rows[0]).flows(run.rows[0].sizes[0], self.placement).observations)
-        self.ways: Ways = ways_of(self.pairs, self.placement, self.routes)
+        self.pairs = Pairs.log_times(UsableRow(run.rows[0]).flows(run.rows[0].sizes[0], self.placement).observations)
+        self.message_paths: MessagePaths = message_paths_of(self.pairs, self.placement, self.routes)
         self.classes = Classes(self.placement, loads)
 
     def fitted(self) -> Effects:
-        return fit(self.pairs, self.classes, self.ways, Settings(), mutual=self.mutual)
+        return fit(self.pairs, self.classes, self.message_paths, Settings(), bidirectional=self.bidirectional)
 
     def families(self) -> list[Family]:
-        return families(self.pairs, self.placement, self.ways, mutual=self.mutual)
+        return families(self.pairs, self.placement, self.message_paths, bidirectional=self.bidirectional)
 
     def evidence(self, effects: Effects) -> Evidence:
         tests = 3 * sum(len(family) for family in self.families())
@@ -140,4 +142,4 @@ def view_of(fabric: Fabric, layout: str, *faults: Fault, kernel: str = "bandwidt
     """One row of a fabric, looked at."""
     row = STREAM if kernel == "bandwidth" else ROUND_TRIP
     run = measured(fabric, layout, *faults, row=row, seed=seed)
-    return View(run, fabric.topology, mutual=kernel != "bandwidth")
+    return View(run, fabric.topology, bidirectional=kernel != "bandwidth")

@@ -90,9 +90,9 @@ class Resending:
     def _drawn(self, src: int, dst: int, random: np.random.Generator) -> tuple[int, int, int]:
         """Segments sent, sent again, and reported as having arrived already."""
         factor = random.gamma(1 / self.uneven**2, self.uneven**2) if self.uneven else 1.0
-        way = 1 - (1 - self.share(src, dst)) * (1 - min(self.usual * factor, 0.9))
+        path = 1 - (1 - self.share(src, dst)) * (1 - min(self.usual * factor, 0.9))
         back = self.share(dst, src)
-        lost = random.binomial(self.segments, way)
+        lost = random.binomial(self.segments, path)
         twice = random.binomial(self.segments - lost, back)
         reported = random.binomial(twice, 1 - back) if self.reports else 0
         return self.segments + lost + twice, lost + twice, reported

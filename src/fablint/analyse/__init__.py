@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.analyse.decide import redecided
 from fablint.analyse.diagnose import diagnose
-from fablint.analyse.findings.additional import with_besides, with_missing_levels
+from fablint.analyse.findings.additional import with_additional, with_missing_levels
 from fablint.analyse.settings import Settings
 
-__all__ = ["Settings", "diagnose", "redecided", "with_besides", "with_missing_levels"]
+__all__ = ["Settings", "diagnose", "redecided", "with_additional", "with_missing_levels"]

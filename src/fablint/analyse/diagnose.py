@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.data.samples import Usable, usable_rows
+from fablint.analyse.data.samples import UsableRow, select_usable_rows
 from fablint.analyse.decide import EXIT_CODES, decide
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
-from fablint.analyse.detect.view import Judged, judge
+from fablint.analyse.detect.view import ViewResult, judge_view
 from fablint.analyse.findings.confounders import confounded
 from fablint.analyse.findings.detected import convicted, named_hosts, suspected
 from fablint.analyse.findings.detection_text import view_text
@@ -37,7 +37,7 @@ from fablint.analyse.findings.unreported_components import judgeable_links, not_
 from fablint.analyse.fit.topology_inference import infer
 from fablint.analyse.phrasing import between_switches, times_text, without_run
 from fablint.analyse.settings import Settings
-from fablint.model import Coverage, Diagnosis, Finding, Limits, Placement, Question, Run, State, Topology, Verdict
+from fablint.model import Coverage, Diagnosis, Finding, FollowUp, Limits, Placement, Run, State, Topology, Verdict
 from fablint.text.names import ends_of, fold, plural, unfold
 from fablint.topology.routing import Routes, routes_of
 
@@ -62,12 +62,12 @@ def diagnose(
     topology, misplaced, wiring_notes = _wiring(run, topology, settings)
     placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables and placement.switches else None
-    rows, left_out = usable_rows(run, placement, settings)
+    rows, left_out = select_usable_rows(run, placement, settings)
     settings = replace(settings, look=max((1 + len(usable.more) for usable in rows), default=1))
     views = [(usable, size) for usable in rows for size in usable.row.sizes]
     declared = topology is not None and not topology.inferred
     judged = [
-        judge(usable.flows(size, placement), placement, routes, settings, views=len(views), declared=declared)
+        judge_view(usable.flows(size, placement), placement, routes, settings, views=len(views), declared=declared)
         for usable, size in views
     ]
     clearing = [
@@ -123,18 +123,18 @@ def diagnose(
         fits=tuple(view.fit for view in judged),
         topology=topology,
         settings=asdict(settings),
-        questions=_once(question for view in judged for question in view.questions),
-        retests=_once(question for view in judged for question in view.retests),
-        distances=_once(paths.questions),
+        follow_ups=_once(follow_up for view in judged for follow_up in view.follow_ups),
+        retests=_once(follow_up for view in judged for follow_up in view.retests),
+        distances=_once(paths.follow_ups),
         routes=_once(_about_route(pair, placement) for view in judged for pair in view.slow_pairs if pair.loss > 0),
     )
 
 
-def _once(questions: Iterable[Question]) -> tuple[Question, ...]:
+def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:
     """One question per part: those of the first view that asks."""
-    found: dict[tuple[str, str], Question] = {}
-    for question in questions:
-        found.setdefault((question.component, question.name), question)
+    found: dict[tuple[str, str], FollowUp] = {}
+    for follow_up in follow_ups:
+        found.setdefault((follow_up.component, follow_up.name), follow_up)
     return tuple(found.values())
 
 
@@ -170,10 +170,10 @@ def _without_doubles(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _about_route(pair: SlowPair, placement: Placement) -> Question:
+def _about_route(pair: SlowPair, placement: Placement) -> FollowUp:
     ends = [placement.hosts[placement.host[rank]] for rank in pair.ranks]
     name = ">".join(ends) if pair.one_way else "=".join(sorted(ends))
-    return Question("route", name, np.array([pair.ranks, pair.ranks[::-1]]))
+    return FollowUp("route", name, np.array([pair.ranks, pair.ranks[::-1]]))
 
 
 def _ranked(
@@ -251,7 +251,11 @@ def _circumstances(placement: Placement) -> list[Finding]:
 
 
 def _coverage(
-    rows: Sequence[Usable], judged: Sequence[Judged], placement: Placement, routes: Routes | None, settings: Settings
+    rows: Sequence[UsableRow],
+    judged: Sequence[ViewResult],
+    placement: Placement,
+    routes: Routes | None,
+    settings: Settings,
 ) -> Coverage:
     """`judged`: the views that show who is fine."""
     planned = measured = 0
@@ -279,7 +283,7 @@ def _coverage(
     )
 
 
-def _notes(run: Run, judged: Sequence[Judged], placement: Placement, topology: Topology | None) -> list[str]:
+def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topology: Topology | None) -> list[str]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
     imported = (run.attributes.get("imported") or {}).get("missing", ())
     notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
@@ -287,7 +291,7 @@ def _notes(run: Run, judged: Sequence[Judged], placement: Placement, topology: T
         machines = plural(int(run.attributes["machines"]), "machine")
         notes.append(f"hosts share the CPUs of {machines}: latencies accuse, but they clear nobody")
     notes += _unfinished(run)
-    if not topology and any(len(view.convictions) >= MANY_CULPRITS for view in judged):
+    if not topology and any(len(view.detections) >= MANY_CULPRITS for view in judged):
         notes.append("several culprits at once: with --topology, parts that they share can be told from them")
     if not topology and len(placement.hosts) > 1:
         notes.append("no topology: switches and links were not judged one by one (--topology names them)")
@@ -331,7 +335,7 @@ def _unfinished(run: Run) -> list[str]:
     ]
 
 
-def _contention(judged: Sequence[Judged]) -> list[str]:
+def _contention(judged: Sequence[ViewResult]) -> list[str]:
     """How much longer pairs took that shared a link with others than those that did not."""
     notes = []
     for view in judged:

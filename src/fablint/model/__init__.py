@@ -16,7 +16,7 @@ from fablint.model.run import Observations, Row, Run
 from fablint.model.topology import SCOPES, Cable, Routing, Scope, Switch, Topology
 
 if TYPE_CHECKING:
-    from fablint.model.diagnosis import Diagnosis, Fit, Question
+    from fablint.model.diagnosis import Diagnosis, Fit, FollowUp
     from fablint.model.placement import Placement
     from fablint.model.verdict import (
         OF_HOSTS,
@@ -43,6 +43,7 @@ __all__ = [
     "Direction",
     "Finding",
     "Fit",
+    "FollowUp",
     "HostState",
     "Limits",
     "Observations",
@@ -50,7 +51,6 @@ __all__ = [
     "Plan",
     "PlanRow",
     "PlannedLevel",
-    "Question",
     "Routing",
     "Row",
     "Run",
@@ -80,7 +80,7 @@ _OF_VERDICT = (
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
-        dict.fromkeys(("Diagnosis", "Fit", "Question"), "diagnosis")
+        dict.fromkeys(("Diagnosis", "Fit", "FollowUp"), "diagnosis")
         | dict.fromkeys(_OF_VERDICT, "verdict")
         | {"Placement": "placement"},
     )

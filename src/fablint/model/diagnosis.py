@@ -27,7 +27,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Question:
+class FollowUp:
     """A part that more measuring would tell more about, and what to measure."""
 
     component: Component
@@ -48,8 +48,8 @@ class Diagnosis:
     fits: tuple[Fit, ...]
     topology: Topology | None = None
     settings: Mapping[str, float] = field(default_factory=dict)
-    questions: tuple[Question, ...] = ()  # undecided parts
-    retests: tuple[Question, ...] = ()  # parts that findings accuse
-    routes: tuple[Question, ...] = ()  # pairs that were slow by themselves: the same once more
-    distances: tuple[Question, ...] = ()  # ways whose streams were slow beside others: the same alone
+    follow_ups: tuple[FollowUp, ...] = ()  # undecided parts
+    retests: tuple[FollowUp, ...] = ()  # parts that findings accuse
+    routes: tuple[FollowUp, ...] = ()  # pairs that were slow by themselves: the same once more
+    distances: tuple[FollowUp, ...] = ()  # ways whose streams were slow beside others: the same alone
     comparison: Any = None  # `thresholds.Comparison` where the site has thresholds

@@ -48,7 +48,7 @@ def diagnose(
     UsageError
         The topology names none of the hosts of the run.
     """
-    from fablint.analyse import diagnose as diagnose_run, with_besides, with_missing_levels
+    from fablint.analyse import diagnose as diagnose_run, with_additional, with_missing_levels
 
     if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
         raise UsageError(
@@ -60,7 +60,7 @@ def diagnose(
     additional = known.findings if known is not None else ()
     host_facts = load_host_facts(run)
     diagnosis = diagnose_run(with_own_counters(run), topology, others=(*others, *additional), host_facts=host_facts)
-    diagnosis = with_besides(diagnosis, additional, known) if known is not None else diagnosis
+    diagnosis = with_additional(diagnosis, additional, known) if known is not None else diagnosis
     diagnosis = with_missing_levels(diagnosis, missing_levels(run))
     site = site or own_file(run, SITE)
     return diagnosis if site is None else _with_thresholds(diagnosis, run, load_thresholds(site))

@@ -9,8 +9,8 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.data.samples import usable_rows
-from fablint.analyse.detect.view import judge
+from fablint.analyse.data.samples import select_usable_rows
+from fablint.analyse.detect.view import judge_view
 from fablint.analyse.findings.paths.path_streams import about_paths
 from fablint.model import Diagnosis, Placement, Routing, State
 from fablint.topology.routing import routes_of
@@ -51,9 +51,11 @@ def at_fault(diagnosis: Diagnosis) -> list[tuple[str, str]]:
 def test_slow_among_others_is_asked_for_alone_and_accuses_nobody():
     diagnosis = judged(between_groups)
     assert at_fault(diagnosis) == []
-    ways = {question.name for question in diagnosis.distances}
-    assert ways == {f"s{a}>s{b}" for a in (0, 1) for b in (2, 3)} | {f"s{b}>s{a}" for a in (0, 1) for b in (2, 3)}
-    assert all(4 <= len(question.pairs) <= 6 for question in diagnosis.distances)
+    message_paths = {follow_up.name for follow_up in diagnosis.distances}
+    assert message_paths == {f"s{a}>s{b}" for a in (0, 1) for b in (2, 3)} | {
+        f"s{b}>s{a}" for a in (0, 1) for b in (2, 3)
+    }
+    assert all(4 <= len(follow_up.pairs) <= 6 for follow_up in diagnosis.distances)
 
 
 def test_the_only_way_between_two_groups_may_be_thin_by_design():
@@ -77,9 +79,9 @@ def test_the_way_out_of_a_group_through_a_slow_neighbour_is_not_named_as_well():
     rows = [list_row("edge-bandwidth", ALL, by_way_of_s0)]
     run = run_of(*rows, list_row("bandwidth-follow-up-1", far, by_way_of_s0, order="serial"))
     placement = Placement.of(run, FABRIC)
-    (usable,), _ = usable_rows(run, placement, Settings())
+    (usable,), _ = select_usable_rows(run, placement, Settings())
     routes = routes_of(FABRIC)
-    view = judge(usable.flows(65536, placement), placement, routes, Settings(), views=1)
+    view = judge_view(usable.flows(65536, placement), placement, routes, Settings(), views=1)
     found = about_paths([view], placement, routes, np.empty(0, np.int64))
     assert [(one.component, one.name) for one in found.findings] == [("cable", "s0=s1")]
 

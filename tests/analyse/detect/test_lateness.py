@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lateness_cases import Layout, LossyFabric, cauchy, faults, named, pareto
 
-from fablint.analyse.data.samples import usable_rows
+from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.findings.late_components import late_messages
@@ -23,7 +23,7 @@ def late(fabric: LossyFabric, run: Run) -> list[Finding]:
     settings, topology = Settings(), fabric.topology
     placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables else None
-    return late_messages(usable_rows(run, placement, settings)[0], placement, routes, settings)
+    return late_messages(select_usable_rows(run, placement, settings)[0], placement, routes, settings)
 
 
 def exact(fabric: LossyFabric, layout: Layout, *truth: tuple[str, str], rounds: int | None = None) -> int:

@@ -10,9 +10,9 @@ import pytest
 from path_cases import HOP_S, Capacity, Small
 
 from fablint.analyse import Settings, diagnose
-from fablint.analyse.data.samples import usable_rows
+from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.detect.paths.view_paths import path_bounds
-from fablint.analyse.detect.view import judge
+from fablint.analyse.detect.view import judge_view
 from fablint.model import Diagnosis, Placement, State
 
 SEEDS = range(20)
@@ -103,8 +103,8 @@ def test_one_of_four_parallel_cables_is_a_group_of_candidates():
         (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.SUSPECT)
         assert finding.effect == pytest.approx(-0.3, abs=0.02)
         assert "of 64 pairs of hosts across s0>s1 slow" in finding.evidence
-        (question,) = diagnosis.distances
-        slow = [_hash(a, b) % 4 == 0 for a, b in question.pairs.tolist()]
+        (follow_up,) = diagnosis.distances
+        slow = [_hash(a, b) % 4 == 0 for a, b in follow_up.pairs.tolist()]
         assert 0.25 <= sum(slow) / len(slow) <= 0.75  # they split the group
 
 
@@ -118,8 +118,8 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses():
     for seed in SEEDS:
         run = small.run(seed)
         placement = Placement.of(run, small.topology)
-        (usable,), _ = usable_rows(run, placement, Settings())
-        view = judge(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1)
+        (usable,), _ = select_usable_rows(run, placement, Settings())
+        view = judge_view(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1)
         bounds = path_bounds(view.paths, placement)
         assert bounds.names == tuple(f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b)
         assert (bounds.host_pairs == 9).all()

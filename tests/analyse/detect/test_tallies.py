@@ -17,8 +17,8 @@ from fabric_cases import (
     TREE,
     View,
     as_list,
+    faulty,
     measured,
-    sick,
     thinned,
 )
 from hypothesis import given, settings, strategies as st
@@ -33,18 +33,18 @@ SICK = Fault("host", "h05", bandwidth_factor=0.7, added_latency_s=1e-6)
 
 def counted(evidence: Evidence, values: np.ndarray) -> Tally:
     """(n, m) values added up cell by cell."""
-    pairs, placement, ways = evidence.pairs, evidence.placement, evidence.ways
+    pairs, placement, message_paths = evidence.pairs, evidence.placement, evidence.message_paths
     n, size = pairs.ranks, max(1, len(placement.switches))
-    tally = Tally(np.zeros(n, int), np.zeros(n, int), np.zeros((size, size), int), np.zeros(ways.count, int))
+    tally = Tally(np.zeros(n, int), np.zeros(n, int), np.zeros((size, size), int), np.zeros(message_paths.count, int))
     for row, column in zip(*(index.tolist() for index in np.nonzero(values)), strict=True):
         value = int(values[row, column])
         to = int(pairs.destination((np.array([row]), np.array([column])))[0])
-        for src, dst in ((row, to), (to, row)) if evidence.mutual else ((row, to),):
-            way = int(ways.between(np.array([src]), np.array([dst]))[0])
-            for segment in ways.segments[way].tolist():
+        for src, dst in ((row, to), (to, row)) if evidence.bidirectional else ((row, to),):
+            path = int(message_paths.between(np.array([src]), np.array([dst]))[0])
+            for segment in message_paths.segments[path].tolist():
                 if segment >= 0:
                     tally.segment[segment] += value
-        if evidence.telling is not None and not evidence.telling[row, column]:
+        if evidence.informative is not None and not evidence.informative[row, column]:
             continue
         tally.sent[row] += value
         tally.received[to] += value
@@ -59,19 +59,24 @@ def assert_equal(one: Tally, other: Tally) -> None:
         np.testing.assert_array_equal(a, b, err_msg=name)
 
 
-def gathered(fabric: Fabric, layout: str, *, mutual: bool, known: bool = True) -> Evidence:
-    run = measured(fabric, layout, SICK, row=ROUND_TRIP if mutual else STREAM)
-    view = View(thinned(run, 0.2, 1), fabric.topology if known else None, mutual=mutual)
+def gathered(fabric: Fabric, layout: str, *, bidirectional: bool, known: bool = True) -> Evidence:
+    run = measured(fabric, layout, SICK, row=ROUND_TRIP if bidirectional else STREAM)
+    view = View(thinned(run, 0.2, 1), fabric.topology if known else None, bidirectional=bidirectional)
     return view.evidence(view.fitted())
 
 
-CASES = [(name, layout, mutual) for name in FABRICS for layout in ("list", "matrix") for mutual in (False, True)]
+CASES = [
+    (name, layout, bidirectional)
+    for name in FABRICS
+    for layout in ("list", "matrix")
+    for bidirectional in (False, True)
+]
 FEW = [("tree", "matrix", True), ("deep", "list", False), ("hashed", "list", True), ("adaptive", "matrix", False)]
 
 
-@pytest.mark.parametrize(("name", "layout", "mutual"), CASES)
-def test_tallies_are_those_added_up_cell_by_cell(name: str, layout: str, mutual: bool) -> None:
-    evidence = gathered(FABRICS[name], layout, mutual=mutual)
+@pytest.mark.parametrize(("name", "layout", "bidirectional"), CASES)
+def test_tallies_are_those_added_up_cell_by_cell(name: str, layout: str, bidirectional: bool) -> None:
+    evidence = gathered(FABRICS[name], layout, bidirectional=bidirectional)
     assert np.count_nonzero(evidence.gain) > 100
     assert_equal(evidence.total, counted(evidence, evidence.gain))
     assert_equal(evidence.live, counted(evidence, evidence.gain != 0))
@@ -79,21 +84,21 @@ def test_tallies_are_those_added_up_cell_by_cell(name: str, layout: str, mutual:
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_without_a_topology_only_ends_are_tallied(layout: str) -> None:
-    evidence = gathered(TREE, layout, mutual=False, known=False)
+    evidence = gathered(TREE, layout, bidirectional=False, known=False)
     assert not evidence.total.between.any()
     assert_equal(evidence.total, counted(evidence, evidence.gain))
     evidence.remove((np.arange(3), np.arange(3)))
     assert_equal(evidence.total, counted(evidence, evidence.gain))
 
 
-@pytest.mark.parametrize(("name", "layout", "mutual"), FEW)
+@pytest.mark.parametrize(("name", "layout", "bidirectional"), FEW)
 @settings(max_examples=6)
 @given(seeds=st.lists(st.tuples(st.integers(0, 999), st.sampled_from(["part", "random", "again"])), max_size=5))
 def test_what_is_removed_is_gone_from_every_tally(
-    name: str, layout: str, mutual: bool, seeds: Sequence[tuple[int, str]]
+    name: str, layout: str, bidirectional: bool, seeds: Sequence[tuple[int, str]]
 ) -> None:
-    run = measured(FABRICS[name], layout, SICK, row=ROUND_TRIP if mutual else STREAM)
-    view = View(run, FABRICS[name].topology, mutual=mutual)
+    run = measured(FABRICS[name], layout, SICK, row=ROUND_TRIP if bidirectional else STREAM)
+    view = View(run, FABRICS[name].topology, bidirectional=bidirectional)
     evidence = view.evidence(view.fitted())
     families, last = view.families(), (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     for seed, what in seeds:
@@ -112,14 +117,14 @@ def test_what_is_removed_is_gone_from_every_tally(
     assert_equal(evidence.live, counted(evidence, evidence.gain != 0))
 
 
-@pytest.mark.parametrize("mutual", [False, True])
+@pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("name", ["tree", "deep", "hashed", "shortest"])
-def test_a_matrix_and_a_list_have_the_same_tallies(name: str, mutual: bool) -> None:
+def test_a_matrix_and_a_list_have_the_same_tallies(name: str, bidirectional: bool) -> None:
     fabric = FABRICS[name]
-    run = measured(fabric, "matrix", SICK, row=ROUND_TRIP if mutual else STREAM)
+    run = measured(fabric, "matrix", SICK, row=ROUND_TRIP if bidirectional else STREAM)
     found = []
     for one in (run, as_list(run)):
-        view = View(one, fabric.topology, mutual=mutual)
+        view = View(one, fabric.topology, bidirectional=bidirectional)
         found.append(view.evidence(view.fitted()))
     assert_equal(found[0].live, found[1].live)
     assert_equal(found[0].total, found[1].total)
@@ -127,33 +132,33 @@ def test_a_matrix_and_a_list_have_the_same_tallies(name: str, mutual: bool) -> N
 
 def test_cells_that_do_not_tell_of_their_ends_count_for_links_only() -> None:
     fabric = fat_tree(8, 2)
-    run = sick(fabric).measure(None, (STREAM,))
+    run = faulty(fabric).measure(None, (STREAM,))
     load = np.zeros((64, 64), dtype=np.uint8)
     load[:, ::2] = 1  # as if these had shared a link, and
     run.rows[0].arrays["time_median"][0, :, ::2] *= 2  # been slower for it
-    view = View(run, fabric.topology, mutual=False, loads=load)
+    view = View(run, fabric.topology, bidirectional=False, loads=load)
     effects = view.fitted()
     evidence = view.evidence(effects)
-    assert evidence.telling is not None
+    assert evidence.informative is not None
     shared = np.broadcast_to(np.arange(64) % 2 == 0, (64, 64))
     apart = fabric.port_switch[:, None] != fabric.port_switch[None, :]
-    assert not evidence.telling[shared & apart].any()
+    assert not evidence.informative[shared & apart].any()
     assert evidence.live.received[::2].sum() < 0.2 * evidence.live.received[1::2].sum()
     link = fabric.routes.names.index("spine0>leaf3")  # to h24 only, whose column was shared
     assert evidence.live.segment[link] == 56
     assert_equal(evidence.total, counted(evidence, evidence.gain))
 
 
-@pytest.mark.parametrize(("name", "layout", "mutual"), CASES[::3])
-def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, mutual: bool) -> None:
-    run = measured(FABRICS[name], layout, SICK, row=ROUND_TRIP if mutual else STREAM)
-    view = View(run, FABRICS[name].topology, mutual=mutual)
+@pytest.mark.parametrize(("name", "layout", "bidirectional"), CASES[::3])
+def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, bidirectional: bool) -> None:
+    run = measured(FABRICS[name], layout, SICK, row=ROUND_TRIP if bidirectional else STREAM)
+    view = View(run, FABRICS[name].topology, bidirectional=bidirectional)
     evidence = view.evidence(view.fitted())
     for family in view.families():
         sums = family.sums(evidence.total)
-        of_ends = evidence.telling if isinstance(family, Endpoints) else None
+        of_ends = evidence.informative if isinstance(family, Endpoints) else None
 
-        def told(cells: set[tuple[int, int]], of_ends: np.ndarray | None = of_ends) -> set[tuple[int, int]]:
+        def known_cells(cells: set[tuple[int, int]], of_ends: np.ndarray | None = of_ends) -> set[tuple[int, int]]:
             return {cell for cell in cells if of_ends is None or of_ends[cell]}
 
         for part in range(0, len(family), max(1, len(family) // 5)):
@@ -165,9 +170,9 @@ def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, mutual: b
                 assert sums[0][part] == gain_of_spine(view, evidence, int(family.codes[part]))
                 continue
             for side in (0, 1):
-                assert sums[side][part] == gain_of(evidence, told(sides[side]))
-            if not isinstance(family, Cables) or view.ways.symmetric:
-                assert sums[2][part] == gain_of(evidence, told(inner))
+                assert sums[side][part] == gain_of(evidence, known_cells(sides[side]))
+            if not isinstance(family, Cables) or view.message_paths.symmetric:
+                assert sums[2][part] == gain_of(evidence, known_cells(inner))
 
 
 def gain_of(evidence: Evidence, cells: set[tuple[int, int]]) -> int:
@@ -181,15 +186,16 @@ def gain_of_spine(view: View, evidence: Evidence, switch: int) -> int:
     to = view.pairs.destination((row, column))
     into = np.flatnonzero(view.routes.ends[:, 1] == switch)
     there, back = (
-        np.isin(view.ways.segments[view.ways.between(*way)], into).any(axis=1) for way in ((row, to), (to, row))
+        np.isin(view.message_paths.segments[view.message_paths.between(*path)], into).any(axis=1)
+        for path in ((row, to), (to, row))
     )
     gain = evidence.gain[row, column].astype(np.int64)
-    return int((gain * there + gain * back).sum() // 2 if evidence.mutual else gain[there].sum())
+    return int((gain * there + gain * back).sum() // 2 if evidence.bidirectional else gain[there].sum())
 
 
-@pytest.mark.parametrize(("fabric", "mutual"), [(DEEP, False), (DEEP, True), (HASHED, False), (FLY, True)])
-def test_a_few_cells_are_tallied_as_all_are(fabric: Fabric, mutual: bool) -> None:
-    evidence = gathered(fabric, "list", mutual=mutual)
+@pytest.mark.parametrize(("fabric", "bidirectional"), [(DEEP, False), (DEEP, True), (HASHED, False), (FLY, True)])
+def test_a_few_cells_are_tallied_as_all_are(fabric: Fabric, bidirectional: bool) -> None:
+    evidence = gathered(fabric, "list", bidirectional=bidirectional)
     rng = np.random.default_rng(2)
     chosen = (rng.random(evidence.gain.shape) < 0.2) & (evidence.gain != 0)
     cells = np.nonzero(chosen)
@@ -203,15 +209,16 @@ def test_a_few_cells_are_tallied_as_all_are(fabric: Fabric, mutual: bool) -> Non
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_a_mutual_pair_crosses_its_way_back_as_well(layout: str) -> None:
     run = measured(DEEP, layout, row=ROUND_TRIP)
-    view = View(run, DEEP.topology, mutual=True)
+    view = View(run, DEEP.topology, bidirectional=True)
     row, column = np.nonzero(~np.isnan(view.pairs.value))
     to = view.pairs.destination((row, column))
-    for link in range(0, view.ways.known_links, 17):
+    for link in range(0, view.message_paths.known_links, 17):
         there, back = (
-            np.isin(view.ways.segments[view.ways.between(*way)], [link]).any(axis=1) for way in ((row, to), (to, row))
+            np.isin(view.message_paths.segments[view.message_paths.between(*path)], [link]).any(axis=1)
+            for path in ((row, to), (to, row))
         )
         brute = set(zip(row[there | back].tolist(), column[there | back].tolist(), strict=True))
-        cells = crossing_cells(view.ways, view.pairs, np.array([link]), mutual=True)
+        cells = crossing_cells(view.message_paths, view.pairs, np.array([link]), bidirectional=True)
         assert {
             cell
             for cell in zip(*(axis.tolist() for axis in cells), strict=True)

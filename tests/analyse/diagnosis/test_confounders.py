@@ -12,7 +12,7 @@ MESH = full_mesh(4, 4)
 QUIET = Noise(spike_share=0)
 
 
-def crowd(run: Run, cores: list[str]) -> Run:
+def oversubscribe(run: Run, cores: list[str]) -> Run:
     """More ranks than CPUs somewhere."""
     return attributed(run, rank_cores=cores, instrument={**run.attributes["instrument"], "oversubscribed": True})
 
@@ -48,7 +48,7 @@ def test_a_slow_rank_on_one_host_is_confounded_by_its_cpus() -> None:
 
 
 def test_ranks_that_share_cpus_convict_nobody() -> None:
-    run = crowd(slowed(simulate(MESH, noise=QUIET), [5]), ["0"] * 16)
+    run = oversubscribe(slowed(simulate(MESH, noise=QUIET), [5]), ["0"] * 16)
     diagnosis = diagnose(run, MESH.topology)
     assert named(diagnosis) == set()
     assert ("host", "h05", "both") in named(diagnosis, State.CONFOUNDED)
@@ -60,7 +60,7 @@ def test_ranks_that_share_cpus_convict_nobody() -> None:
 def test_only_hosts_with_too_few_cpus_are_excused(slow: list[int], state: State) -> None:
     cores = [str(rank % 2) for rank in range(32)]
     cores[10] = cores[11] = "0"  # both ranks of h05 on one CPU
-    run = crowd(slowed(simulate(MESH, noise=QUIET, ranks_per_host=2), slow), cores)
+    run = oversubscribe(slowed(simulate(MESH, noise=QUIET, ranks_per_host=2), slow), cores)
     diagnosis = diagnose(run, MESH.topology)
     assert ("host", f"h{slow[0] // 2:02d}", "both") in named(diagnosis, state)
 

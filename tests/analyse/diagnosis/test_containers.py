@@ -131,14 +131,14 @@ def test_a_slow_stream_is_accused_as_ever() -> None:
 # ------------------------------------------------------------------------------------------------ crowded
 
 
-@pytest.mark.parametrize(("machines", "crowded"), [(2, 0), (16, 16)])
-def test_a_machine_that_is_oversubscribed_does_not_crowd_its_containers(machines: int, crowded: int) -> None:
+@pytest.mark.parametrize(("machines", "oversubscribed"), [(2, 0), (16, 16)])
+def test_a_machine_that_is_oversubscribed_does_not_crowd_its_containers(machines: int, oversubscribed: int) -> None:
     """Without `machines` nobody knows which hosts are crowded: all of them."""
     run = run_of()
     run = attributed(run, machines=machines, instrument={**run.attributes["instrument"], "oversubscribed": True})
-    assert int(Placement.of(run, MESH.topology).oversubscribed.sum()) == crowded
+    assert int(Placement.of(run, MESH.topology).oversubscribed.sum()) == oversubscribed
     confounded = named(judged(run), State.CONFOUNDED)
-    assert (("config", "more ranks than CPUs", None) in confounded) == bool(crowded)
+    assert (("config", "more ranks than CPUs", None) in confounded) == bool(oversubscribed)
 
 
 def test_a_container_with_more_ranks_than_cpus_of_its_own_is_crowded() -> None:

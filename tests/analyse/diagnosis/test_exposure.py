@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from analyse_cases import named
-from fabric_cases import NOISES, findings, rounds_of, sick
+from fabric_cases import NOISES, faulty, findings, rounds_of
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
@@ -41,26 +41,26 @@ def assumed(fabric: Fabric, share: float) -> Topology:
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.25, 24), (0.5, 16), (0.9, 12)])
 def test_global_link_local_link_and_host_are_named_at_once(share: float, rounds: int) -> None:
-    assert named(judged(sick(fly(share), LOCAL, GLOBAL, HOST), rounds)) == TRUTH
+    assert named(judged(faulty(fly(share), LOCAL, GLOBAL, HOST), rounds)) == TRUTH
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_eight_rounds_name_what_most_messages_of_many_pairs_cross(share: float) -> None:
-    found = named(judged(sick(fly(share), LOCAL, GLOBAL, HOST), 8))
+    found = named(judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 8))
     assert TRUTH - {("link", LOCAL.name, None)} <= found <= TRUTH
 
 
 @pytest.mark.parametrize(("truth", "said"), [(0.25, 0.5), (0.5, 0.25), (0.5, 0.9), (0.9, 0.5)])
 def test_the_share_need_not_be_exact(truth: float, said: float) -> None:
     fabric = fly(truth)
-    assert named(judged(sick(fabric, LOCAL, GLOBAL, HOST), 24, topology=assumed(fabric, said))) == TRUTH
+    assert named(judged(faulty(fabric, LOCAL, GLOBAL, HOST), 24, topology=assumed(fabric, said))) == TRUTH
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
 def test_links_that_pairs_share_hide_parts_and_accuse_none(share: float) -> None:
-    diagnosis = judged(sick(fly(share), LOCAL, GLOBAL, HOST), 24, CROWDED)
+    diagnosis = judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 24, CROWDED)
     assert named(diagnosis) <= TRUTH
-    asked = {question.name for question in diagnosis.questions} | {name for _, name, _ in named(diagnosis)}
+    asked = {follow_up.name for follow_up in diagnosis.follow_ups} | {name for _, name, _ in named(diagnosis)}
     assert GLOBAL.name in asked or share == 0.9
 
 
@@ -70,27 +70,27 @@ def test_a_healthy_dragonfly_is_not_accused(share: float, noise: str) -> None:
     fabric = fly(share)
     for seed in range(2):
         for row in (CROWDED, ANSWERS):
-            assert named(judged(sick(fabric, noise=Noise(noise), seed=seed), 24, row)) == set()
+            assert named(judged(faulty(fabric, noise=Noise(noise), seed=seed), 24, row)) == set()
 
 
 def test_medians_alone_are_blind() -> None:
-    fabric = sick(fly(0.25), GLOBAL)
+    fabric = faulty(fly(0.25), GLOBAL)
     assert named(judged(fabric, 16, MEDIANS)) == set()
     assert named(judged(fabric, 16)) == {("link", GLOBAL.name, None)}
 
 
 def test_medians_of_crowded_pairs_accuse_nobody_else() -> None:
-    fabric = sick(fly(0.25), LOCAL, GLOBAL)
+    fabric = faulty(fly(0.25), LOCAL, GLOBAL)
     assert named(judged(fabric, 24, replace(MEDIANS, order="parallel"))) <= TRUTH
 
 
 def test_round_trips_name_the_cable_and_not_the_direction() -> None:
-    fabric = sick(fly(0.5), Fault("link", GLOBAL.name, added_latency_s=2e-6))
+    fabric = faulty(fly(0.5), Fault("link", GLOBAL.name, added_latency_s=2e-6))
     assert named(judged(fabric, 24, ANSWERS)) == {("cable", "g1r0=g2r3", None)}
 
 
 def test_the_evidence_says_how_many_pairs_show_it() -> None:
-    (finding,) = findings(judged(sick(fly(0.5), GLOBAL), 24).verdict.findings, State.FAULT)
+    (finding,) = findings(judged(faulty(fly(0.5), GLOBAL), 24).verdict.findings, State.FAULT)
     assert "pairs that may cross it have late messages" in finding.evidence
     assert finding.interval is not None
     assert finding.interval[0] - 0.05 < -0.4 < finding.interval[1] + 0.05
@@ -109,7 +109,7 @@ CABLES = {
 @pytest.mark.parametrize("which", CABLES)
 def test_a_cable_of_a_hashed_leaf_spine_is_found_at_its_leaf(which: str) -> None:
     fault = CABLES[which]
-    run = sick(LEAVES, fault).measure(None, [MEDIANS])
+    run = faulty(LEAVES, fault).measure(None, [MEDIANS])
     ((component, name, _),) = named(diagnose(run, LEAVES.topology))
     assert component == fault.component
     assert name.replace("spine0", "spine5") == fault.name or name == fault.name
@@ -117,7 +117,7 @@ def test_a_cable_of_a_hashed_leaf_spine_is_found_at_its_leaf(which: str) -> None
 
 @pytest.mark.parametrize("which", CABLES)
 def test_up_links_of_a_leaf_that_hashes_are_one_class(which: str) -> None:
-    run = sick(LEAVES, CABLES[which]).measure(None, [MEDIANS])
+    run = faulty(LEAVES, CABLES[which]).measure(None, [MEDIANS])
     (finding,) = findings(diagnose(run, LEAVES.topology).verdict.findings, State.FAULT)
     known = {finding.name, *(text.split()[-1] for text in finding.alternatives)}
     assert CABLES[which].name in known
@@ -125,18 +125,18 @@ def test_up_links_of_a_leaf_that_hashes_are_one_class(which: str) -> None:
 
 
 def test_a_host_behind_a_hashed_leaf_is_named_exactly() -> None:
-    run = sick(LEAVES, Fault("host", "h21", "rx", bandwidth_factor=0.5)).measure(None, [MEDIANS])
+    run = faulty(LEAVES, Fault("host", "h21", "rx", bandwidth_factor=0.5)).measure(None, [MEDIANS])
     assert named(diagnose(run, LEAVES.topology)) == {("host", "h21", "rx")}
 
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_a_healthy_hashed_leaf_spine_is_not_accused(noise: str) -> None:
     for seed in range(3):
-        run = sick(LEAVES, noise=Noise(noise), seed=seed).measure(None, [MEDIANS])
+        run = faulty(LEAVES, noise=Noise(noise), seed=seed).measure(None, [MEDIANS])
         assert named(diagnose(run, LEAVES.topology)) == set()
 
 
 def test_collisions_of_hashed_pairs_are_no_fault() -> None:
     for seed in range(8):
-        run = sick(LEAVES, seed=seed).measure(rounds_of(LEAVES), [replace(MEDIANS, order="parallel")])
+        run = faulty(LEAVES, seed=seed).measure(rounds_of(LEAVES), [replace(MEDIANS, order="parallel")])
         assert named(diagnose(run, LEAVES.topology)) == set()

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from analyse_cases import named
-from fabric_cases import BIG, NOISES, ROUND_TRIP, STREAM, checked, findings, rounds_of, sick, thinned
+from fabric_cases import BIG, NOISES, ROUND_TRIP, STREAM, checked, faulty, findings, rounds_of, thinned
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, Run, State, Switch, Topology
@@ -61,7 +61,7 @@ def judged(fabric: SimulatedFabric) -> Diagnosis:
 def test_each_kind_of_link_is_named_exactly(kind: str, noise: str) -> None:
     fabric, fault = KINDS[kind]
     truth = {(fault.component, fault.name, ONE_WAY.get(fault.component, fault.direction))}
-    diagnosis = judged(sick(fabric, fault, noise=Noise(noise), seed=NOISES.index(noise)))
+    diagnosis = judged(faulty(fabric, fault, noise=Noise(noise), seed=NOISES.index(noise)))
     if noise == "lognormal" and "core" in kind:  # nine pairs cross it: with such tails it may stay a suspect
         assert named(diagnosis) <= truth
         assert fault.name in {name for _, name, _ in named(diagnosis, State.FAULT, State.SUSPECT)}
@@ -71,7 +71,7 @@ def test_each_kind_of_link_is_named_exactly(kind: str, noise: str) -> None:
 
 @pytest.mark.parametrize("name", ["agg12", "core12"])
 def test_a_switch_without_hosts_is_one_culprit_and_not_its_cables(name: str) -> None:
-    diagnosis = judged(sick(BIG, Fault("switch", name, bandwidth_factor=0.7)))
+    diagnosis = judged(faulty(BIG, Fault("switch", name, bandwidth_factor=0.7)))
     assert {key[:2] for key in named(diagnosis)} == {("switch", name)}
 
 
@@ -81,7 +81,7 @@ def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) ->
     """Where heavy tails leave too little evidence to convict, the part is SUSPECT and there is a question about it."""
     seed = count
     faults = random_faults(BIG, count, np.random.default_rng(seed), 0.2, rounds=rounds_of(BIG))
-    fabric = sick(BIG, *faults, noise=Noise(noise), seed=seed)
+    fabric = faulty(BIG, *faults, noise=Noise(noise), seed=seed)
     run = checked(fabric)
     diagnosis = diagnose(run, BIG.topology)
     result = score(diagnosis.verdict.findings, fabric.truth(run))
@@ -89,7 +89,7 @@ def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) ->
     assert result.exact + result.in_class >= (0.9 if noise == "normal" else 0.6) * count
     assert result.direction_right == result.direction_decidable
     suspects = {finding.name for finding in findings(diagnosis.verdict.findings, State.SUSPECT)}
-    asked = {question.name for question in diagnosis.questions}
+    asked = {follow_up.name for follow_up in diagnosis.follow_ups}
     assert {name.split()[1] for name in result.missed_names} <= suspects & asked
 
 
@@ -97,7 +97,7 @@ def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) ->
 def test_a_healthy_tree_is_not_accused(noise: str) -> None:
     for fabric in (BIG, TWO_LEVELS, DIRECT):
         for seed in range(2):
-            assert named(judged(sick(fabric, noise=Noise(noise), seed=seed))) == set()
+            assert named(judged(faulty(fabric, noise=Noise(noise), seed=seed))) == set()
 
 
 @pytest.mark.parametrize("fault", ["h133", "agg21>leaf16"])
@@ -107,7 +107,7 @@ def test_a_host_and_the_cable_down_to_it_are_told_apart_by_its_neighbours(fault:
     part = (
         Fault("link", fault, bandwidth_factor=0.7) if ">" in fault else Fault("host", fault, "rx", bandwidth_factor=0.7)
     )
-    fabric = sick(BIG, part)
+    fabric = faulty(BIG, part)
     assert {name for _, name, _ in named(judged(fabric))} == {fault}
     switch = fabric.fabric.port_switch
     far = [pairs[switch[pairs[:, 0]] != switch[pairs[:, 1]]] for pairs in rounds_of(BIG)]
@@ -127,7 +127,7 @@ def test_round_trips_tell_the_direction_only_where_the_way_back_is_another_one()
         (BIG, "agg03>leaf00", ("link", "agg03>leaf00", None)),
         (DIRECT, "g2r3>g1r0", ("cable", "g1r0=g2r3", None)),
     ):
-        run = checked(sick(fabric, Fault("link", link, added_latency_s=3e-6)), ROUND_TRIP)
+        run = checked(faulty(fabric, Fault("link", link, added_latency_s=3e-6)), ROUND_TRIP)
         assert named(diagnose(run, fabric.topology)) == {part}
 
 
@@ -136,7 +136,7 @@ def test_round_trips_tell_the_direction_only_where_the_way_back_is_another_one()
 def test_what_was_not_measured_makes_no_fault(noise: str, count: int) -> None:
     for fabric, times in ((BIG, 1), (TWO_LEVELS, 3), (DIRECT, 3)):
         faults = random_faults(fabric, count, np.random.default_rng(3), rounds=rounds_of(fabric))
-        measured = sick(fabric, *faults, noise=Noise(noise), seed=3)
+        measured = faulty(fabric, *faults, noise=Noise(noise), seed=3)
         run = run_of(measured)
         truth = measured.truth(run)
         for seed in range(times):

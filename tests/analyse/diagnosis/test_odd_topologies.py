@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import accused, attributed, named
-from fabric_cases import ROUND_TRIP, checked, measured, sick
+from fabric_cases import ROUND_TRIP, checked, faulty, measured
 from hypothesis import given, settings, strategies as st
 
 from fablint.analyse import diagnose
@@ -42,8 +42,8 @@ def test_hosts_that_the_topology_does_not_name_are_judged_as_hosts(strangers: in
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_a_host_alone_without_a_switch_is_not_judged(layout: str) -> None:
-    sick_stranger = Fault("host", "h35", bandwidth_factor=0.6)
-    diagnosis = diagnose(renamed(measured(TREE, layout, sick_stranger), 1), TREE.topology)
+    faulty_stranger = Fault("host", "h35", bandwidth_factor=0.6)
+    diagnosis = diagnose(renamed(measured(TREE, layout, faulty_stranger), 1), TREE.topology)
     assert accused(diagnosis) == set()
     assert any(finding.state is State.NOT_JUDGED and finding.name == "x35" for finding in diagnosis.verdict.findings)
 
@@ -51,8 +51,8 @@ def test_a_host_alone_without_a_switch_is_not_judged(layout: str) -> None:
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 @pytest.mark.parametrize("strangers", [3, 12])
 def test_a_slow_host_that_the_topology_does_not_name_is_named(strangers: int, layout: str) -> None:
-    sick_stranger = Fault("host", "h35", bandwidth_factor=0.6)
-    diagnosis = diagnose(renamed(measured(TREE, layout, sick_stranger), strangers), TREE.topology)
+    faulty_stranger = Fault("host", "h35", bandwidth_factor=0.6)
+    diagnosis = diagnose(renamed(measured(TREE, layout, faulty_stranger), strangers), TREE.topology)
     assert {name for _, name, _ in named(diagnosis)} == {"x35"}
 
 
@@ -81,7 +81,7 @@ def test_without_cables_hosts_and_switches_are_judged_and_links_are_not(layout: 
 @pytest.mark.parametrize("kind", ["d-mod-k", "tables", "ecmp", "adaptive"])
 def test_a_routing_without_cables_is_harmless(kind: str) -> None:
     bare = replace(TREE.topology, cables=(), routing=Routing(kind))  # type: ignore[arg-type]
-    assert named(diagnose(checked(sick(TREE, SLOW), *CHECK_ROWS), bare)) == {("host", "h07", "both")}
+    assert named(diagnose(checked(faulty(TREE, SLOW), *CHECK_ROWS), bare)) == {("host", "h07", "both")}
 
 
 def lonely() -> Fabric:

@@ -11,7 +11,7 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.detect.timing import Cells, slow_periods, when
+from fablint.analyse.detect.timing import TimedCells, find_slow_time, slow_periods
 from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State
@@ -26,11 +26,11 @@ def run_of(hosts: int, ranks_per_host: int = 1, **attributes: Any) -> Run:
     return attributed(run, **attributes)
 
 
-def cells(src: np.ndarray, dst: np.ndarray, excess: np.ndarray, started: np.ndarray, size: int = 8) -> Cells:
-    return Cells("latency", "latency", size, src, dst, excess, started)
+def cells(src: np.ndarray, dst: np.ndarray, excess: np.ndarray, started: np.ndarray, size: int = 8) -> TimedCells:
+    return TimedCells("latency", "latency", size, src, dst, excess, started)
 
 
-def all_pairs(hosts: int, seed: int = 1, noise: float = 0.025, slow: Mapping[int, float] | None = None) -> Cells:
+def all_pairs(hosts: int, seed: int = 1, noise: float = 0.025, slow: Mapping[int, float] | None = None) -> TimedCells:
     """Every pair once in a full schedule, one round a second."""
     row = simulate(full_mesh(1, hosts), rows=[SimulatedRow("latency", (8,))]).rows[0]
     round_of = row.arrays["round"][0]
@@ -41,7 +41,7 @@ def all_pairs(hosts: int, seed: int = 1, noise: float = 0.025, slow: Mapping[int
     return cells(src, dst, excess, round_of[src, dst].astype(float))
 
 
-def hour_glass(hosts: int, first: float, seed: int, groups: int = 1, size: int = 8) -> Cells:
+def hour_glass(hosts: int, first: float, seed: int, groups: int = 1, size: int = 8) -> TimedCells:
     """Pairs in lexicographic order inside each of some allocations, as a script starts them; their first host slow."""
     rng = np.random.default_rng((seed, size))
     pairs = [(a + g * hosts, b + g * hosts) for g in range(groups) for a, b in list(combinations(range(hosts), 2))[:40]]
@@ -133,7 +133,7 @@ def test_three_ranks_on_two_cpus_are_too_many() -> None:
 # ------------------------------------------------------------------------------------------------ time
 
 
-def at_times(view: Cells, begin: float, end: float, more: float) -> Cells:
+def at_times(view: TimedCells, begin: float, end: float, more: float) -> TimedCells:
     inside = (view.started >= begin) & (view.started <= end)
     return cells(view.src, view.dst, view.excess + np.where(inside, more, 0), view.started)
 
@@ -232,7 +232,7 @@ TIME = np.linspace(0, 60, 61)
 )
 def test_a_fault_has_its_time(slow: np.ndarray, kind: str, text: str) -> None:
     order = np.random.default_rng(1).permutation(TIME.size)
-    found = when(TIME[order], slow[order])
+    found = find_slow_time(TIME[order], slow[order])
     assert found is not None
     assert (found.kind, found.text) == (kind, text)
 
@@ -241,14 +241,16 @@ def test_a_fault_has_its_time(slow: np.ndarray, kind: str, text: str) -> None:
 def test_chance_has_no_beginning(share: float) -> None:
     """One in 500 by chance."""
     rng = np.random.default_rng(1)
-    found = [when(np.sort(rng.random(count)), rng.random(count) < share) for count in rng.integers(6, 200, 400)]
+    found = [
+        find_slow_time(np.sort(rng.random(count)), rng.random(count) < share) for count in rng.integers(6, 200, 400)
+    ]
     assert sum(one is not None and one.kind not in ("always", "now and then") for one in found) <= 4
 
 
 def test_too_few_measurements_have_no_time() -> None:
-    assert when(TIME[:5], TIME[:5] > 2) is None
-    assert when(np.full(61, np.nan), TIME > 2) is None
-    assert when(TIME, TIME < 0) is None
+    assert find_slow_time(TIME[:5], TIME[:5] > 2) is None
+    assert find_slow_time(np.full(61, np.nan), TIME > 2) is None
+    assert find_slow_time(TIME, TIME < 0) is None
 
 
 def test_findings_are_of_the_configuration_only() -> None:

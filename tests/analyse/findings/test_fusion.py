@@ -12,7 +12,7 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, strategies as st
 
-from fablint.analyse.data.counter_steps import MEANS, Moved, moved_counters
+from fablint.analyse.data.counter_steps import MEANS, CounterSteps, count_steps
 from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
 from fablint.model import Component, Direction, Finding, State
 from fablint.simulate import full_mesh, simulate
@@ -25,8 +25,8 @@ CLEAN = {name: 0 for names in MEANS.values() for name in names if name.startswit
 CLEAN |= {"hni_pcs_good_cw": 10**9, "hni_pcs_corrected_cw": 30, "hni_discard_cntr_0": 0, "carrier_changes": 0}
 
 
-def nic(**moved: int) -> Moved:
-    return Moved({**CLEAN, **moved})
+def nic(**moved: int) -> CounterSteps:
+    return CounterSteps({**CLEAN, **moved})
 
 
 def finding(name: str, component: Component, state: State = State.FAULT, evidence: str = "", **more: Any) -> Finding:
@@ -34,7 +34,10 @@ def finding(name: str, component: Component, state: State = State.FAULT, evidenc
 
 
 def first(
-    direction: Direction | None = "rx", counters: Moved | None = None, others: tuple[Finding, ...] = (), **more: Any
+    direction: Direction | None = "rx",
+    counters: CounterSteps | None = None,
+    others: tuple[Finding, ...] = (),
+    **more: Any,
 ) -> str:
     return fuse(SERIES, direction, counters, others, **more).first
 
@@ -142,11 +145,11 @@ def test_a_finding_from_the_times_is_no_second_witness() -> None:
 
 
 def test_the_switch_counts_at_the_other_end_of_the_line() -> None:
-    received_bad = Moved({"symbol_error": 500, "link_downed": 0})
+    received_bad = CounterSteps({"symbol_error": 500, "link_downed": 0})
     ranking = fuse(SERIES, "tx", None, (), switch_counters=received_bad)
     assert ranking.first == CABLE
     assert "the switch received damaged code words" in ranking.reason
-    assert first("tx", Moved({"symbol_error": 0}), switch_counters=received_bad) == CABLE
+    assert first("tx", CounterSteps({"symbol_error": 0}), switch_counters=received_bad) == CABLE
 
 
 def test_a_site_knows_what_breaks_there() -> None:
@@ -165,7 +168,7 @@ def test_odds_are_of_exactly_one_part() -> None:
 
 @given(moved=st.dictionaries(st.sampled_from(sorted(CLEAN)), st.integers(0, 2**60)))
 def test_no_counters_break_it(moved: dict[str, int]) -> None:
-    ranking: Ranking = fuse(SERIES, "both", Moved(moved), ())
+    ranking: Ranking = fuse(SERIES, "both", CounterSteps(moved), ())
     assert all(np.isfinite(odds) for _, odds in ranking.parts)
 
 
@@ -182,7 +185,7 @@ KINDS: Mapping[str, tuple[tuple[float, str], ...]] = {
 SHARES = {CABLE: 0.55, NIC: 0.25, PORT: 0.2}
 
 
-def injected(rng: np.random.Generator, part: str) -> tuple[Direction, Moved, tuple[Finding, ...]]:
+def injected(rng: np.random.Generator, part: str) -> tuple[Direction, CounterSteps, tuple[Finding, ...]]:
     """A fault of this part: the direction that is slow, the NIC's counters, a loopback test."""
     shares, kinds = zip(*KINDS[part], strict=True)
     kind = str(rng.choice(kinds, p=shares))
@@ -240,25 +243,28 @@ def counters(before: dict[str, int], after: dict[str, int]) -> dict[str, Any]:
     ],
 )
 def test_counters_wrap_saturate_and_are_cleared(name: str, before: int, after: int, moved: int | None) -> None:
-    found = moved_counters(counters({name: before}, {name: after}), "h00", "cxi0")
+    found = count_steps(counters({name: before}, {name: after}), "h00", "cxi0")
     assert found is not None
     assert found.by == ({} if moved is None else {name: moved})
 
 
 def test_counters_that_nobody_read_are_no_counters() -> None:
-    assert moved_counters({}, "h00", "cxi0") is None
-    assert moved_counters({"before": {"h00": {"cxi0": {"a": 1}}}}, "h00", "cxi0") is None
-    assert moved_counters(counters({"a": 1}, {"a": 2}), "h01", "cxi0") is None
-    assert moved_counters(counters({"a": 1}, {"b": 2}), "h00", "cxi0") == Moved({})
+    assert count_steps({}, "h00", "cxi0") is None
+    assert count_steps({"before": {"h00": {"cxi0": {"a": 1}}}}, "h00", "cxi0") is None
+    assert count_steps(counters({"a": 1}, {"a": 2}), "h01", "cxi0") is None
+    assert count_steps(counters({"a": 1}, {"b": 2}), "h00", "cxi0") == CounterSteps({})
 
 
 def test_a_counter_that_stands_at_its_maximum_shows_nothing_to_be_absent() -> None:
-    assert Moved({}).symptoms() == {}
-    assert Moved({"symbol_error": 0}).symptoms() == {"line_rx": False}
-    assert Moved({"symbol_error": 12}).symptoms() == {"line_rx": True}
-    assert Moved({"hni_rx_bad_opt": 5, "hni_pcs_uncorrected_cw": 0}).symptoms() == {"line_rx": False, "marked": True}
-    assert Moved({"hni_rx_bad_opt": 5, "hni_pcs_uncorrected_cw": 2}).symptoms() == {"line_rx": True}
-    assert Moved({"hni_pfc_fifo_oflw_cntr_6": 1}).symptoms() == {"late": True}
+    assert CounterSteps({}).symptoms() == {}
+    assert CounterSteps({"symbol_error": 0}).symptoms() == {"line_rx": False}
+    assert CounterSteps({"symbol_error": 12}).symptoms() == {"line_rx": True}
+    assert CounterSteps({"hni_rx_bad_opt": 5, "hni_pcs_uncorrected_cw": 0}).symptoms() == {
+        "line_rx": False,
+        "marked": True,
+    }
+    assert CounterSteps({"hni_rx_bad_opt": 5, "hni_pcs_uncorrected_cw": 2}).symptoms() == {"line_rx": True}
+    assert CounterSteps({"hni_pfc_fifo_oflw_cntr_6": 1}).symptoms() == {"late": True}
 
 
 def test_a_run_knows_the_nic_its_counters_and_its_port() -> None:

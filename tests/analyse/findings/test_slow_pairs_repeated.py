@@ -75,18 +75,18 @@ def test_slow_in_most_rounds_is_a_suspect_route(row: str, times: list[int]) -> N
 
 
 def test_a_suspect_route_is_asked_about_with_its_two_ranks() -> None:
-    (question,) = judged(slowed(run_of(), range(REPEATS))).routes
-    assert (question.component, question.name) == ROUTE[:2]
-    assert question.open
-    assert np.asarray(question.pairs).tolist() in ([[2, 13], [13, 2]], [[13, 2], [2, 13]])
+    (follow_up,) = judged(slowed(run_of(), range(REPEATS))).routes
+    assert (follow_up.component, follow_up.name) == ROUTE[:2]
+    assert follow_up.open
+    assert np.asarray(follow_up.pairs).tolist() in ([[2, 13], [13, 2]], [[13, 2], [2, 13]])
 
 
 def test_slow_in_one_direction_only_is_a_suspect_route_of_that_direction() -> None:
     diagnosis = judged(slowed(run_of(), range(REPEATS), both=False))
     assert named(diagnosis, State.SUSPECT) == {("route", "h02>h13", None)}
     assert diagnosis.verdict.verdict == "incomplete"
-    (question,) = diagnosis.routes
-    assert question.name == "h02>h13"
+    (follow_up,) = diagnosis.routes
+    assert follow_up.name == "h02>h13"
 
 
 def test_a_round_trip_that_was_slow_when_one_end_began_is_a_slow_moment() -> None:
@@ -138,17 +138,17 @@ def test_seven_more_healthy_rounds_clear_a_pair_that_was_slow_once() -> None:
     """What `plan.stages` measures of it: a row of its own, with the pair among others that are healthy."""
     fabric = SimulatedFabric(MESH, (), QUIET, seed=1)
     first = fabric.measure(all_rounds(len(MESH.hosts)), (ROWS["bandwidth"],))
-    sick = replace(first, rows=tuple(_once(row) for row in first.rows))
-    assert named(judged(sick), State.SUSPECT) == {ROUTE}
-    again = fabric.extended(sick, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
+    faulty = replace(first, rows=tuple(_once(row) for row in first.rows))
+    assert named(judged(faulty), State.SUSPECT) == {ROUTE}
+    again = fabric.extended(faulty, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
     assert accused(judged(again)) == set()
 
 
 def test_seven_more_slow_rounds_confirm_it() -> None:
     fabric = SimulatedFabric(MESH, (), QUIET, seed=1)
     first = fabric.measure(all_rounds(len(MESH.hosts)), (ROWS["bandwidth"],))
-    sick = replace(first, rows=tuple(_once(row) for row in first.rows))
-    again = fabric.extended(sick, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
+    faulty = replace(first, rows=tuple(_once(row) for row in first.rows))
+    again = fabric.extended(faulty, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
     last = replace(again, rows=(again.rows[0], _once(again.rows[1])))
     assert named(judged(last), State.SUSPECT) == {ROUTE}
 

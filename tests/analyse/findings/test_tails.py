@@ -19,12 +19,12 @@ def healthy(src: int, dst: int) -> float:
     return USUAL_S
 
 
-def lossy(sick, share: float = 1.0, seed: int = 1):
+def lossy(faulty, share: float = 1.0, seed: int = 1):
     """Means of pairs for which `sick` is true; in a `share` of the measurements something was lost."""
     random = np.random.default_rng(seed)
 
     def mean(src: int, dst: int) -> float:
-        late = sick(src, dst) and random.random() < share
+        late = faulty(src, dst) and random.random() < share
         return USUAL_S * float(1.1 + 0.3 * random.random()) + (0.05 * LOST_S if late else 0.0)
 
     return mean

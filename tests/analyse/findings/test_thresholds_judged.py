@@ -123,8 +123,8 @@ def test_a_single_pair_is_a_suspect_route():
     assert finding.name == f"{run.hosts[2]}>{run.hosts[9]}"
     judged = with_comparison(blank(), found)
     assert (judged.verdict.verdict, judged.verdict.exit_code) == ("incomplete", 3)
-    told = Finding(state=State.SUSPECT, component="route", name=f"{run.hosts[9]}>{run.hosts[2]}")
-    assert compare(slow, [threshold(None, typical(run), 0.2)], blank(told)).findings == ()
+    reported = Finding(state=State.SUSPECT, component="route", name=f"{run.hosts[9]}>{run.hosts[2]}")
+    assert compare(slow, [threshold(None, typical(run), 0.2)], blank(reported)).findings == ()
 
 
 def test_a_fabric_that_misses_it_as_a_whole_accuses_no_host():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from fablint.model import Diagnosis, Question, Run, Slots, Verdict
+from fablint.model import Diagnosis, FollowUp, Run, Slots, Verdict
 from fablint.plan.check.check_loop import CheckLoop, LoopResult
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Stage
@@ -25,19 +25,19 @@ VERDICT = {
 }
 
 
-def about_host(rank: int) -> Question:
-    return Question("host", f"h{rank}", PARTNERS[rank])
+def about_host(rank: int) -> FollowUp:
+    return FollowUp("host", f"h{rank}", PARTNERS[rank])
 
 
-def about_route(a: int, b: int) -> Question:
-    return Question("route", f"h{a}=h{b}", np.array([(a, b), (b, a)]))
+def about_route(a: int, b: int) -> FollowUp:
+    return FollowUp("route", f"h{a}=h{b}", np.array([(a, b), (b, a)]))
 
 
 def says(
-    questions: Sequence[Question] = (), retests: Sequence[Question] = (), routes: Sequence[Question] = ()
+    questions: Sequence[FollowUp] = (), retests: Sequence[FollowUp] = (), routes: Sequence[FollowUp] = ()
 ) -> Diagnosis:
     verdict = Verdict.model_validate(VERDICT)
-    return Diagnosis(verdict, (), questions=tuple(questions), retests=tuple(retests), routes=tuple(routes))
+    return Diagnosis(verdict, (), follow_ups=tuple(questions), retests=tuple(retests), routes=tuple(routes))
 
 
 def asked(hosts: int = HOSTS, **more: float) -> CheckRequest:
@@ -181,7 +181,7 @@ def test_without_a_budget_the_rounds_end() -> None:
 
 def test_a_question_without_pairs_is_no_question() -> None:
     fabric = FakeFabric(asked())
-    nobody = Question("host", "h0", np.zeros((0, 2), dtype=np.int32))
+    nobody = FollowUp("host", "h0", np.zeros((0, 2), dtype=np.int32))
     assert fabric.again(in_turn(says([nobody], [nobody], [nobody]))).undecided == ()
     assert fabric.stages == []
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from fabrics import fat_tree, two_level
 
-from fablint.model import Question, Row, Run
+from fablint.model import FollowUp, Row, Run
 from fablint.plan.check.follow_up import follow_up, measured_pairs, with_controls
 from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.topology.contention import most_flows
 from fablint.topology.routed_placement import RoutedPlacement
 
 
-def about(rank: int, partners: list[int]) -> Question:
-    return Question("host", f"h{rank}", np.array([(rank, partner) for partner in partners]).reshape(-1, 2))
+def about(rank: int, partners: list[int]) -> FollowUp:
+    return FollowUp("host", f"h{rank}", np.array([(rank, partner) for partner in partners]).reshape(-1, 2))
 
 
 def pairs_of(rounds: list[np.ndarray]) -> set[frozenset[int]]:

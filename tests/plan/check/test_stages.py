@@ -10,7 +10,7 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck, check_loop
 
-from fablint.model import Diagnosis, Question, Run, Slots, Topology, Verdict
+from fablint.model import Diagnosis, FollowUp, Run, Slots, Topology, Verdict
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_stage
 from fablint.plan.rows.grammar import parse_row
@@ -99,8 +99,8 @@ def test_few_pairs_are_measured_alone_and_many_side_by_side():
 
 
 def test_suspects_are_those_whom_most_pairs_have_in_common():
-    one = Question("host", "h3", np.array([[3, 5], [3, 6], [7, 3]]))
-    link = Question("link", "a>b", np.array([[0, 9], [1, 8], [2, 10]]))
+    one = FollowUp("host", "h3", np.array([[3, 5], [3, 6], [7, 3]]))
+    link = FollowUp("link", "a>b", np.array([[0, 9], [1, 8], [2, 10]]))
     assert suspects_of([one, link]) == [3]
 
 
@@ -108,12 +108,12 @@ def test_suspects_are_those_whom_most_pairs_have_in_common():
 
 VERDICT = {"verdict": "pass", "exit_code": 0, "findings": ()}
 COVERAGE = {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1}
-QUESTION = Question("host", "h0", np.array([(0, partner) for partner in range(1, 25)]))
+QUESTION = FollowUp("host", "h0", np.array([(0, partner) for partner in range(1, 25)]))
 
 
-def diagnosis(*questions: Question, retests: tuple[Question, ...] = ()) -> Diagnosis:
+def diagnosis(*questions: FollowUp, retests: tuple[FollowUp, ...] = ()) -> Diagnosis:
     verdict = Verdict.model_validate({**VERDICT, "coverage": COVERAGE})
-    return Diagnosis(verdict, (), questions=questions, retests=retests)
+    return Diagnosis(verdict, (), follow_ups=questions, retests=retests)
 
 
 class Measured:

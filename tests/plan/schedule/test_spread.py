@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fabrics import dragonfly, fat_tree, two_level
 
-from fablint.model import Diagnosis, Question, Scope, Slots, Topology, Verdict
+from fablint.model import Diagnosis, FollowUp, Scope, Slots, Topology, Verdict
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import Level, level_stage
 from fablint.plan.check.retest import plan_retest
@@ -138,7 +138,7 @@ def test_all_pairs_that_are_spelt_out_are_spread() -> None:
 # ------------------------------------------------------------------------------------------------ again
 
 
-def of_questions(rounds: Sequence[Pairs], questions: Sequence[Question]) -> Mapping[Component, list[int]]:
+def of_questions(rounds: Sequence[Pairs], questions: Sequence[FollowUp]) -> Mapping[Component, list[int]]:
     """Of each question the stretches in which pairs of it are measured."""
     wanted = {one.name: {frozenset(pair) for pair in one.pairs.tolist()} for one in questions}
     return stretches(
@@ -149,9 +149,9 @@ def of_questions(rounds: Sequence[Pairs], questions: Sequence[Question]) -> Mapp
     )
 
 
-def host_question(rank: int, ranks: int) -> Question:
+def host_question(rank: int, ranks: int) -> FollowUp:
     others = [other for other in range(ranks) if other != rank]
-    return Question("host", f"h{rank}", np.array([(rank, other) for other in others]))
+    return FollowUp("host", f"h{rank}", np.array([(rank, other) for other in others]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -160,7 +160,7 @@ def test_follow_up_rounds_of_one_question_do_not_lie_together(seed: int) -> None
     run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     request = asked(fabric.topology, seed=seed)
     hosts = [host_question(rank, len(fabric.hosts)) for rank in (0, 21)]
-    routes = [Question("route", f"h{a}=h{b}", np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
+    routes = [FollowUp("route", f"h{a}=h{b}", np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
     stage = next_stage(request, run, hosts, 1, 1e9, 6, (routes, ()))
     assert stage is not None
     (rounds,) = stage.rounds.values()
@@ -176,7 +176,7 @@ def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
     fabric = simulated_fat_tree(4, 3)
     run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     ranks = len(fabric.hosts)
-    link = Question("link", "a path", np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
+    link = FollowUp("link", "a path", np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
     questions = (host_question(5, ranks), host_question(6, ranks), link)
     verdict = Verdict.model_validate(
         {

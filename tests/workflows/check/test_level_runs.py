@@ -22,7 +22,7 @@ from fake_launches import (
     whole_check,
 )
 
-from fablint.analyse import with_besides
+from fablint.analyse import with_additional
 from fablint.cli import main
 from fablint.errors import BrokenRunError
 from fablint.model import Component, Diagnosis, Finding, Plan, Run, State, Topology, Verdict, host_of
@@ -214,7 +214,7 @@ def test_who_fails_inside_is_in_no_round_between_hosts(
         """Of the run between ranks of one host it accuses h05."""
         found = judge(run, topology, **more)
         inner = run.path is not None and run.path.name == "intra-node.run"
-        return with_besides(found, [slow]) if inner else found
+        return with_additional(found, [slow]) if inner else found
 
     monkeypatch.setattr(analysis, "diagnose", fake_diagnose)
     checked, level_runs = check()

@@ -62,7 +62,7 @@ WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e
 
 
 @dataclass(frozen=True)
-class Moved:
+class CounterSteps:
     """What the counters of one port counted in the run, by their own names. What saturated is not among them."""
 
     by: Mapping[str, int]
@@ -92,13 +92,13 @@ class Moved:
         return corrected >= 10 and corrected > WORST_LINE * CODE_WORD_BITS * (corrected + good)
 
 
-def moved_counters(counters: Mapping[str, Any], host: str, nic: str) -> Moved | None:
+def count_steps(counters: Mapping[str, Any], host: str, nic: str) -> CounterSteps | None:
     """What a NIC counted between `before` and `after`, as the run's `counters` attribute has them; None if nothing."""
     before, after = ((counters.get(when) or {}).get(host, {}).get(nic) for when in ("before", "after"))
     if not before or not after:
         return None
     moved = {name: _step(name, before[name], after[name]) for name in after if name in before}
-    return Moved({name: step for name, step in moved.items() if step is not None})
+    return CounterSteps({name: step for name, step in moved.items() if step is not None})
 
 
 def _step(name: str, before: int, after: int) -> int | None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.samples import Usable
+from fablint.analyse.data.samples import UsableRow
 from fablint.model import Placement, Row
 
 CALM = 0.1  # share of cells whose ratio is usual however many components are faulty: on 4 hosts a lossy one is in half
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Cells:
+class MeanRatios:
     """Measured pairs of ranks on different hosts, one entry for each time they were measured."""
 
     src: Codes
@@ -49,13 +49,13 @@ class _Times:
     started: npt.NDArray[np.float64]
 
 
-def ratios_of(rows: Sequence[Usable], placement: Placement) -> Cells | None:
+def ratios_of(rows: Sequence[UsableRow], placement: Placement) -> MeanRatios | None:
     """The cells of all latency rows; None where means and medians were not both stored, or nothing was."""
     found = [cells for usable in rows if (cells := _ratios(usable, placement)) is not None]
-    return Cells(*_columns(found)) if found else None
+    return MeanRatios(*_columns(found)) if found else None
 
 
-def _ratios(usable: Usable, placement: Placement) -> Cells | None:
+def _ratios(usable: UsableRow, placement: Placement) -> MeanRatios | None:
     """The cells of the smallest size of one measurement: its rows share what is usual."""
     rows = [
         row
@@ -67,7 +67,7 @@ def _ratios(usable: Usable, placement: Placement) -> Cells | None:
         return None
     every = _Times(*_columns(times))
     ratio = every.mean / _base(every.median, every.least)
-    return Cells(every.src, every.dst, (ratio / np.quantile(ratio, CALM)).astype(np.float32), every.started)
+    return MeanRatios(every.src, every.dst, (ratio / np.quantile(ratio, CALM)).astype(np.float32), every.started)
 
 
 def _base(median: Floats, least: Floats) -> Floats:
@@ -82,7 +82,7 @@ def _base(median: Floats, least: Floats) -> Floats:
     return np.where(known, np.minimum(median, MOST_BELOW * usual * least), median).astype(np.float32)
 
 
-def _columns(parts: Sequence[Cells] | Sequence[_Times]) -> Iterator[npt.NDArray[Any]]:
+def _columns(parts: Sequence[MeanRatios] | Sequence[_Times]) -> Iterator[npt.NDArray[Any]]:
     names = parts[0].__dataclass_fields__
     return (np.concatenate([getattr(part, name) for part in parts]) for name in names)
 

@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Ways:
+class MessagePaths:
     """Ways of the pairs of one row. The last way is that of pairs of which nothing is known; it has no segments."""
 
     routes: Routes | None
@@ -70,12 +70,12 @@ class Ways:
         wanted[segments] = True
         return np.asarray(wanted[self.segments].any(axis=1)) if self.segments.shape[1] else np.zeros(1, dtype=bool)
 
-    def cells_on(self, pairs: Pairs, ways: Mask) -> Cells:
+    def cells_on(self, pairs: Pairs, message_paths: Mask) -> Cells:
         """Cells whose messages take one of these ways."""
         if self.cells is not None:
-            row, column = np.nonzero(ways[self.cells])
+            row, column = np.nonzero(message_paths[self.cells])
             return row, column
-        table = ways[:-1].reshape(-1, self.keys)
+        table = message_paths[:-1].reshape(-1, self.keys)
         rows = np.flatnonzero(np.append(table.any(axis=1), False)[self.switch])
         columns = np.flatnonzero(np.append(table.any(axis=0), False)[self.key])
         row, column = np.nonzero(table[self.switch[rows]][:, self.key[columns]])
@@ -100,12 +100,12 @@ class Ways:
         return total
 
 
-def ways_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> Ways:
+def message_paths_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> MessagePaths:
     """The ways of a row's pairs."""
     switch = np.asarray(placement.switch, dtype=np.int64)
     size = len(placement.switches)
     if not size:
-        return Ways(
+        return MessagePaths(
             None, np.full((1, 0), -1, np.int32), 0, 0, switch, switch, 1, np.zeros(0, np.int64), _nowhere(pairs)
         )
     by_host = routes is not None and routes.routing.kind in BY_HOST
@@ -125,7 +125,7 @@ def ways_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> Ways:
             cells, codes = np.where(cells == 0, codes.size - 1, cells - 1).astype(np.int32), codes[1:]
         listed = codes
     segments, links, count = _segments(codes, key, keys, placement, routes)
-    return Ways(routes, segments, links, count, switch, key, keys, listed, cells, _codes(placement, routes))
+    return MessagePaths(routes, segments, links, count, switch, key, keys, listed, cells, _codes(placement, routes))
 
 
 def _codes(placement: Placement, routes: Routes | None) -> Index:

@@ -49,7 +49,7 @@ class Flows:
 
 
 @dataclass(frozen=True)
-class Usable:
+class UsableRow:
     """A row that is judged, more rounds of the same, and the rows in which some of its pairs were measured again."""
 
     row: Row
@@ -141,11 +141,11 @@ class Usable:
         return np.concatenate(parts, axis=1), edges
 
 
-def usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[Usable], list[str]]:
+def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[UsableRow], list[str]]:
     """Rows to be judged, and notes on those that are not, nor their absence anybody's fault."""
     rows = [row for row in run.rows if _moved(run, row) and not row.of_the_whole]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
-    usable: list[Usable] = []
+    usable: list[UsableRow] = []
     notes: list[str] = []
     for row in rows:
         base = row.attributes.get("retest_of")
@@ -161,7 +161,7 @@ def usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[lis
             again = tuple(other for other in rows if other.attributes.get("retest_of") == row.name)
             alike = next((i for i, one in enumerate(usable) if _continues(row, one.row)), None)
             if alike is None:
-                usable.append(Usable(row, again))
+                usable.append(UsableRow(row, again))
             else:
                 usable[alike] = replace(usable[alike], more=(*usable[alike].more, row))
     return usable, notes

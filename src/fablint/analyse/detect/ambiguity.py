@@ -22,7 +22,7 @@ SHARED = 0.8  # of the culprit's evidence that a rival has to explain as well
 
 
 @dataclass(frozen=True)
-class Rival:
+class GroupMember:
     """One side of a part: which of its family, as the verdict words it (`host h03 (rx)`, `link s3>s5`)."""
 
     component: Literal["host", "link"]
@@ -32,34 +32,34 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Rivals:
+class AmbiguityGroup:
     """Sides of other parts."""
 
-    same: tuple[Rival, ...] = ()  # crossed by exactly the same measured pairs
-    near: tuple[Rival, ...] = ()  # not told apart by the evidence
+    same: tuple[GroupMember, ...] = ()  # crossed by exactly the same measured pairs
+    near: tuple[GroupMember, ...] = ()  # not told apart by the evidence
 
     @property
-    def all(self) -> tuple[Rival, ...]:
+    def all(self) -> tuple[GroupMember, ...]:
         """Both kinds."""
         return (*self.same, *self.near)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Their names."""
-        return tuple(rival.name for rival in self.all)
+        return tuple(group_member.name for group_member in self.all)
 
 
-def rivals_of(
+def find_ambiguity_group(
     family: Family, part: int, sides: Sequence[int], cells: Cells, evidence: Evidence, parts: Sequence[Family]
-) -> Rivals:
+) -> AmbiguityGroup:
     """Parts of any kind that would explain these cells, the culprit's, nearly as well."""
     if len(sides) > 1 and isinstance(family, Endpoints):
-        return Rivals()  # whatever it sends and whatever it receives: no other part carries both
+        return AmbiguityGroup()  # whatever it sends and whatever it receives: no other part carries both
     inside = _tally(cells, evidence, evidence.gain[cells].astype(np.int64))
     count = _tally(cells, evidence, np.ones(cells[0].size, dtype=np.int64))
     score = int(evidence.gain[cells].sum(dtype=np.int64))
-    same: list[Rival] = []
-    near: list[Rival] = []
+    same: list[GroupMember] = []
+    near: list[GroupMember] = []
     for other in parts:
         if other.component not in (("cable",) if isinstance(family, Endpoints) else ("host", "cable")):
             continue  # two hosts that carry the same messages are a pair, and no pair convicts
@@ -71,16 +71,16 @@ def rivals_of(
                 explains[part] = False
             for number in np.flatnonzero(explains):
                 equal = counts[side][number] == cells[0].size == lives[side][number]
-                (same if equal else near).append(rival(other, int(number), side))
-    return Rivals(tuple(dict.fromkeys(same)), tuple(dict.fromkeys(near)))
+                (same if equal else near).append(group_member(other, int(number), side))
+    return AmbiguityGroup(tuple(dict.fromkeys(same)), tuple(dict.fromkeys(near)))
 
 
-def rival(family: Family, part: int, side: int) -> Rival:
+def group_member(family: Family, part: int, side: int) -> GroupMember:
     """A side of a part as a rival; of hosts and cables only."""
     if isinstance(family, Cables):
         a, b = family.name(part).split("=")
-        return Rival("link", 2 * part + side, side, f"link {a}>{b}" if side == 0 else f"link {b}>{a}")
-    return Rival("host", part, side, f"host {family.name(part)} ({'tx' if side == 0 else 'rx'})")
+        return GroupMember("link", 2 * part + side, side, f"link {a}>{b}" if side == 0 else f"link {b}>{a}")
+    return GroupMember("host", part, side, f"host {family.name(part)} ({'tx' if side == 0 else 'rx'})")
 
 
 def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:

@@ -16,7 +16,7 @@ from fablint.analyse.data.robust_stats import MEDIAN_ERROR
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.host_spread import within_spread
-from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Conviction
+from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Detection
 from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.phrasing import times_text
@@ -27,7 +27,9 @@ STEADY = 5.0  # standard errors over time, by which the loss has to be beyond th
 ENDPOINT_KINDS = frozenset({"host", "nic", "rank"})
 
 
-def beside_spread(found: Sequence[Conviction], effects: Effects, settings: Settings, *, views: int) -> list[Conviction]:
+def mark_usual_hosts(
+    found: Sequence[Detection], effects: Effects, settings: Settings, *, views: int
+) -> list[Detection]:
     """The same, where the hosts among them that differ by no more than healthy ones do are marked."""
     hosts = [case for case in found if case.kind in ENDPOINT_KINDS]
     if not hosts:
@@ -49,7 +51,7 @@ class _Noise:
     left: Values  # (k,)
 
 
-def described(found: Sequence[Conviction], flows: Flows, effects: Effects) -> list[Conviction]:
+def described(found: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
     """The same with when they were slow, and among which others."""
     if not found:
         return []
@@ -63,11 +65,11 @@ def _keys(effects: Effects, cells: Cells) -> Codes:
     return np.asarray(cells[0] * effects.residual.value.shape[1] + cells[1])
 
 
-def _tolerance(case: Conviction, effects: Effects) -> float:
+def _tolerance(case: Detection, effects: Effects) -> float:
     return effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
 
 
-def _described(case: Conviction, flows: Flows, effects: Effects, noise: _Noise) -> Conviction:
+def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -> Detection:
     found = _lasting(case, flows, effects)
     stretches = None if found is None else found.stretches
     case = replace(case, shared=_shared(case, effects), stretches=stretches)
@@ -81,7 +83,7 @@ def _described(case: Conviction, flows: Flows, effects: Effects, noise: _Noise) 
     return replace(case, when=when, lasting=found.is_lasting)
 
 
-def _is_intermittent(case: Conviction, effects: Effects, noise: _Noise) -> bool:
+def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
     """Are more of the cells of a component healthy than noise explains, were it slow all the time?
 
     The noise is that of the other cells: what varies in its own is the question.
@@ -97,7 +99,7 @@ def _is_intermittent(case: Conviction, effects: Effects, noise: _Noise) -> bool:
     return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
 
 
-def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
+def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     """Does its loss vary over time by so much that it may be within the tolerance in the long run?
 
     The load of others on a switch varies like that; measurements that were made later to confirm it settle it.
@@ -118,14 +120,14 @@ def _is_unsteady(case: Conviction, flows: Flows, effects: Effects) -> bool:
     return bool(error * STEADY > middle - tolerance)
 
 
-def _lasting(case: Conviction, flows: Flows, effects: Effects) -> timing.Lasting | None:
+def _lasting(case: Detection, flows: Flows, effects: Effects) -> timing.Persistence | None:
     """In how many stretches of time it was slow, and when; None where nobody knows the times."""
     if flows.started is None:
         return None
     slow = effects.residual.value[case.cells] > _tolerance(case, effects)
     later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
     every = flows.started[effects.residual.sample_cells()]
-    return timing.lasting(flows.started[case.cells], every[np.isfinite(every)], slow, later)
+    return timing.measure_persistence(flows.started[case.cells], every[np.isfinite(every)], slow, later)
 
 
 def when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
@@ -138,11 +140,11 @@ def when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
     known = ~np.isnan(effects.residual.value[every])
     cells = (every[0][known], every[1][known])
     slow = np.isin(_keys(effects, cells), _keys(effects, stratum.cells))
-    found = timing.when(flows.started[cells], slow)
+    found = timing.find_slow_time(flows.started[cells], slow)
     return "" if found is None else found.text
 
 
-def _shared(case: Conviction, effects: Effects) -> str:
+def _shared(case: Detection, effects: Effects) -> str:
     """How much longer its messages took when others shared a link with them, where both was measured."""
     load = effects.classes.load
     if load is None:

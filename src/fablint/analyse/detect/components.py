@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.analyse.detect.evidence import Sums, Tally
 from fablint.model import Placement
@@ -103,28 +103,30 @@ class Cables:
     """Cables between switches: sides are their two directed links."""
 
     component: Kind
-    ways: Ways
+    message_paths: MessagePaths
     pairs: Pairs
-    mutual: bool
+    bidirectional: bool
 
     def __len__(self) -> int:
-        return self.ways.known_links // 2
+        return self.message_paths.known_links // 2
 
     def name(self, part: int) -> str:
         """See Family."""
-        assert self.ways.routes is not None
-        return self.ways.routes.cable(2 * part)
+        assert self.message_paths.routes is not None
+        return self.message_paths.routes.cable(2 * part)
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See Family."""
-        links = tally.segment[: self.ways.known_links]
+        links = tally.segment[: self.message_paths.known_links]
         first, second = links[0::2], links[1::2]
         # Where the way back is the way there, pairs that are measured there and back belong to both sides.
-        return first, second, first if self.mutual and self.ways.symmetric else np.zeros_like(first)
+        return first, second, first if self.bidirectional and self.message_paths.symmetric else np.zeros_like(first)
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""
-        return crossing_cells(self.ways, self.pairs, np.array([2 * part + side]), mutual=self.mutual)
+        return crossing_cells(
+            self.message_paths, self.pairs, np.array([2 * part + side]), bidirectional=self.bidirectional
+        )
 
 
 @dataclass(frozen=True)
@@ -133,39 +135,39 @@ class Spines:
 
     component: Kind
     codes: Codes  # of the switches among those of the routes
-    ways: Ways
+    message_paths: MessagePaths
     pairs: Pairs
-    mutual: bool
+    bidirectional: bool
 
     def __len__(self) -> int:
         return int(self.codes.size)
 
     def name(self, part: int) -> str:
         """See Family."""
-        assert self.ways.routes is not None
-        return str(self.ways.routes.switches[self.codes[part]])
+        assert self.message_paths.routes is not None
+        return str(self.message_paths.routes.switches[self.codes[part]])
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See Family."""
-        assert self.ways.routes is not None
-        into = self.ways.routes.ends[:, 1]
-        total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.ways.routes.switches))
-        if self.mutual:  # a round trip may cross it there and back: at half, none counts more than once
+        assert self.message_paths.routes is not None
+        into = self.message_paths.routes.ends[:, 1]
+        total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.message_paths.routes.switches))
+        if self.bidirectional:  # a round trip may cross it there and back: at half, none counts more than once
             total = np.floor(total / 2)
         none = np.zeros(len(self), dtype=np.int64)
         return total[self.codes].astype(np.int64), none, none
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""
-        assert self.ways.routes is not None
-        into = np.flatnonzero(self.ways.routes.ends[:, 1] == self.codes[part])
-        return crossing_cells(self.ways, self.pairs, into, mutual=self.mutual)
+        assert self.message_paths.routes is not None
+        into = np.flatnonzero(self.message_paths.routes.ends[:, 1] == self.codes[part])
+        return crossing_cells(self.message_paths, self.pairs, into, bidirectional=self.bidirectional)
 
 
-def crossing_cells(ways: Ways, pairs: Pairs, segments: Codes, *, mutual: bool) -> Cells:
+def crossing_cells(message_paths: MessagePaths, pairs: Pairs, segments: Codes, *, bidirectional: bool) -> Cells:
     """Cells whose messages cross one of these segments; in a mutual row on the way there or back."""
-    cells = ways.cells_on(pairs, ways.crossing(segments))
-    if not mutual:
+    cells = message_paths.cells_on(pairs, message_paths.crossing(segments))
+    if not bidirectional:
         return cells
     back = pairs.backward(cells)
     width = pairs.value.shape[1]
@@ -173,7 +175,7 @@ def crossing_cells(ways: Ways, pairs: Pairs, segments: Codes, *, mutual: bool) -
     return key // width, key % width
 
 
-def families(pairs: Pairs, placement: Placement, ways: Ways, *, mutual: bool) -> list[Family]:
+def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *, bidirectional: bool) -> list[Family]:
     """The kinds of parts that can be compared in this run: enough of a kind, and not the same ranks twice."""
     many = len(placement.hosts) > 1
     switches = np.arange(len(placement.switches))
@@ -201,12 +203,16 @@ def families(pairs: Pairs, placement: Placement, ways: Ways, *, mutual: bool) ->
             continue  # nothing went through it
         found.append(kind)
         seen.append(kind.code)
-    if ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None and ways.routes.certain:
-        found.append(Cables("cable", ways, pairs, mutual))
+    if (
+        message_paths.known_links >= 2 * FEWEST_PEERS
+        and message_paths.routes is not None
+        and message_paths.routes.certain
+    ):
+        found.append(Cables("cable", message_paths, pairs, bidirectional))
         leaves = set(placement.switches)
-        spines = [code for code, name in enumerate(ways.routes.switches) if name not in leaves]
+        spines = [code for code, name in enumerate(message_paths.routes.switches) if name not in leaves]
         if len(spines) >= FEWEST_PEERS:
-            found.append(Spines("switch", np.array(spines, dtype=np.int64), ways, pairs, mutual))
+            found.append(Spines("switch", np.array(spines, dtype=np.int64), message_paths, pairs, bidirectional))
     elif any(kind.component == "switch" for kind in found):
         # Which cable a message takes is not known: together they are one component.
         found.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, switches, outward=True))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, healthy_scatter, leftover
 from fablint.analyse.settings import Settings
@@ -51,10 +51,10 @@ class Evidence:
 
     pairs: Pairs
     placement: Placement
-    ways: Ways
-    mutual: bool
+    message_paths: MessagePaths
+    bidirectional: bool
     gain: Gains  # (n, m)
-    telling: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
+    informative: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
     total: Tally  # gains
     live: Tally  # pairs that speak
     noise: Values = field(
@@ -74,7 +74,7 @@ class Evidence:
 
     def of_ends(self, cells: Cells) -> Mask:
         """(k,) which of the cells tell how fast their ends are."""
-        return np.ones(cells[0].size, dtype=bool) if self.telling is None else self.telling[cells]
+        return np.ones(cells[0].size, dtype=bool) if self.informative is None else self.informative[cells]
 
     def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
         tally.segment[:] -= self.on_segments(cells, gone)
@@ -88,15 +88,19 @@ class Evidence:
 
     def on_segments(self, cells: Cells, values: Sums) -> Sums:
         """(segments,) sum of values over the cells that cross each segment."""
-        found = np.zeros(self.ways.count, dtype=np.int64)
-        if not self.ways.count:
+        found = np.zeros(self.message_paths.count, dtype=np.int64)
+        if not self.message_paths.count:
             return found
         to = self.pairs.destination(cells)
-        taken = [self.ways.between(cells[0], to)] + ([self.ways.between(to, cells[0])] if self.mutual else [])
-        for way in taken:
-            for segment in self.ways.segments[way].T:
+        taken = [self.message_paths.between(cells[0], to)] + (
+            [self.message_paths.between(to, cells[0])] if self.bidirectional else []
+        )
+        for path in taken:
+            for segment in self.message_paths.segments[path].T:
                 used = segment >= 0
-                found += np.bincount(segment[used], weights=values[used], minlength=self.ways.count).astype(np.int64)
+                found += np.bincount(segment[used], weights=values[used], minlength=self.message_paths.count).astype(
+                    np.int64
+                )
         return found
 
 
@@ -129,9 +133,11 @@ def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | No
         found = tables[effects.classes.of_rows(pairs, rows), levels(left, grid)]
         found[np.isnan(left)] = 0
         gain[rows] = found
-    placement, ways = effects.classes.placement, effects.ways
+    placement, message_paths = effects.classes.placement, effects.message_paths
     total, live = (_tally(effects, values) for values in (gain, gain != 0))
-    return Evidence(pairs, placement, ways, effects.mutual, gain, effects.telling, total, live, np.sort(scatter))
+    return Evidence(
+        pairs, placement, message_paths, effects.bidirectional, gain, effects.informative, total, live, np.sort(scatter)
+    )
 
 
 def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.uint8]]:
@@ -213,8 +219,8 @@ def _grid(pool: Values) -> tuple[float, float]:
 
 def _tally(effects: Effects, values: Gains | Mask) -> Tally:
     """Sums of (n, m) values: of the cells that tell of ends per end, of all per segment."""
-    pairs, placement, ways = effects.residual, effects.classes.placement, effects.ways
-    told = values if effects.telling is None else np.where(effects.telling, values, 0)
+    pairs, placement, message_paths = effects.residual, effects.classes.placement, effects.message_paths
+    told = values if effects.informative is None else np.where(effects.informative, values, 0)
     n, size = pairs.ranks, max(1, len(placement.switches))
     sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for rows in pairs.blocks():
@@ -227,32 +233,32 @@ def _tally(effects: Effects, values: Gains | Mask) -> Tally:
     between = np.zeros((size, size), np.int64)
     if not placement.switches:
         return Tally(sent, received, between, np.zeros(0, np.int64))
-    way = np.zeros(ways.segments.shape[0], np.int64)
+    path = np.zeros(message_paths.segments.shape[0], np.int64)
     if pairs.partner is None:
-        _add_matrix(effects, values, told, between, way)
+        _add_matrix(effects, values, told, between, path)
     else:
-        _add_list(effects, values, told, between, way)
-    return Tally(sent, received, between, ways.totals(way))
+        _add_list(effects, values, told, between, path)
+    return Tally(sent, received, between, message_paths.totals(path))
 
 
-def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
+def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, path: Sums) -> None:
     """Add a matrix up per pair of switches and per way, switch by switch."""
     placement, everybody = effects.classes.placement, np.arange(effects.residual.ranks)
     known = placement.switch >= 0
     for switch in range(len(placement.switches)):
         members = np.nonzero(placement.switch == switch)[0]
-        at = effects.ways.between(members[:1], everybody)
+        at = effects.message_paths.between(members[:1], everybody)
         to_each = values[members].sum(axis=0, dtype=np.int64)
         here = to_each if told is values else told[members].sum(axis=0, dtype=np.int64)
         between[switch] = np.bincount(placement.switch[known], weights=here[known], minlength=between.shape[0])
-        np.add.at(way, at, to_each)
-        if effects.mutual:  # what was measured from the other end crossed these ways as well
-            np.add.at(way, at, values[:, members].sum(axis=1, dtype=np.int64))
+        np.add.at(path, at, to_each)
+        if effects.bidirectional:  # what was measured from the other end crossed these ways as well
+            np.add.at(path, at, values[:, members].sum(axis=1, dtype=np.int64))
 
 
-def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, way: Sums) -> None:
+def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, path: Sums) -> None:
     """Add a list of rounds up per pair of switches and per way."""
-    placement, pairs, ways = effects.classes.placement, effects.residual, effects.ways
+    placement, pairs, message_paths = effects.classes.placement, effects.residual, effects.message_paths
     row, column = np.nonzero(values)
     to = pairs.destination((row, column))
     a, b = placement.switch[row].astype(np.int64), placement.switch[to]
@@ -261,6 +267,8 @@ def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, betwee
     found = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
     between += found.reshape(size, size).astype(np.int64)
     weight = values[row, column].astype(np.float64)
-    taken = [ways.of_cells(pairs, (row, column))] + ([ways.between(to, row)] if effects.mutual else [])
+    taken = [message_paths.of_cells(pairs, (row, column))] + (
+        [message_paths.between(to, row)] if effects.bidirectional else []
+    )
     for at in taken:
-        way += np.bincount(at, weights=weight, minlength=way.size).astype(np.int64)
+        path += np.bincount(at, weights=weight, minlength=path.size).astype(np.int64)

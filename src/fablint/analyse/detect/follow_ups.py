@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
-from fablint.analyse.detect.ambiguity import Rival
+from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.components import Cables, Family, crossing_cells
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
-from fablint.analyse.detect.search import Bar, Conviction, Sides, convict
+from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.fit.effects import Effects
-from fablint.model import Placement, Question
+from fablint.model import FollowUp, Placement
 from fablint.topology.routed_placement import links_crossed
 
 SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
@@ -31,25 +31,25 @@ TRIES = 2000  # combinations of senders and receivers looked at per part
 RankPairs = npt.NDArray[np.int64]
 
 
-def open_questions(
-    convicted: Sequence[Conviction],
-    suspects: Sequence[Conviction],
+def propose_follow_ups(
+    detected: Sequence[Detection],
+    suspects: Sequence[Detection],
     evidence: Evidence,
     effects: Effects,
     parts: Sequence[Family],
     sides: Sides,
-) -> list[Question]:
+) -> list[FollowUp]:
     """Questions of one view, those with the most evidence first. `evidence` is used up on the way."""
     asked = Bar(SPEAKS, fewest=1, surely=False, most=MOST_QUESTIONS)
     clean = _clean(evidence)
     hidden = _hidden_links(evidence, parts)
-    cases = [*suspects, *convict(evidence, effects, parts, asked, sides=sides)]
-    found = [question_about(case, evidence, clean) for case in cases]
-    found += [splitting(case, evidence, clean) for case in convicted if case.rivals.names]
-    return [question for question in [*found, *_about_links(hidden, evidence, clean)] if question.open]
+    cases = [*suspects, *detect_components(evidence, effects, parts, asked, sides=sides)]
+    found = [propose_follow_up(case, evidence, clean) for case in cases]
+    found += [propose_split(case, evidence, clean) for case in detected if case.ambiguity_group.names]
+    return [follow_up for follow_up in [*found, *_about_links(hidden, evidence, clean)] if follow_up.open]
 
 
-def about_late(cases: Sequence[Conviction], evidence: Evidence, placement: Placement) -> list[Question]:
+def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, placement: Placement) -> list[FollowUp]:
     """What would tell of links that messages may or may not cross: ranks at both of its ends, if there are such."""
     clean = _clean(evidence)
     found = []
@@ -60,7 +60,7 @@ def about_late(cases: Sequence[Conviction], evidence: Evidence, placement: Place
             there, back = case.name.split("=")
             at = _ranks_at(placement, *((back, there) if case.sides == (1,) else (there, back)))
             ends = at if at[0].size and at[1].size else ends
-        found.append(Question(component, name, _between(ends, clean, evidence)))
+        found.append(FollowUp(component, name, _between(ends, clean, evidence)))
     return found
 
 
@@ -81,27 +81,27 @@ def _between(ends: tuple[Codes, Codes], clean: Codes, evidence: Evidence) -> Ran
     return _unmeasured_first(pairs[np.argsort(spoilt, kind="stable")], evidence)[:PAIRS]
 
 
-def retests(cases: Sequence[Conviction], evidence: Evidence) -> list[Question]:
+def retests(cases: Sequence[Detection], evidence: Evidence) -> list[FollowUp]:
     """What would test again those who were accused."""
     clean = _clean(evidence)
-    return [question_about(case, evidence, clean) for case in cases]
+    return [propose_follow_up(case, evidence, clean) for case in cases]
 
 
-def question_about(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
+def propose_follow_up(case: Detection, evidence: Evidence, clean: Codes) -> FollowUp:
     """What would tell more about a part."""
     component, name = case.part()
     between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.placement.switches)
     pairs = _across(case.cells, evidence, clean) if between else _with_others(case, evidence, clean)
     if between and not len(pairs):  # nobody knows who else crosses it: the same once more
         pairs = np.unique(np.stack([case.cells[0], evidence.pairs.destination(case.cells)], axis=1), axis=0)[:PAIRS]
-    return Question(component, name, pairs)
+    return FollowUp(component, name, pairs)
 
 
-def splitting(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
+def propose_split(case: Detection, evidence: Evidence, clean: Codes) -> FollowUp:
     """Pairs whose messages cross some of a class of parts and not the others."""
     rng = np.random.default_rng(_seed(case.cells[0]))
     placement, to = evidence.placement, evidence.pairs.destination(case.cells)
-    members = (*case.own, *case.rivals.all)
+    members = (*case.own, *case.ambiguity_group.all)
     ends = [
         np.unique(
             np.concatenate([ranks, np.flatnonzero(np.isin(placement.switch, np.unique(placement.switch[ranks])))])
@@ -115,10 +115,10 @@ def splitting(case: Conviction, evidence: Evidence, clean: Codes) -> Question:
     crossed = np.stack([_touches(member, pairs, evidence) for member in members], axis=1)
     split = crossed.any(axis=1) & ~crossed.all(axis=1)
     component, name = case.part()
-    return Question(component, name, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
+    return FollowUp(component, name, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
 
 
-def _touches(member: Rival, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
+def _touches(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
     """(k,) which pairs' messages cross the part."""
     if member.component == "host":
         return np.asarray(evidence.placement.host[pairs[:, member.side]] == member.number)
@@ -135,21 +135,21 @@ def _hidden_links(evidence: Evidence, parts: Sequence[Family]) -> Codes:
     """Links that were crossed, of whose pairs too few are left since a culprit explains the others."""
     if not any(isinstance(family, Cables) for family in parts):
         return np.empty(0, dtype=np.int64)
-    live = evidence.live.segment[: evidence.ways.known_links]
-    speaks = evidence.total.segment[: evidence.ways.known_links] > -np.log(1000) * UNITS_PER_NAT
+    live = evidence.live.segment[: evidence.message_paths.known_links]
+    speaks = evidence.total.segment[: evidence.message_paths.known_links] > -np.log(1000) * UNITS_PER_NAT
     return np.flatnonzero((live < FEWEST_VALUES) & (live > 0) & speaks)
 
 
-def _about_links(links: Codes, evidence: Evidence, clean: Codes) -> list[Question]:
-    questions = []
+def _about_links(links: Codes, evidence: Evidence, clean: Codes) -> list[FollowUp]:
+    follow_ups = []
     for link in links[:MOST_QUESTIONS]:
-        cells = crossing_cells(evidence.ways, evidence.pairs, np.array([link]), mutual=False)
-        assert evidence.ways.routes is not None
-        questions.append(Question("link", evidence.ways.routes.names[link], _across(cells, evidence, clean)))
-    return questions
+        cells = crossing_cells(evidence.message_paths, evidence.pairs, np.array([link]), bidirectional=False)
+        assert evidence.message_paths.routes is not None
+        follow_ups.append(FollowUp("link", evidence.message_paths.routes.names[link], _across(cells, evidence, clean)))
+    return follow_ups
 
 
-def _with_others(case: Conviction, evidence: Evidence, clean: Codes) -> RankPairs:
+def _with_others(case: Detection, evidence: Evidence, clean: Codes) -> RankPairs:
     """Pairs of the part's ranks with clean ones elsewhere: on its own switches first, then spread over all others."""
     rng = np.random.default_rng(_seed(case.ranks))
     placement = evidence.placement
@@ -168,13 +168,15 @@ def _with_others(case: Conviction, evidence: Evidence, clean: Codes) -> RankPair
 def _across(cells: tuple[Codes, Codes], evidence: Evidence, clean: Codes) -> RankPairs:
     """New combinations of the senders and receivers of these cells that cross the same segments, clean ones first."""
     rng = np.random.default_rng(_seed(cells[0]))
-    ways, to = evidence.ways, evidence.pairs.destination(cells)
+    message_paths, to = evidence.message_paths, evidence.pairs.destination(cells)
     if not cells[0].size:
         return np.empty((0, 2), dtype=np.int64)
     common = _common_segments(cells, evidence)
     senders, receivers = np.unique(cells[0]), np.unique(to)
-    if ways.switch[senders].min() == ways.switch[senders].max():  # its neighbours send over it as well
-        senders = np.flatnonzero(ways.switch == ways.switch[senders[0]])
+    if (
+        message_paths.switch[senders].min() == message_paths.switch[senders].max()
+    ):  # its neighbours send over it as well
+        senders = np.flatnonzero(message_paths.switch == message_paths.switch[senders[0]])
     src, dst = rng.choice(senders, TRIES), rng.choice(receivers, TRIES)
     pairs = np.unique(np.stack([src, dst], axis=1)[src != dst], axis=0)
     crosses = _cross(pairs, common, evidence)
@@ -191,12 +193,12 @@ def _common_segments(cells: tuple[Codes, Codes], evidence: Evidence) -> Codes:
 
 def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> npt.NDArray[np.bool_]:
     """(k,) which pairs' messages cross one of these segments, be the pairs measured or not."""
-    ways, placement = evidence.ways, evidence.placement
-    if ways.routes is None or not pairs.size:
+    message_paths, placement = evidence.message_paths, evidence.placement
+    if message_paths.routes is None or not pairs.size:
         return np.zeros(len(pairs), dtype=bool)
     src, dst = pairs.T
     here, there = placement.switch[src], placement.switch[dst]
-    message, link = links_crossed(ways.routes, here, there, placement.location[dst], placement.switches)
+    message, link = links_crossed(message_paths.routes, here, there, placement.location[dst], placement.switches)
     crossing = np.zeros(len(pairs), dtype=bool)
     crossing[message[np.isin(link, segments)]] = True
     return crossing

@@ -82,7 +82,7 @@ def slow_pairs(
     return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
 
 
-def seen_alone(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
+def mark_concurrent_pairs(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
     """Slow pairs, with `beside` for those between switches that were never measured alone where sharing costs time.
 
     The load that the routes predict is that of one turn of a round. A turn that lasts longer than the next one begins

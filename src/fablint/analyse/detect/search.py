@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Cells, Codes, Values, unordered
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
-from fablint.analyse.detect.ambiguity import Rival, Rivals, rival, rivals_of
+from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember, find_ambiguity_group, group_member
 from fablint.analyse.detect.components import Endpoints, Family, Kind
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.fit.effects import Effects
@@ -39,7 +39,7 @@ class Sides(Enum):
 
 
 @dataclass(frozen=True)
-class Conviction:
+class Detection:
     """A part whose pairs are slow beyond noise and tolerance, in one view."""
 
     kind: Kind
@@ -51,10 +51,10 @@ class Conviction:
     slow: int  # of these, slower than tolerated
     log_e: float  # evidence, nats
     cells: Cells  # its pairs
-    rivals: Rivals  # other parts that explain the same pairs
+    ambiguity_group: AmbiguityGroup  # other parts that explain the same pairs
     when: str = ""  # empty where it was slow all the time, or where nobody knows
     shared: str = ""  # how much slower it was among others than alone, where both were measured
-    own: tuple[Rival, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
+    own: tuple[GroupMember, ...] = ()  # itself as its rivals see it: the sides of a host or of a cable, else empty
     late: float | None = None  # of a link that messages may or may not cross: share of its messages that are late
     lasting: bool = True  # False: slow in one stretch of time only, or from some time on
     partners: int = 0  # clusters of evidence: other hosts, of a link pairs of hosts
@@ -84,27 +84,27 @@ class Bar:
     partners: int = 1  # that the part was measured with; of a link, pairs of hosts across it
 
 
-def convict(
+def detect_components(
     evidence: Evidence, effects: Effects, parts: Sequence[Family], bar: Bar, *, sides: Sides
-) -> list[Conviction]:
+) -> list[Detection]:
     """All culprits of one view, the one with the most evidence first. `evidence` is used up on the way."""
     threshold = int(np.ceil(bar.log_e * UNITS_PER_NAT))
     rejected = [np.zeros(len(family), dtype=bool) for family in parts]
-    found: list[Conviction] = []
+    found: list[Detection] = []
     while len(found) < bar.most:
         best, best_score = None, 0
         for family, refused in zip(parts, rejected, strict=True):
-            part, score, guilty = _strongest(family, evidence, threshold, refused, sides)
+            part, score, slow_sides = _strongest(family, evidence, threshold, refused, sides)
             if score > best_score:
-                best, best_score = (family, part, guilty, refused), score
+                best, best_score = (family, part, slow_sides, refused), score
         if best is None:
             break
-        family, part, guilty, refused = best
-        conviction = _examine(family, part, guilty, evidence, effects, parts, bar)
+        family, part, slow_sides, refused = best
+        detection = _examine(family, part, slow_sides, evidence, effects, parts, bar)
         refused[part] = True
-        if conviction:
-            found.append(conviction)
-            evidence.remove(_open(family, part, guilty, evidence))
+        if detection:
+            found.append(detection)
+            evidence.remove(_open(family, part, slow_sides, evidence))
             rejected = [np.zeros(len(family), dtype=bool) for family in parts]  # what it hid may now stand by itself
     return found
 
@@ -138,7 +138,7 @@ def _strongest(
     return part, int(score[part]), tuple(side for side, yes in ((0, yes_first[part]), (1, yes_second[part])) if yes)
 
 
-def _telling(family: Family, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
+def _informative(family: Family, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
     """Of the part's open cells those that tell how fast it is."""
     cells = _open(family, part, sides, evidence)
     if not isinstance(family, Endpoints):
@@ -167,13 +167,13 @@ def _examine(
     effects: Effects,
     parts: Sequence[Family],
     bar: Bar,
-) -> Conviction | None:
+) -> Detection | None:
     """Is the loss real (its interval beyond the tolerance), and is it this part's own?"""
     tolerance = effects.host_tolerance if isinstance(family, Endpoints) else effects.link_tolerance
     for side in sides:
-        if not _own(family, part, side, _telling(family, part, (side,), evidence), evidence, effects):
+        if not _own(family, part, side, _informative(family, part, (side,), evidence), evidence, effects):
             return None
-    cells = _telling(family, part, sides, evidence)
+    cells = _informative(family, part, sides, evidence)
     clusters = _clusters(family, part, cells, evidence)
     partners = np.unique(clusters).size
     if cells[0].size < bar.fewest or partners < bar.partners:
@@ -186,7 +186,7 @@ def _examine(
     if (bounds[0] if bar.surely else bounds[1]) <= tolerance:
         return None
     score = int(evidence.gain[cells].sum(dtype=np.int64))
-    return Conviction(
+    return Detection(
         family.component,
         family.name(part),
         _ends(family, part, cells, evidence),
@@ -196,8 +196,8 @@ def _examine(
         int(np.count_nonzero(loss > tolerance)),
         score / UNITS_PER_NAT,
         cells,
-        rivals_of(family, part, sides, cells, evidence, parts),
-        own=tuple(rival(family, part, side) for side in sides if family.component in ("host", "cable")),
+        find_ambiguity_group(family, part, sides, cells, evidence, parts),
+        own=tuple(group_member(family, part, side) for side in sides if family.component in ("host", "cable")),
         partners=int(partners),
     )
 
@@ -244,8 +244,8 @@ def _loss(family: Family, part: int, sides: Sequence[int], cells: Cells, effects
     own_sent = (family.code[cells[0]] == part) & (0 in sides)
     own_received = (family.code[to] == part) & (1 in sides)
     loss -= np.where(own_sent, 0.0, sent) + np.where(own_received, 0.0, received)
-    if effects.ways.count:
-        loss -= effects.way(link)[effects.ways.of_cells(effects.residual, cells)]
+    if effects.message_paths.count:
+        loss -= effects.path_effect(link)[effects.message_paths.of_cells(effects.residual, cells)]
     return loss
 
 
@@ -274,8 +274,8 @@ def _of_other_pairs(effects: Effects, cells: Cells, side: int) -> Values:
     pairs, most = effects.residual, effects.host_tolerance
     value = pairs.value.copy()
     value[cells] = np.nan
-    if effects.telling is not None:
-        value[~effects.telling] = np.nan
+    if effects.informative is not None:
+        value[~effects.informative] = np.nan
     others = replace(pairs, value=value)
     every = slice(0, pairs.ranks)
     partner = np.clip(effects.received if side == 0 else effects.sent, -most, most)
@@ -290,8 +290,8 @@ def _of_others(effects: Effects, cells: Cells, end: int, side: int, partner: Val
     own = np.array([end])
     row, column = pairs.cells_from(own) if side == 0 else pairs.cells_to(own)
     off = ~np.isin(row * width + column, cells[0] * width + cells[1]) & ~np.isnan(pairs.value[row, column])
-    if effects.telling is not None:
-        off &= effects.telling[row, column]
+    if effects.informative is not None:
+        off &= effects.informative[row, column]
     beyond = (row[off], column[off])
     across = pairs.destination(beyond) if side == 0 else beyond[0]
     return float(np.median(pairs.value[beyond] - partner[across])) if across.size else 0.0

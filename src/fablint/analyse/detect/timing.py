@@ -31,7 +31,7 @@ FEWEST_TIMED = 6  # measurements with a time, from which is said when a componen
 
 
 @dataclass(frozen=True)
-class Cells:
+class TimedCells:
     """The measured pairs of one view."""
 
     row: str
@@ -57,7 +57,7 @@ class Period:
     hosts: int  # that were slow in it
 
 
-def slow_periods(view: Cells, placement: Placement, settings: Settings) -> list[Period]:
+def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> list[Period]:
     """Times in which most hosts were slow: cells that began in them say nothing about their parts."""
     windows = windows_of(view)
     if len(windows) < 4:
@@ -78,7 +78,7 @@ def slow_periods(view: Cells, placement: Placement, settings: Settings) -> list[
     return periods
 
 
-def windows_of(view: Cells) -> list[Codes]:
+def windows_of(view: TimedCells) -> list[Codes]:
     """Cells in order of time, in windows of equally many; a round is not divided."""
     known = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
     known = known[np.argsort(view.started[known], kind="stable")]
@@ -90,7 +90,7 @@ def windows_of(view: Cells) -> list[Codes]:
     return [window for window in np.split(known, bounds) if window.size >= FEWEST_CELLS]
 
 
-def _slow_hosts(view: Cells, placement: Placement, cells: Codes, limit: float) -> int | None:
+def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: float) -> int | None:
     """How many hosts were slow in these cells; None if it were few of them, or one that all the others met."""
     a, b = placement.host[view.src[cells]], placement.host[view.dst[cells]]
     slow = view.excess[cells] > limit
@@ -107,7 +107,7 @@ def _slow_hosts(view: Cells, placement: Placement, cells: Codes, limit: float) -
     return slow_hosts if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * met) and met > len(placement.hosts) / 2 else None
 
 
-def drift_of(view: Cells, windows: list[Codes]) -> float:
+def drift_of(view: TimedCells, windows: list[Codes]) -> float:
     """Log-effect from the first window to the last, where the windows go one way; else 0."""
     if len(windows) < 8:
         return 0.0
@@ -126,7 +126,7 @@ def drift_of(view: Cells, windows: list[Codes]) -> float:
 
 
 @dataclass(frozen=True)
-class When:
+class SlowTime:
     """During which part of the measurement a part was slow."""
 
     kind: Literal["always", "since", "until", "between", "now and then"]
@@ -156,11 +156,11 @@ CONFIRMED = 3  # later measurements that were slow, from which what began at som
 
 
 @dataclass(frozen=True)
-class Lasting:
+class Persistence:
     """In how many stretches of the time of its row a component was slow, and since when."""
 
     stretches: int
-    when: When | None
+    when: SlowTime | None
     confirmed: bool  # was it slow as well when it was measured again later?
 
     @property
@@ -170,7 +170,7 @@ class Lasting:
         return self.confirmed or (self.stretches >= FEWEST_STRETCHES and not begins)
 
 
-def lasting(started: Floats, every: Floats, slow: Mask, later: Mask) -> Lasting | None:
+def measure_persistence(started: Floats, every: Floats, slow: Mask, later: Mask) -> Persistence | None:
     """How lasting a component's slowness is; None where its measurements have no times.
 
     Parameters
@@ -192,7 +192,9 @@ def lasting(started: Floats, every: Floats, slow: Mask, later: Mask) -> Lasting 
     measured, of_these = (np.bincount(n, minlength=STRETCHES) for n in (number, number[slow[known]]))
     again = int(np.count_nonzero(slow & later))
     confirmed = again >= CONFIRMED and 2 * again > int(later.sum())
-    return Lasting(int(np.count_nonzero((measured > 0) & (2 * of_these > measured))), when(started, slow), confirmed)
+    return Persistence(
+        int(np.count_nonzero((measured > 0) & (2 * of_these > measured))), find_slow_time(started, slow), confirmed
+    )
 
 
 def error_over_time(excess: Floats, started: Floats | None, noise: float) -> float:
@@ -217,7 +219,7 @@ def error_over_time(excess: Floats, started: Floats | None, noise: float) -> flo
     return float(np.sqrt(own / max(1.0, independent)))
 
 
-def when(started: npt.ArrayLike, slow: npt.ArrayLike) -> When | None:
+def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | None:
     """When a convicted part was slow; None where too few of its measurements have a time.
 
     The stretch of time with the largest surplus of slow measurements is compared with those of 500 random orders of
@@ -243,9 +245,9 @@ def when(started: npt.ArrayLike, slow: npt.ArrayLike) -> When | None:
         kind: Literal["since", "until", "between"] = (
             "until" if begin == 0 else "since" if end == flag.size else "between"
         )
-        return When(kind, float(time[begin]), float(time[end - 1]), *counts)
-    lasting = flag.mean() >= MOSTLY
-    return When("always" if lasting else "now and then", float(time[first]), float(time[last]), *counts)
+        return SlowTime(kind, float(time[begin]), float(time[end - 1]), *counts)
+    measure_persistence = flag.mean() >= MOSTLY
+    return SlowTime("always" if measure_persistence else "now and then", float(time[first]), float(time[last]), *counts)
 
 
 def _surplus(flags: Mask) -> Floats:

@@ -9,26 +9,26 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.message_paths import Ways, ways_of
+from fablint.analyse.data.message_paths import MessagePaths, message_paths_of
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
-from fablint.analyse.detect.ambiguity import Rival, Rivals
-from fablint.analyse.detect.circumstances import ENDPOINT_KINDS, beside_spread, described, when_slow
+from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember
+from fablint.analyse.detect.circumstances import ENDPOINT_KINDS, described, mark_usual_hosts, when_slow
 from fablint.analyse.detect.components import Family, Kind, families
 from fablint.analyse.detect.evidence import Evidence, gather
-from fablint.analyse.detect.follow_ups import about_late, open_questions, retests
+from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
 from fablint.analyse.detect.lateness.adaptive_links import LatePart, late_parts
-from fablint.analyse.detect.outlier_pairs import SlowPair, seen_alone, slow_hosts, slow_pairs
+from fablint.analyse.detect.outlier_pairs import SlowPair, mark_concurrent_pairs, slow_hosts, slow_pairs
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, without_paths
-from fablint.analyse.detect.search import Bar, Conviction, Sides, convict, threshold_of
+from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components, threshold_of
 from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.fit.effects import Effects, fit, median_error, without
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, Fit, Placement, Question
+from fablint.model import SCOPES, Fit, FollowUp, Placement
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
@@ -37,7 +37,7 @@ MOST_SUSPICIONS = 100
 
 
 @dataclass(frozen=True)
-class Judged:
+class ViewResult:
     """What one view says."""
 
     row: str
@@ -46,10 +46,10 @@ class Judged:
     hubs: Codes  # of a star: ranks that all others shared; a star accuses, but shows nobody to be fine
     size: int
     fit: Fit
-    convictions: Sequence[Conviction]
-    suspicions: Sequence[Conviction]  # parts that the evidence is against, but not enough to convict
-    questions: Sequence[Question]  # what would decide about the open parts
-    retests: Sequence[Question]  # what would test again those who are accused
+    detections: Sequence[Detection]
+    candidates: Sequence[Detection]  # parts that the evidence is against, but not enough to convict
+    follow_ups: Sequence[FollowUp]  # what would decide about the open parts
+    retests: Sequence[FollowUp]  # what would test again those who are accused
     slow_pairs: Sequence[SlowPair]
     slow_hosts: Sequence[tuple[int, float]]  # host code, log-effect
     compared: frozenset[Kind]  # kinds of parts that had peers to be compared with
@@ -61,7 +61,7 @@ class Judged:
     link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
     bounds: npt.NDArray[np.float32]  # (3, n) lower 95 % bound, median and upper bound of each rank's worse side
     sharing: tuple[float, float] | None  # time of pairs that shared a link, in those of pairs that did not: least, most
-    sample: timing.Cells  # what was measured when, for what makes pairs slow without a part being at fault
+    sample: timing.TimedCells  # what was measured when, for what makes pairs slow without a part being at fault
     links_possible: npt.NDArray[np.bool_]  # (links,) could enough pairs of this run's ranks cross it?
     pairs_measured: int
     paths: Paths | None  # between switches; None where no message crossed one
@@ -76,9 +76,9 @@ class Judged:
         return self.hubs.size == 0
 
 
-def judge(
+def judge_view(
     flows: Flows, placement: Placement, routes: Routes | None, settings: Settings, *, views: int, declared: bool = True
-) -> Judged:
+) -> ViewResult:
     """Fit, weigh, convict.
 
     `views` is the number of views of the run, among which the chance of error is shared. Switches that are not
@@ -87,45 +87,45 @@ def judge(
     observations = flows.observations
     pairs = Pairs.log_times(observations)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
-    mutual = not flows.one_way
-    ways = ways_of(pairs, placement, routes)
-    paths = paths_of(flows, pairs, placement, ways, routes, settings, views=views) if declared else None
-    partners = _host_partners(pairs, placement, settings, scarcer=not (flows.forward and mutual))
+    bidirectional = not flows.one_way
+    message_paths = message_paths_of(pairs, placement, routes)
+    paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=views) if declared else None
+    partners = _host_partners(pairs, placement, settings, scarcer=not (flows.forward and bidirectional))
     pairs = without_paths(pairs, paths, placement)
     # A stream is as fast over three cables as over one; only the answer to a message comes later.
     beyond = cables_beyond(placement, routes) if flows.row.quantity == "latency" else None
-    classes = Classes(placement, _loads(flows, pairs, ways), beyond, stream=flows.row.quantity == "bandwidth")
+    classes = Classes(placement, _loads(flows, pairs, message_paths), beyond, stream=flows.row.quantity == "bandwidth")
     stream = observations.size if flows.row.quantity == "bandwidth" else None
     # The rounds of a list go over paths of different lengths, and round trips show that, not the time.
     timed = None if flows.row.layout == "list" and stream is None else flows.started
-    effects = fit(pairs, classes, ways, settings, mutual=mutual, started=timed, stream=stream)
+    effects = fit(pairs, classes, message_paths, settings, bidirectional=bidirectional, started=timed, stream=stream)
     parts = [
         family
-        for family in families(pairs, placement, ways, mutual=mutual)
+        for family in families(pairs, placement, message_paths, bidirectional=bidirectional)
         if _comparable(family.component, effects, settings) and (not flows.star or family.component in ENDPOINT_KINDS)
     ]
-    together = flows.forward and mutual
+    together = flows.forward and bidirectional
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
     tests = HYPOTHESES * sum(len(family) for family in parts) * views
     fitted = _as_fit(flows, effects)
     sample = _sample(flows, effects, placement)
     evidence = gather(effects, settings, tests=tests, later=flows.later)
     if evidence is None:
-        found = _Found(effects, _crossed(None, ways), doubted=slow_hosts(effects, placement, None))
+        found = _SearchResult(effects, _crossed(None, message_paths), doubted=slow_hosts(effects, placement, None))
     else:
         late = routes if routes is not None and _followed_by_tails(flows, routes) else None
-        found = _weigh(evidence, effects, _Court(flows, placement, parts, late, sides, tests, settings, views))
+        found = _weigh(evidence, effects, _SearchContext(flows, placement, parts, late, sides, tests, settings, views))
     effects = found.effects
-    return Judged(
+    return ViewResult(
         row=observations.row,
         quantity=flows.row.quantity,
         one_way=flows.one_way,
         hubs=flows.hubs,
         size=observations.size,
         fit=fitted,
-        convictions=found.convictions,
-        suspicions=found.suspicions,
-        questions=found.questions,
+        detections=found.detections,
+        candidates=found.candidates,
+        follow_ups=found.follow_ups,
         retests=found.again,
         slow_pairs=found.pairs,
         slow_hosts=found.doubted,
@@ -135,11 +135,11 @@ def judge(
         host_partners=partners,
         host_bound=_host_bounds(effects, placement),
         link_pairs=found.crossed,
-        link_bound=_link_bounds(effects, ways, found.late_bound),
+        link_bound=_link_bounds(effects, message_paths, found.late_bound),
         bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
         sharing=effects.classes.sharing(effects.class_log_time, settings.tolerance),
         sample=sample,
-        links_possible=np.maximum(ways.possible[: ways.known_links], found.crossed) >= FEWEST_VALUES,
+        links_possible=np.maximum(message_paths.possible[: message_paths.known_links], found.crossed) >= FEWEST_VALUES,
         pairs_measured=measured,
         paths=paths,
         populations=effects.populations,
@@ -150,7 +150,7 @@ def judge(
 
 
 @dataclass(frozen=True)
-class _Court:
+class _SearchContext:
     """Before which the evidence of a view is brought."""
 
     flows: Flows
@@ -164,70 +164,75 @@ class _Court:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _SearchResult:
     """What became of it. `effects` are without the pairs that culprits explain."""
 
     effects: Effects
     crossed: Codes  # (links,) pairs that tell of each
-    convictions: Sequence[Conviction] = ()
-    suspicions: Sequence[Conviction] = ()
-    questions: Sequence[Question] = ()
-    again: Sequence[Question] = ()
+    detections: Sequence[Detection] = ()
+    candidates: Sequence[Detection] = ()
+    follow_ups: Sequence[FollowUp] = ()
+    again: Sequence[FollowUp] = ()
     pairs: Sequence[SlowPair] = ()
     doubted: Sequence[tuple[int, float]] = ()
     unexplained: Sequence[Stratum] = ()
     late_bound: Floats | None = None  # (links,) of links that messages may or may not cross
 
 
-def _weigh(evidence: Evidence, effects: Effects, court: _Court) -> _Found:
+def _weigh(evidence: Evidence, effects: Effects, context: _SearchContext) -> _SearchResult:
     """Convict, suspect and ask. `evidence` is used up on the way."""
-    flows, placement, settings = court.flows, court.placement, court.settings
-    crossed = _crossed(evidence, effects.ways)
-    bar = Bar(threshold_of(court.tests, settings), partners=settings.min_partners)
-    found = convict(evidence, effects, court.parts, bar, sides=court.sides)
-    convictions = described(found, flows, effects)
-    if convictions:
+    flows, placement, settings = context.flows, context.placement, context.settings
+    crossed = _crossed(evidence, effects.message_paths)
+    bar = Bar(threshold_of(context.tests, settings), partners=settings.min_partners)
+    found = detect_components(evidence, effects, context.parts, bar, sides=context.sides)
+    detections = described(found, flows, effects)
+    if detections:
         effects = without(effects, evidence.gain == 0)
-        convictions = beside_spread(convictions, effects, settings, views=court.views)
-    doubtful: list[Conviction] = []
+        detections = mark_usual_hosts(detections, effects, settings, views=context.views)
+    doubtful: list[Detection] = []
     late_bound = None
-    if court.late is not None:
-        sick = frozenset(case.name for case in convictions if case.kind == "switch")
-        alone = _alone(flows, effects, court.late)
-        late = late_parts(court.late, placement, effects, flows.histograms, settings, sick=sick, alone=alone)
+    if context.late is not None:
+        faulty_switches = frozenset(case.name for case in detections if case.kind == "switch")
+        alone = _alone(flows, effects, context.late)
+        late = late_parts(
+            context.late, placement, effects, flows.histograms, settings, faulty_switches=faulty_switches, alone=alone
+        )
         crossed, late_bound = late.exposed, late.upper
-        guilty, doubtful = (
-            [_as_conviction(case, court.late, effects.residual, mutual=effects.mutual) for case in cases]
+        late_detections, doubtful = (
+            [
+                _late_detection(case, context.late, effects.residual, bidirectional=effects.bidirectional)
+                for case in cases
+            ]
             for cases in (late.found, late.suspects)
         )
-        convictions += guilty
-        for case in guilty:
+        detections += late_detections
+        for case in late_detections:
             evidence.remove(case.cells)
-        if guilty:
+        if late_detections:
             effects = without(effects, evidence.gain == 0)
-    pairs = seen_alone(
-        slow_pairs(evidence, effects, settings, views=court.views, one_way=flows.one_way), flows, effects
+    pairs = mark_concurrent_pairs(
+        slow_pairs(evidence, effects, settings, views=context.views, one_way=flows.one_way), flows, effects
     )
-    suspicions = _suspicions(evidence, effects, court)
+    candidates = _find_candidates(evidence, effects, context)
     left_over = [] if flows.star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
-    return _Found(
+    return _SearchResult(
         effects,
         crossed,
-        convictions,
-        suspicions,
+        detections,
+        candidates,
         pairs=pairs,
         unexplained=left_over,
         late_bound=late_bound,
         doubted=slow_hosts(effects, placement, evidence),
-        again=retests([*convictions, *suspicions], evidence),
-        questions=[
-            *about_late(doubtful, evidence, placement),
-            *open_questions(convictions, suspicions, evidence, effects, court.parts, court.sides),
+        again=retests([*detections, *candidates], evidence),
+        follow_ups=[
+            *propose_late_follow_ups(doubtful, evidence, placement),
+            *propose_follow_ups(detections, candidates, evidence, effects, context.parts, context.sides),
         ],
     )
 
 
-def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.Cells:
+def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.TimedCells:
     """Residuals from the class, with what the parts and the time of measurement add still in them.
 
     Planned rounds go near or far: where nobody knows which, they say nothing about the time of their measurement.
@@ -240,7 +245,7 @@ def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.Cell
     excess = pairs.value[cells].astype(np.float64)
     if effects.drift is not None:
         excess += effects.drift[cells]
-    return timing.Cells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
+    return timing.TimedCells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
 
 
 def _followed_by_tails(flows: Flows, routes: Routes) -> bool:
@@ -260,11 +265,11 @@ def _alone(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArray[np.boo
     return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
 
 
-def _as_conviction(case: LatePart, routes: Routes, pairs: Pairs, *, mutual: bool) -> Conviction:
+def _late_detection(case: LatePart, routes: Routes, pairs: Pairs, *, bidirectional: bool) -> Detection:
     """A part that makes messages late: a switch, one direction of a cable, or both where that cannot be told."""
-    sides = (0,) if case.is_switch else (0, 1) if mutual else (case.number % 2,)
+    sides = (0,) if case.is_switch else (0, 1) if bidirectional else (case.number % 2,)
     both = () if case.is_switch else (case.number, case.number ^ 1)
-    return Conviction(
+    return Detection(
         kind="switch" if case.is_switch else "cable",
         name=routes.switches[case.number] if case.is_switch else routes.cable(case.number),
         ranks=np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)])),
@@ -274,41 +279,45 @@ def _as_conviction(case: LatePart, routes: Routes, pairs: Pairs, *, mutual: bool
         slow=case.slow,
         log_e=case.log_e,
         cells=case.cells,
-        rivals=Rivals(same=tuple(_rival(int(link), routes, mutual=mutual) for link in case.same)),
-        own=tuple(Rival("link", link, link % 2, f"link {routes.names[link]}") for link in both[: len(sides)]),
+        ambiguity_group=AmbiguityGroup(
+            same=tuple(_link_member(int(link), routes, bidirectional=bidirectional) for link in case.same)
+        ),
+        own=tuple(GroupMember("link", link, link % 2, f"link {routes.names[link]}") for link in both[: len(sides)]),
         late=case.late,
     )
 
 
-def _rival(link: int, routes: Routes, *, mutual: bool) -> Rival:
-    return Rival("link", link, link % 2, f"cable {routes.cable(link)}" if mutual else f"link {routes.names[link]}")
+def _link_member(link: int, routes: Routes, *, bidirectional: bool) -> GroupMember:
+    return GroupMember(
+        "link", link, link % 2, f"cable {routes.cable(link)}" if bidirectional else f"link {routes.names[link]}"
+    )
 
 
-def _loads(flows: Flows, pairs: Pairs, ways: Ways) -> npt.NDArray[np.uint8] | None:
+def _loads(flows: Flows, pairs: Pairs, message_paths: MessagePaths) -> npt.NDArray[np.uint8] | None:
     """Steps of load, where a message is large enough to fill a link and somebody may have shared it."""
     if flows.observations.size < SMALLEST_SHARED:
         return None
-    return loads(pairs, ways, flows.concurrent, flows.rounds)
+    return loads(pairs, message_paths, flows.concurrent, flows.rounds)
 
 
-def _suspicions(evidence: Evidence, effects: Effects, court: _Court) -> list[Conviction]:
+def _find_candidates(evidence: Evidence, effects: Effects, context: _SearchContext) -> list[Detection]:
     """Parts that would be convicted if one false name per run were allowed: to be measured again."""
-    log_e, partners = float(np.log(max(court.tests, 1))), court.settings.min_partners
+    log_e, partners = float(np.log(max(context.tests, 1))), context.settings.min_partners
     bar = Bar(log_e, surely=False, most=MOST_SUSPICIONS, partners=partners)
-    return convict(evidence, effects, court.parts, bar, sides=court.sides)
+    return detect_components(evidence, effects, context.parts, bar, sides=context.sides)
 
 
-def _link_bounds(effects: Effects, ways: Ways, late: Floats | None) -> Floats:
+def _link_bounds(effects: Effects, message_paths: MessagePaths, late: Floats | None) -> Floats:
     """(links,) upper bound of the log-effect of each known link, NaN where unknown."""
-    bound = effects.segment_upper[: ways.known_links].astype(np.float64)
+    bound = effects.segment_upper[: message_paths.known_links].astype(np.float64)
     return bound if late is None else np.where(np.isnan(bound), late, bound)
 
 
-def _crossed(evidence: Evidence | None, ways: Ways) -> Codes:
+def _crossed(evidence: Evidence | None, message_paths: MessagePaths) -> Codes:
     """(links,) measured pairs that cross each link."""
     if evidence is None:
-        return np.zeros(ways.known_links, dtype=np.int64)
-    return evidence.live.segment[: ways.known_links].copy()
+        return np.zeros(message_paths.known_links, dtype=np.int64)
+    return evidence.live.segment[: message_paths.known_links].copy()
 
 
 def _comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
@@ -387,8 +396,8 @@ def _host_bounds(effects: Effects, placement: Placement) -> Floats:
     met = np.zeros((2, pairs.ranks), dtype=np.int64)
     for rows in pairs.blocks():
         known = ~np.isnan(pairs.value[rows])
-        if effects.telling is not None:
-            known &= effects.telling[rows]
+        if effects.informative is not None:
+            known &= effects.informative[rows]
         met[0, rows] = np.count_nonzero(known, axis=1)
         partners = np.broadcast_to(pairs.partners(rows), known.shape)[known]
         met[1] += np.bincount(partners, minlength=pairs.ranks)

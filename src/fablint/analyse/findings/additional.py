@@ -9,7 +9,7 @@ from fablint.analyse.decide import redecided
 from fablint.model import Diagnosis, Finding, State, Verdict
 
 
-def with_besides(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
+def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
     """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `known`.
 
     Of a host that was lost the measurement only knows that it was: what is known besides takes its place. Who hung

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
-from fablint.analyse.detect.timing import Cells, drift_of, slow_periods, windows_of
+from fablint.analyse.detect.timing import TimedCells, drift_of, slow_periods, windows_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State
@@ -36,7 +36,7 @@ OUTVOTED = 0.25  # of the measurements of every rank, up to which slow times are
 
 
 def confounded(
-    run: Run, placement: Placement, views: Sequence[Cells], settings: Settings
+    run: Run, placement: Placement, views: Sequence[TimedCells], settings: Settings
 ) -> tuple[list[Finding], list[str]]:
     """Findings and notes on everything that this module knows of."""
     findings = [*first_hosts(run, placement, views), *shared_cores(run, placement)]
@@ -67,7 +67,7 @@ def _launched_by_pair(run: Run) -> bool:
 # ------------------------------------------------------------------------------------------------ who was first
 
 
-def first_hosts(run: Run, placement: Placement, views: Sequence[Cells]) -> list[Finding]:
+def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> list[Finding]:
     """Are pairs with the first host of an allocation slower than the others of that allocation?"""
     by_pair = _launched_by_pair(run)
     allocations = _allocations(run, placement)
@@ -112,7 +112,7 @@ def _allocations(run: Run, placement: Placement) -> list[list[int]]:
     return [hosts for hosts in known if len(hosts) > 1]
 
 
-def _first_against_others(view: Cells, placement: Placement, allocations: list[list[int]]) -> tuple[float, float]:
+def _first_against_others(view: TimedCells, placement: Placement, allocations: list[list[int]]) -> tuple[float, float]:
     """Chance of a rank sum as high by accident, and the shift; by the rank sums of Mann and Whitney per allocation."""
     from scipy.stats import rankdata
 
@@ -179,7 +179,7 @@ def _overfull(ranks: Mapping[str, int]) -> bool:
 # ------------------------------------------------------------------------------------------------ when
 
 
-def slow_times(view: Cells, placement: Placement, settings: Settings) -> list[Finding]:
+def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> list[Finding]:
     """A period in which pairs of many hosts were slow, or a drift from the beginning to the end."""
     periods = slow_periods(view, placement, settings)
     windows = windows_of(view)
@@ -210,7 +210,7 @@ def slow_times(view: Cells, placement: Placement, settings: Settings) -> list[Fi
     ]
 
 
-def _outvoted(view: Cells, placement: Placement, settings: Settings) -> bool:
+def _outvoted(view: TimedCells, placement: Placement, settings: Settings) -> bool:
     """Did every rank send and receive three times as often at other times? Then these count, and not the slow ones."""
     periods = slow_periods(view, placement, settings)
     if not periods:

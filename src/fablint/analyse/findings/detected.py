@@ -9,63 +9,65 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.detect.ambiguity import Rival
+from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
-from fablint.analyse.detect.search import Conviction
-from fablint.analyse.detect.view import Judged
-from fablint.analyse.findings.detection_text import conviction_text, relative, view_text
+from fablint.analyse.detect.search import Detection
+from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.findings.detection_text import detection_text, relative, view_text
 from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import Component, Direction, Finding, Placement, State
 
 AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
-Charge = tuple[Judged, Conviction]
+Charge = tuple[ViewResult, Detection]
 
 
-def convicted(views: Sequence[Judged], placement: Placement) -> list[Finding]:
+def convicted(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
     """Findings for the culprits, those with the largest loss first."""
     cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
     for view in views:
-        for conviction in view.convictions:
-            if not _of_a_slower_switch(conviction, view, placement):
-                cases[conviction.kind, conviction.name].append((view, conviction))
+        for detection in view.detections:
+            if not _of_a_slower_switch(detection, view, placement):
+                cases[detection.kind, detection.name].append((view, detection))
     findings = [_finding(charges, views, placement) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
 
-def _of_a_slower_switch(conviction: Conviction, view: Judged, placement: Placement) -> bool:
+def _of_a_slower_switch(detection: Detection, view: ViewResult, placement: Placement) -> bool:
     """Is it a cable or host at a switch that is at fault and loses as much? Few pairs may not show one direction."""
-    if conviction.kind in ("host", "nic"):
-        codes = np.unique(placement.switch[conviction.ranks])
+    if detection.kind in ("host", "nic"):
+        codes = np.unique(placement.switch[detection.ranks])
         ends = [placement.switches[code] for code in codes if code >= 0]
         most = view.host_tolerance  # a host may differ by that from the others of its switch
     else:
-        ends, most = conviction.name.split("=") if conviction.kind == "cable" else [], 0.0
+        ends, most = detection.name.split("=") if detection.kind == "cable" else [], 0.0
     return any(
-        case.kind == "switch" and case.name in ends and case.loss[1] + most >= conviction.loss[1]
-        for case in view.convictions
+        case.kind == "switch" and case.name in ends and case.loss[1] + most >= detection.loss[1]
+        for case in view.detections
     )
 
 
-def _finding(charges: list[Charge], views: Sequence[Judged], placement: Placement) -> Finding:
+def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Placement) -> Finding:
     """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
     view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
-    telling = [conviction for judged, conviction in charges if judged.one_way]
-    sides = {side for conviction in telling for side in conviction.sides}
-    direction: Direction | None = None if not telling else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
+    informative = [detection for judged, detection in charges if judged.one_way]
+    sides = {side for detection in informative for side in detection.sides}
+    direction: Direction | None = (
+        None if not informative else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
+    )
     component, name = main.part(direction)
     state = _state(charges, placement)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
-    rivals = _common_rivals(charges)
-    evidence = [conviction_text(judged, conviction) for judged, conviction in charges]
-    if not telling:
+    ambiguity_group = _common_alternatives(charges)
+    evidence = [detection_text(judged, detection) for judged, detection in charges]
+    if not informative:
         evidence.append("a round trip cannot tell the direction")
     if state is State.CONFOUNDED and main.kind not in ("host", "nic", "rank") and _is_geometry(view, main):
         added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
         evidence.append(f"{added * 1e9:.0f} ns more: a longer cable or one more switch adds as much")
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
-    if state is State.SUSPECT and all(conviction.usual for _, conviction in charges):
+    if state is State.SUSPECT and all(detection.usual for _, detection in charges):
         evidence.append("healthy hosts here differ so much that one as slow is to be expected among them")
     if main.kind == "uplinks":
         evidence.insert(0, "pairs on the switch are as fast as others: all of its uplinks are slow, or some of them")
@@ -80,8 +82,8 @@ def _finding(charges: list[Charge], views: Sequence[Judged], placement: Placemen
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         evidence="; ".join(dict.fromkeys(evidence)),
-        alternatives=(*_in_series(main, placement), *rivals),
-        log10_e=round(max(conviction.log_e for _, conviction in charges) / math.log(10), 1),
+        alternatives=(*_in_series(main, placement), *ambiguity_group),
+        log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
         next_step=_next_step(state, component, name),
     )
 
@@ -91,7 +93,7 @@ def _has_sides(component: Component, name: str, placement: Placement) -> bool:
     return component != "link" and (component != "switch" or name in placement.switches)
 
 
-def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
+def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
     """Per row with several sizes: is it the message that takes longer, or the byte?"""
     texts = []
     for row in dict.fromkeys(view.row for view, _ in charges):
@@ -106,14 +108,14 @@ def _slopes(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
     return texts
 
 
-def _bounds(view: Judged, ranks: Codes) -> tuple[float, float, float]:
+def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
     """Bounds of the loss of a part that a view did not convict, from its ranks."""
     with np.errstate(all="ignore"):
         lower, middle, upper = np.median(view.bounds[:, ranks], axis=1).tolist()
     return lower, middle, upper
 
 
-def _only_at_once(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
+def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
     """Slow only while both directions are busy, although streams of one direction were measured as well?"""
     if any(view.fit.kernel not in AT_ONCE for view, _ in charges):
         return []
@@ -122,68 +124,68 @@ def _only_at_once(charges: list[Charge], views: Sequence[Judged]) -> list[str]:
     return ["only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's rate"]
 
 
-def _common_rivals(charges: list[Charge]) -> tuple[str, ...]:
+def _common_alternatives(charges: list[Charge]) -> tuple[str, ...]:
     """Parts that no view tells from the culprit: pairs that one view has and another has not split a class."""
-    by_view: dict[int, list[Rival]] = defaultdict(list)
-    for view, conviction in charges:  # both links of a cable may be convicted by themselves
-        by_view[id(view)] += conviction.rivals.all
-    first, *others = ([*_both_ways(rivals)] for rivals in by_view.values())
+    by_view: dict[int, list[GroupMember]] = defaultdict(list)
+    for view, detection in charges:  # both links of a cable may be convicted by themselves
+        by_view[id(view)] += detection.ambiguity_group.all
+    first, *others = ([*_both_ways(ambiguity_group)] for ambiguity_group in by_view.values())
     return tuple(name for name in dict.fromkeys(first) if all(name in names for names in others))
 
 
-def _both_ways(rivals: Sequence[Rival]) -> Iterator[str]:
+def _both_ways(ambiguity_group: Sequence[GroupMember]) -> Iterator[str]:
     """Their names; of both links of a cable the cable's."""
-    there = {rival.number: rival.name for rival in rivals if rival.component == "link"}
-    for rival in rivals:
-        if rival.component != "link" or rival.number ^ 1 not in there:
-            yield rival.name
-        elif rival.number % 2 == 0:
-            yield rival.name.replace("link ", "cable ").replace(">", "=")
+    there = {member.number: member.name for member in ambiguity_group if member.component == "link"}
+    for member in ambiguity_group:
+        if member.component != "link" or member.number ^ 1 not in there:
+            yield member.name
+        elif member.number % 2 == 0:
+            yield member.name.replace("link ", "cable ").replace(">", "=")
 
 
 def _state(charges: list[Charge], placement: Placement) -> State:
     """FAULT, unless something else than the fabric explains it as well."""
-    ranks = np.unique(np.concatenate([conviction.ranks for _, conviction in charges]))
+    ranks = np.unique(np.concatenate([detection.ranks for _, detection in charges]))
     if len(placement.hosts) == 1 or placement.oversubscribed[placement.host[ranks]].mean() > 0.5:
         return State.CONFOUNDED
     if charges[0][1].kind in ("rank", "uplinks"):
         return State.SUSPECT
-    if all(np.isin(conviction.ranks, view.hubs).any() for view, conviction in charges):
+    if all(np.isin(detection.ranks, view.hubs).any() for view, detection in charges):
         return State.SUSPECT  # everybody's partner: its load is the pattern's
     if charges[0][1].kind not in ("host", "nic"):
         charges = [charge for charge in charges if not _is_geometry(*charge)]
         if not charges:
             return State.CONFOUNDED
-    if not any(conviction.lasting for _, conviction in charges):
+    if not any(detection.lasting for _, detection in charges):
         return State.SUSPECT  # another job's traffic does the same, until a later measurement confirms it
-    if all(conviction.usual for _, conviction in charges):
+    if all(detection.usual for _, detection in charges):
         return State.SUSPECT
     return State.FAULT
 
 
-def _is_geometry(view: Judged, conviction: Conviction) -> bool:
+def _is_geometry(view: ViewResult, detection: Detection) -> bool:
     """Is it a latency that a longer cable or one more switch adds? That is design until bandwidth is lost as well."""
     if view.quantity != "latency":
         return False
-    added = max(view.fit.class_time.values()) * math.expm1(conviction.loss[1])
+    added = max(view.fit.class_time.values()) * math.expm1(detection.loss[1])
     return added <= GEOMETRY_S
 
 
-def _in_series(conviction: Conviction, placement: Placement) -> tuple[str, ...]:
+def _in_series(detection: Detection, placement: Placement) -> tuple[str, ...]:
     """Parts that every message of the culprit crosses as well."""
-    name = conviction.name
-    if conviction.kind == "cable":
+    name = detection.name
+    if detection.kind == "cable":
         a, b = name.split("=")
         return (f"port of {a} to {b}", f"port of {b} to {a}")
-    if conviction.kind == "uplinks":
+    if detection.kind == "uplinks":
         return (f"uplinks of {name}",)
-    if conviction.kind in ("switch", "group"):
+    if detection.kind in ("switch", "group"):
         return (f"all cables of {name}",)
-    if conviction.kind == "rank":
+    if detection.kind == "rank":
         return ("its CPU cores", "the NIC it uses")
     host = name.split("/")[0]
-    nic = (f"NIC of {host}",) if conviction.kind == "host" else ()
-    switch = int(placement.switch[conviction.ranks[0]])
+    nic = (f"NIC of {host}",) if detection.kind == "host" else ()
+    switch = int(placement.switch[detection.ranks[0]])
     if switch < 0:
         return (*nic, f"cable of {name}", f"switch port of {name}")
     behind = placement.switches[switch]
@@ -201,7 +203,7 @@ def _next_step(state: State, component: Component, name: str) -> str:
     return NEXT_STEP[component].format(name=name)
 
 
-def suspected(views: Sequence[Judged], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
+def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
     """Parts and routes to be retested. `known` are the findings that there are already."""
     if len(placement.hosts) == 1:
         return []
@@ -209,7 +211,7 @@ def suspected(views: Sequence[Judged], placement: Placement, known: Sequence[Fin
     names = {finding.name for finding in known}
     reported = set(named_hosts(known, placement).tolist())
     for view in views:
-        for case in view.suspicions:
+        for case in view.candidates:
             component, name = case.part()
             if name in names or (case.kind in ("host", "nic", "rank") and reported & set(placement.host[case.ranks])):
                 continue
@@ -230,7 +232,7 @@ def named_hosts(findings: Sequence[Finding], placement: Placement) -> Codes:
     return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
 
 
-def _suspect_part(view: Judged, case: Conviction, component: Component, name: str) -> Finding:
+def _suspect_part(view: ViewResult, case: Detection, component: Component, name: str) -> Finding:
     lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
     return Finding(
         state=State.SUSPECT,
@@ -240,13 +242,13 @@ def _suspect_part(view: Judged, case: Conviction, component: Component, name: st
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         log10_e=round(case.log_e / math.log(10), 1),
-        evidence=f"{conviction_text(view, case)}; too little to convict one of so many parts",
-        alternatives=case.rivals.names,
+        evidence=f"{detection_text(view, case)}; too little to convict one of so many parts",
+        alternatives=case.ambiguity_group.names,
         next_step=_next_step(State.SUSPECT, component, name),
     )
 
 
-def _suspect_host(view: Judged, host: int, loss: float, placement: Placement) -> Finding:
+def _suspect_host(view: ViewResult, host: int, loss: float, placement: Placement) -> Finding:
     name = placement.hosts[host]
     state = State.CONFOUNDED if placement.oversubscribed[host] else State.SUSPECT
     return Finding(

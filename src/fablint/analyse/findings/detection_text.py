@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from fablint.analyse.detect.search import Conviction
-from fablint.analyse.detect.view import Judged, Quantity
+from fablint.analyse.detect.search import Detection
+from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.text import units
 from fablint.text.names import plural
 
@@ -15,29 +15,29 @@ def relative(loss: float, quantity: Quantity) -> float:
     return math.expm1(-loss) if quantity == "bandwidth" else math.expm1(loss)
 
 
-def view_text(view: Judged) -> str:
+def view_text(view: ViewResult) -> str:
     """`bandwidth 1 MiB`."""
     return f"{view.row} {units.size(view.size)}"
 
 
-def conviction_text(view: Judged, conviction: Conviction) -> str:
+def detection_text(view: ViewResult, detection: Detection) -> str:
     """What one view saw of a culprit."""
-    lower, middle, upper = (relative(loss, view.quantity) for loss in conviction.loss)
+    lower, middle, upper = (relative(loss, view.quantity) for loss in detection.loss)
     interval = f"{middle:+.1%} [{min(lower, upper):+.1%}, {max(lower, upper):+.1%}]"
-    of = _clusters_text(conviction)
-    text = f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs slow{of}, median {interval}"
+    of = _clusters_text(detection)
+    text = f"{view_text(view)}: {detection.slow} of {detection.pairs} pairs slow{of}, median {interval}"
     text += f", noise of a pair {math.expm1(view.fit.noise):.1%}"
-    if conviction.late is not None:
+    if detection.late is not None:
         return (
-            f"{view_text(view)}: {conviction.slow} of {conviction.pairs} pairs that may cross it have late messages,"
-            f" about {conviction.late:.0%} of those that do, median {interval}"
+            f"{view_text(view)}: {detection.slow} of {detection.pairs} pairs that may cross it have late messages,"
+            f" about {detection.late:.0%} of those that do, median {interval}"
         )
-    return "; ".join(filter(None, (text, conviction.when, conviction.shared)))
+    return "; ".join(filter(None, (text, detection.when, detection.shared)))
 
 
-def _clusters_text(conviction: Conviction) -> str:
+def _clusters_text(detection: Detection) -> str:
     """`, 16 partners, 3 stretches of time`: what the pairs share counts once."""
-    texts = [plural(conviction.partners, "host pair" if conviction.kind == "cable" else "partner")]
-    if conviction.stretches is not None:
-        texts.append(f"{plural(conviction.stretches, 'stretch')} of time")
-    return "".join(f", {text}" for text in texts if conviction.partners)
+    texts = [plural(detection.partners, "host pair" if detection.kind == "cable" else "partner")]
+    if detection.stretches is not None:
+        texts.append(f"{plural(detection.stretches, 'stretch')} of time")
+    return "".join(f", {text}" for text in texts if detection.partners)

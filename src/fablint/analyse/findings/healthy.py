@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
-from fablint.analyse.detect.view import Judged, Quantity
+from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.phrasing import listed
@@ -25,24 +25,24 @@ FEWEST_LINK_PAIRS = FEWEST_VALUES
 Mask = npt.NDArray[np.bool_]
 
 
-def hosts_alike(view: Judged, settings: Settings) -> bool:
+def hosts_alike(view: ViewResult, settings: Settings) -> bool:
     """Are the hosts alike enough to be compared? If not, nothing that is compared through them is either."""
     return view.host_tolerance <= settings.most_tolerance
 
 
-def judged_hosts(view: Judged, settings: Settings) -> Mask:
+def judged_hosts(view: ViewResult, settings: Settings) -> Mask:
     """(hosts,) measured with enough others, and comparable."""
     return (view.host_partners >= settings.min_partners) & hosts_alike(view, settings)
 
 
-def judged_links(view: Judged, settings: Settings) -> Mask:
+def judged_links(view: ViewResult, settings: Settings) -> Mask:
     """(links,) crossed by enough measured pairs, and comparable."""
     alike = hosts_alike(view, settings) and view.link_tolerance <= settings.most_tolerance
     return (view.link_pairs >= FEWEST_LINK_PAIRS) & alike
 
 
 def unjudged(
-    views: Sequence[Judged],
+    views: Sequence[ViewResult],
     placement: Placement,
     routes: Routes | None,
     judgeable: Mask,
@@ -77,7 +77,7 @@ def unjudged(
     return findings
 
 
-def _measured_together(views: Sequence[Judged], rows: Sequence[str]) -> bool:
+def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool:
     """Do these rows have large messages of several pairs at once, so that no pair was informative about its links?"""
     return all(view.size >= SMALLEST_SHARED and not view.link_pairs.any() for view in views if view.row in rows)
 
@@ -98,7 +98,9 @@ def _not_judged(component: Component, name: str, rows: Sequence[str], reason: st
     )
 
 
-def _lacking(views: Sequence[Judged], missing: Callable[[Judged], Mask]) -> list[tuple[tuple[int, ...], list[str]]]:
+def _lacking(
+    views: Sequence[ViewResult], missing: Callable[[ViewResult], Mask]
+) -> list[tuple[tuple[int, ...], list[str]]]:
     """Sets of parts and the rows in which exactly these are missing at some size."""
     by_row: dict[str, set[int]] = defaultdict(set)
     for view in views:
@@ -110,7 +112,7 @@ def _lacking(views: Sequence[Judged], missing: Callable[[Judged], Mask]) -> list
     return list(rows.items())
 
 
-def concerned_hosts(findings: Sequence[Finding], views: Sequence[Judged], placement: Placement) -> Codes:
+def concerned_hosts(findings: Sequence[Finding], views: Sequence[ViewResult], placement: Placement) -> Codes:
     """Codes of all hosts that a finding is about: named by themselves, as the end of a route or in a population."""
     code = {name: number for number, name in enumerate(placement.hosts)}
     found: set[int] = set()
@@ -128,7 +130,12 @@ def concerned_hosts(findings: Sequence[Finding], views: Sequence[Judged], placem
 
 
 def hidden_losses(
-    views: Sequence[Judged], placement: Placement, routes: Routes | None, hosts: Mask, links: Mask, settings: Settings
+    views: Sequence[ViewResult],
+    placement: Placement,
+    routes: Routes | None,
+    hosts: Mask,
+    links: Mask,
+    settings: Settings,
 ) -> tuple[list[Finding], Mask, Mask]:
     """NOT JUDGED findings for what may hide a loss in scope, and the masks of those that cannot.
 
@@ -164,7 +171,7 @@ def hidden_losses(
 
 
 def clean_parts(
-    views: Sequence[Judged], placement: Placement, routes: Routes | None, hosts: Mask, switches: Mask, links: Mask
+    views: Sequence[ViewResult], placement: Placement, routes: Routes | None, hosts: Mask, switches: Mask, links: Mask
 ) -> list[Finding]:
     """One finding per kind of part and quantity: these are fine, and a loss larger than that would have been seen.
 

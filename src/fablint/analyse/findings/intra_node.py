@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.data.robust_stats import Floats, robust_sd
-from fablint.analyse.data.samples import Usable, statistic_of
+from fablint.analyse.data.samples import UsableRow, statistic_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.effects import FEW_PARTS
 from fablint.analyse.settings import Settings
@@ -25,7 +25,7 @@ FEWEST_HOSTS = 4
 FEWEST_MEASUREMENTS = 3  # of a host in a FAULT
 
 
-def slow_inside(rows: Sequence[Usable], placement: Placement, settings: Settings) -> list[Finding]:
+def slow_inside(rows: Sequence[UsableRow], placement: Placement, settings: Settings) -> list[Finding]:
     """The gravest finding about each host that is slow within itself; containers share those of one machine."""
     found: dict[str, Finding] = {}
     for row in (one for usable in rows for one in (usable.row, *usable.more)):

@@ -15,10 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.mean_ratios import Cells, Mask, ratios_of
-from fablint.analyse.data.samples import Usable
+from fablint.analyse.data.mean_ratios import Mask, MeanRatios, ratios_of
+from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
-from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates, Floats, Pairs, candidates_of, pairs_of
+from fablint.analyse.detect.lateness.late_pairs import (
+    Candidate,
+    Candidates,
+    Floats,
+    HostPairs,
+    candidates_of,
+    host_pairs_of,
+)
 from fablint.analyse.phrasing import NEXT_STEP, times_text
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, State
@@ -34,13 +41,13 @@ FEWEST_STRETCHES = 2  # in which a faulty component makes messages late
 
 
 def late_messages(
-    rows: Sequence[Usable], placement: Placement, routes: Routes | None, settings: Settings
+    rows: Sequence[UsableRow], placement: Placement, routes: Routes | None, settings: Settings
 ) -> list[Finding]:
     """Components whose small messages are late in a good share of their pairs."""
     cells = ratios_of(rows, placement)
     if cells is None or not np.any(cells.ratio > BOUNDS[0]):
         return []
-    pairs = pairs_of(cells, placement)
+    pairs = host_pairs_of(cells, placement)
     candidates = candidates_of(pairs, placement, routes)
     if not candidates.candidate:
         return []
@@ -64,7 +71,7 @@ class _Judgement:
     explanation: Explanation
 
 
-def _judged(cells: Cells, pairs: Pairs, candidates: Candidates) -> _Judgement | None:
+def _judged(cells: MeanRatios, pairs: HostPairs, candidates: Candidates) -> _Judgement | None:
     """The judgement by the bound whose explanation scores most; None where nothing is to be explained."""
     price = math.log(len(candidates.candidate)) + SPEAKS
     best: _Judgement | None = None
@@ -83,8 +90,8 @@ def _judged(cells: Cells, pairs: Pairs, candidates: Candidates) -> _Judgement | 
 class _Evidence:
     """What speaks for the components of an explanation."""
 
-    cells: Cells
-    pairs: Pairs
+    cells: MeanRatios
+    pairs: HostPairs
     candidates: Candidates
     late: Mask  # (k,) cells
     placement: Placement
@@ -165,12 +172,14 @@ class _Evidence:
         """What the same pairs cross, or nearly the same."""
         name = candidate.name
         own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
-        rivals = [
-            (self.candidates.candidate[rival], self.candidates.same[rival])
-            for rival in member.rivals
-            if np.isin(self.candidates.pairs(rival), member.pairs).any()
+        alternatives = [
+            (self.candidates.candidate[alternative], self.candidates.same[alternative])
+            for alternative in member.alternatives
+            if np.isin(self.candidates.pairs(alternative), member.pairs).any()
         ]
-        others = [one for rival, same in rivals for one in (rival.name, *same) if not rival.is_scope]
+        others = [
+            one for alternative, same in alternatives for one in (alternative.name, *same) if not alternative.is_scope
+        ]
         names = dict.fromkeys((*own, *self.candidates.same[member.number], *others))
         return tuple(one for one in names if one != name)
 

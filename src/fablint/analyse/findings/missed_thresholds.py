@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.findings.additional import with_besides
+from fablint.analyse.findings.additional import with_additional
 from fablint.analyse.findings.unreported_components import ACCUSED
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
@@ -64,7 +64,7 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
 
 def with_comparison(diagnosis: Diagnosis, comparison: Comparison) -> Diagnosis:
     """The diagnosis with what the thresholds accuse: they can make a pass a fault, and never the reverse."""
-    judged = with_besides(diagnosis, comparison.findings)
+    judged = with_additional(diagnosis, comparison.findings)
     before = diagnosis.comparison or Comparison()
     every = Comparison(
         (*before.compared, *comparison.compared),

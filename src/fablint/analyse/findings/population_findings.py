@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.analyse.detect.view import Judged
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.fit.host_populations import Populations
 from fablint.model import Finding, Placement, Run, State
@@ -20,12 +20,12 @@ HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
 MOST_VALUES = 3  # of a fact that a finding spells out
 
 
-def populations(run: Run, views: Sequence[Judged], placement: Placement, host_facts: HostFacts) -> list[Finding]:
+def populations(run: Run, views: Sequence[ViewResult], placement: Placement, host_facts: HostFacts) -> list[Finding]:
     """One finding for each way in which the hosts fall into populations.
 
     The majority does not decide which population is the healthy one: the finding is CONFOUNDED.
     """
-    by_members: dict[tuple[int, ...], list[tuple[Judged, Populations]]] = defaultdict(list)
+    by_members: dict[tuple[int, ...], list[tuple[ViewResult, Populations]]] = defaultdict(list)
     for view in views:
         shared = placement.shared_machines and view.quantity == "latency"  # hosts take turns on the CPUs of one machine
         for found in () if shared else view.populations:
@@ -67,7 +67,7 @@ def _speed(nic: Mapping[str, object]) -> str:
     return f"{speed} Mbit/s" if speed else ""
 
 
-def _finding(cases: Sequence[tuple[Judged, Populations]], placement: Placement, facts: Facts) -> Finding:
+def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placement, facts: Facts) -> Finding:
     view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
     names = [fold([placement.hosts[host] for host in found.members(number)]) for number in range(found.count)]
     slower = [

@@ -276,8 +276,8 @@ class _Evidence:
     def _alternatives(self, loss: _Loss) -> tuple[str, ...]:
         candidate, member, name = loss.candidate, loss.member, loss.candidate.name
         own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
-        rivals = [self.candidates.candidate[rival] for rival in member.rivals]
-        others = [one.name for one in rivals if not one.is_scope]
+        alternatives = [self.candidates.candidate[alternative] for alternative in member.alternatives]
+        others = [one.name for one in alternatives if not one.is_scope]
         same = self.candidates.same[member.number]
         return tuple(one for one in dict.fromkeys((*own, *same, *others)) if one != name)
 

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from fablint.analyse.data.counter_steps import TCP_LOST, Moved, Symptom, moved_counters
+from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
 from fablint.model import Direction, Finding, Run, State, Topology
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
@@ -100,10 +100,10 @@ class Series:
 def fuse(
     series: Series,
     direction: Direction | None,
-    counters: Moved | None,
+    counters: CounterSteps | None,
     others: Sequence[Finding],
     *,
-    switch_counters: Moved | None = None,
+    switch_counters: CounterSteps | None = None,
     prior: Mapping[Part, float] = PRIOR,
     run: str = "RUN",
 ) -> Ranking:
@@ -112,7 +112,7 @@ def fuse(
     Args:
         series: the host, its NIC, the switch and its port.
         direction: which side of it is slow; None where it could not be told.
-        counters: of the NIC during the run (`moved_counters`); None where there are none.
+        counters: of the NIC during the run (`count_steps`); None where there are none.
         others: findings of this run and of other stages (`fablint preflight --json`). One whose evidence begins with
             `loopback` is a loopback test of the host or NIC that it names.
         switch_counters: of the switch port, where somebody read them: its receiver is at the other end of the line.
@@ -151,9 +151,9 @@ def fuse_run(
     `lost` is how many segments TCP has lost there; 0 shows nothing, since MPI may not use TCP.
     """
     series, counted_nic = _series(run, topology, name)
-    counters = moved_counters(run.attributes.get("counters") or {}, series.host, counted_nic)
+    counters = count_steps(run.attributes.get("counters") or {}, series.host, counted_nic)
     if lost:
-        counters = Moved({**(counters.by if counters else {}), TCP_LOST: lost})
+        counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
     return fuse(series, direction, counters, others, run=run.path.name if run.path else "RUN")
 
 
@@ -194,7 +194,7 @@ def _single_nic(run: Run, host: str) -> str:
 
 
 def _symptoms(
-    series: Series, counters: Moved | None, switch_counters: Moved | None, others: Sequence[Finding]
+    series: Series, counters: CounterSteps | None, switch_counters: CounterSteps | None, others: Sequence[Finding]
 ) -> dict[Symptom, bool]:
     """What is known to be there or not to be there; what nobody looked at is left out."""
     seen: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fablint.analyse.detect.unexplained_pairs import Stratum
-from fablint.analyse.detect.view import Judged
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import Finding, Placement, State
 from fablint.text.names import plural
 
 
-def unexplained_pairs(views: Sequence[Judged], placement: Placement, named: Collection[int]) -> list[Finding]:
+def unexplained_pairs(views: Sequence[ViewResult], placement: Placement, named: Collection[int]) -> list[Finding]:
     """One finding for each host, for each two switches, and one for the rest. `named`: hosts of other findings."""
     if len(placement.hosts) == 1:
         return []
@@ -26,7 +26,7 @@ def unexplained_pairs(views: Sequence[Judged], placement: Placement, named: Coll
     return list(findings.values())
 
 
-def _finding(view: Judged, stratum: Stratum, when: str, placement: Placement) -> Finding:
+def _finding(view: ViewResult, stratum: Stratum, when: str, placement: Placement) -> Finding:
     share = f"{stratum.slow} of {plural(stratum.pairs, 'pair')} ({stratum.slow / stratum.pairs:.0%})"
     if stratum.host >= 0:
         name = placement.hosts[stratum.host]

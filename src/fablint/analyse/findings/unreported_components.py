@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from fablint.analyse.detect.components import FEWEST_PEERS
-from fablint.analyse.detect.view import Judged
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import (
     Mask,
     clean_parts,
@@ -27,7 +27,7 @@ ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 
 def not_accused(
-    judged: Sequence[Judged],
+    judged: Sequence[ViewResult],
     placement: Placement,
     routes: Routes | None,
     findings: Sequence[Finding],
@@ -77,7 +77,7 @@ def _touching(routes: Routes | None, switch: str) -> Mask:
     return np.asarray((routes.ends == routes.switches.index(switch)).any(axis=1))
 
 
-def judgeable_links(judged: Sequence[Judged], routes: Routes | None) -> Mask:
+def judgeable_links(judged: Sequence[ViewResult], routes: Routes | None) -> Mask:
     """(links,) which links enough pairs of this run's hosts could cross, were they all measured."""
     if routes is None or len(routes.ends) < 2 * FEWEST_PEERS:
         return np.zeros(0 if routes is None else len(routes.ends), dtype=bool)

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.message_paths import MOST_UNKNOWN, Ways
+from fablint.analyse.data.message_paths import MOST_UNKNOWN, MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.model import SCOPES, Placement, Scope
 from fablint.topology.contention import Turns, detour_links, flows_on_busiest, flows_on_links, turns
@@ -50,7 +50,7 @@ class Classes:
     beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: not known, or the same for all
     stream: bool = False  # is a healthy pair as fast over many cables as over one?
 
-    def telling(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
+    def informative(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """(n, m) cells that tell how fast their ends are; None: all.
 
         A stream that shares a link with others is as fast as its part of that link, and no end that can do as much is
@@ -199,22 +199,28 @@ def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
     return apart
 
 
-def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: Codes | None) -> Loads | None:
+def loads(
+    pairs: Pairs, message_paths: MessagePaths, concurrent: npt.NDArray[np.bool_], rounds: Codes | None
+) -> Loads | None:
     """(n, m) how shared the busiest link of each pair was when it was measured.
 
     `concurrent` says of each column of a list whether its pairs were measured at once; `rounds` (n, n) gives the round
     of each cell of a matrix whose rounds were. The two directions of a pair take turns, all lower ranks first.
     """
-    if ways.routes is not None and ways.known_links and ways.routes.routing.kind in UNCERTAIN:
-        return _expected(pairs, ways, concurrent, rounds)
-    if ways.routes is None or not ways.known_links:
+    if (
+        message_paths.routes is not None
+        and message_paths.known_links
+        and message_paths.routes.routing.kind in UNCERTAIN
+    ):
+        return _expected(pairs, message_paths, concurrent, rounds)
+    if message_paths.routes is None or not message_paths.known_links:
         return _alone(pairs, concurrent)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
     if pairs.partner is not None:
         for column in np.flatnonzero(concurrent):
             row = np.flatnonzero(pairs.partner[:, column] >= 0)
             to = pairs.partner[row, column]
-            _share(load, (row, np.full(row.size, column)), turns(row, to, np.zeros_like(row)), ways, pairs)
+            _share(load, (row, np.full(row.size, column)), turns(row, to, np.zeros_like(row)), message_paths, pairs)
         return load if load.any() else None
     if rounds is None:
         return None
@@ -222,7 +228,7 @@ def loads(pairs: Pairs, ways: Ways, concurrent: npt.NDArray[np.bool_], rounds: C
     starts = np.searchsorted(rounds.ravel()[order], np.arange(int(rounds.max(initial=-1)) + 2))
     for first, last in pairwise(starts.tolist()):
         at, to = np.divmod(order[first:last], pairs.ranks)
-        _share(load, (at, to), turns(at, to, np.zeros_like(at)), ways, pairs)
+        _share(load, (at, to), turns(at, to, np.zeros_like(at)), message_paths, pairs)
     return load if load.any() else None
 
 
@@ -233,30 +239,36 @@ def _alone(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
     return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
 
 
-def _expected(pairs: Pairs, ways: Ways, concurrent: Mask, rounds: Codes | None) -> Loads | None:
+def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Loads | None:
     """Where messages choose their way: steps of the flows to be expected on the busiest link of each pair.
 
     Pairs that were measured at once with ends that the topology does not know get the last step. Messages that take a
     detour go anywhere and back: they are spread evenly over all links.
     """
-    assert ways.routes is not None
+    assert message_paths.routes is not None
     cells, turn = _turns(pairs, concurrent, rounds)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
-    a, b = ways.switch[cells[0]], ways.switch[pairs.destination(cells)]
+    a, b = message_paths.switch[cells[0]], message_paths.switch[pairs.destination(cells)]
     known = (a >= 0) & (b >= 0)
     load[cells[0][~known], cells[1][~known]] = len(STEPS)
     row, column, turn, a, b = (values[known] for values in (*cells, turn, a, b))
-    unique, inverse = np.unique(a * ways.keys + b, return_inverse=True)
-    codes = ways.codes
-    query, link, share = ways.routes.exposure(codes[unique // ways.keys], codes[unique % ways.keys])
-    detours = detour_links(ways.routes) / max(1, len(ways.routes.ends)) * (unique // ways.keys != unique % ways.keys)
+    unique, inverse = np.unique(a * message_paths.keys + b, return_inverse=True)
+    codes = message_paths.codes
+    query, link, share = message_paths.routes.exposure(
+        codes[unique // message_paths.keys], codes[unique % message_paths.keys]
+    )
+    detours = (
+        detour_links(message_paths.routes)
+        / max(1, len(message_paths.routes.ends))
+        * (unique // message_paths.keys != unique % message_paths.keys)
+    )
     likely = share >= LEAST_SHARE
     order = np.argsort(turn, kind="stable")
     bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))
     for first, last in pairwise(bounds.tolist()):
         here = order[first:last]
         messages = np.bincount(inverse[here], minlength=unique.size)
-        flows = flows_on_links(link, len(ways.routes.ends), share * messages[query])[0]
+        flows = flows_on_links(link, len(message_paths.routes.ends), share * messages[query])[0]
         busiest = flows_on_busiest(query[likely], flows[link[likely]], unique.size)
         busiest += np.where(busiest > 0, detours[inverse[here]].sum(), 0.0)
         load[row[here], column[here]] = np.searchsorted(EXPECTED, busiest[inverse[here]], side="right")
@@ -275,13 +287,13 @@ def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells,
     return (row, column), turns(row, column, rounds[row, column])
 
 
-def _share(load: Loads, cells: Cells, turn: Turns, ways: Ways, pairs: Pairs) -> None:
+def _share(load: Loads, cells: Cells, turn: Turns, message_paths: MessagePaths, pairs: Pairs) -> None:
     """Write the steps of cells that were measured in one round, in the turns 0 and 1."""
-    segments = ways.segments[ways.of_cells(pairs, cells)]
-    unknown: Mask = np.asarray((segments >= ways.known_links).any(axis=1))
+    segments = message_paths.segments[message_paths.of_cells(pairs, cells)]
+    unknown: Mask = np.asarray((segments >= message_paths.known_links).any(axis=1))
     segments[unknown] = -1
     cell, hop = np.nonzero(segments >= 0)
     link, when = segments[cell, hop], turn[cell]
-    flows = flows_on_links(link, ways.known_links, turn=when, count=2)
+    flows = flows_on_links(link, message_paths.known_links, turn=when, count=2)
     step = np.searchsorted(STEPS, flows_on_busiest(cell, flows[when, link], unknown.size), side="right")
     load[cells] = np.where(unknown, len(STEPS), step)  # no topology says what it shared

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from fablint.analyse.data.balance import Mask, balanced
-from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
 from fablint.analyse.data.resolution import step_of
 from fablint.analyse.data.robust_stats import (
@@ -61,9 +61,9 @@ class Effects:
     class_log_time: dict[int, float]  # by class code
     residual: Pairs  # log times less their class; NaN where missing or not judged
     classes: Classes
-    ways: Ways
-    mutual: bool  # does a cell cross the way back as well?
-    telling: npt.NDArray[np.bool_] | None  # (n, m) cells that tell how fast their ends are; None: all
+    message_paths: MessagePaths
+    bidirectional: bool  # does a cell cross the way back as well?
+    informative: npt.NDArray[np.bool_] | None  # (n, m) cells that tell how fast their ends are; None: all
     sent_bounds: Floats  # (3, n)
     received_bounds: Floats  # (3, n)
     segment: Values  # (segments + 1,) log-effect; 0 where too few pairs tell, and in the last, which -1 finds
@@ -85,11 +85,11 @@ class Effects:
         """(n,) as receiver."""
         return _known(self.received_bounds[1])
 
-    def way(self, most: float = np.inf) -> Values:
+    def path_effect(self, most: float = np.inf) -> Values:
         """(W,) log-effect of each way: that of its slowest segment, `most` of it at most."""
-        if not self.ways.segments.shape[1]:
-            return np.zeros(self.ways.segments.shape[0], dtype=np.float32)
-        effect = np.append(np.clip(self.segment[:-1], -most, most), -np.inf)[self.ways.segments].max(axis=1)
+        if not self.message_paths.segments.shape[1]:
+            return np.zeros(self.message_paths.segments.shape[0], dtype=np.float32)
+        effect = np.append(np.clip(self.segment[:-1], -most, most), -np.inf)[self.message_paths.segments].max(axis=1)
         return np.where(np.isfinite(effect), effect, 0.0).astype(np.float32)
 
 
@@ -100,10 +100,10 @@ def _known(effect: Floats) -> Values:
 def fit(
     pairs: Pairs,
     classes: Classes,
-    ways: Ways,
+    message_paths: MessagePaths,
     settings: Settings,
     *,
-    mutual: bool,
+    bidirectional: bool,
     started: Floats | None = None,
     stream: int | None = None,
 ) -> Effects:
@@ -119,19 +119,19 @@ def fit(
     once = balanced(pairs, classes.placement)
     offsets = _class_offsets(pairs, classes, None, once, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.placement.hosts) > 1)
-    telling = balanced(pairs, classes.placement, classes.telling(pairs, offsets, settings.tolerance))
-    sent, received = _polish(_of_ends(pairs, telling))
+    informative = balanced(pairs, classes.placement, classes.informative(pairs, offsets, settings.tolerance))
+    sent, received = _polish(_of_ends(pairs, informative))
     effects = Effects(
         class_log_time=offsets,
         residual=pairs,
         classes=classes,
-        ways=ways,
-        mutual=mutual,
-        telling=telling,
+        message_paths=message_paths,
+        bidirectional=bidirectional,
+        informative=informative,
         sent_bounds=sent,
         received_bounds=received,
-        segment=np.zeros(ways.count + 1, dtype=np.float32),
-        segment_upper=np.full(ways.count, np.nan, dtype=np.float32),
+        segment=np.zeros(message_paths.count + 1, dtype=np.float32),
+        segment_upper=np.full(message_paths.count, np.nan, dtype=np.float32),
         noise=FINEST_NOISE,
         host_tolerance=settings.tolerance,
         link_tolerance=settings.tolerance,
@@ -147,7 +147,7 @@ def fit(
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
     ends = (effects.sent_bounds, effects.received_bounds)
     hosts = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in ends)
-    fitted = np.flatnonzero(crossed[: ways.known_links] >= FITTED_FROM)
+    fitted = np.flatnonzero(crossed[: message_paths.known_links] >= FITTED_FROM)
     links = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.size else 0.0
     return replace(
         effects,
@@ -164,7 +164,7 @@ def _in_populations(effects: Effects, settings: Settings, stream: int | None) ->
         return effects
     left = leftover_of(effects, pairs.sample_cells())
     each = np.count_nonzero(~np.isnan(pairs.value)) / pairs.ranks
-    error, ends = max(error_of(left, each), effects.step), _of_ends(pairs, effects.telling)
+    error, ends = max(error_of(left, each), effects.step), _of_ends(pairs, effects.informative)
     every = tuple(
         populations_of(
             pairs, bounds[1], best_of_ranks(ends, sent=sent), error, placement, settings.tolerance, sent=sent
@@ -178,7 +178,7 @@ def _in_populations(effects: Effects, settings: Settings, stream: int | None) ->
     if not any(found):
         return effects
     subtract(pairs, effects.classes, placement, found[0], found[1])
-    sent, received = _polish(_of_ends(pairs, effects.telling))
+    sent, received = _polish(_of_ends(pairs, effects.informative))
     return replace(effects, sent_bounds=sent, received_bounds=received, populations=(found[0], found[1]))
 
 
@@ -194,7 +194,7 @@ def _without_drift(effects: Effects, started: Floats | None) -> Effects:
         return effects
     for rows in pairs.blocks():
         pairs.value[rows] -= drift[rows]
-    sent, received = _polish(_of_ends(pairs, effects.telling))
+    sent, received = _polish(_of_ends(pairs, effects.informative))
     return replace(effects, sent_bounds=sent, received_bounds=received, drift=drift)
 
 
@@ -205,7 +205,7 @@ def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
     """
     pairs = effects.residual
     pairs.value[explained] = np.nan
-    ends = _of_ends(pairs, effects.telling)
+    ends = _of_ends(pairs, effects.informative)
     sent = _medians(ends, ends.sent, effects.received_bounds[1])
     received = _medians(ends, ends.received, sent[1])
     effects = replace(effects, sent_bounds=sent, received_bounds=received, segment=np.zeros_like(effects.segment))
@@ -223,8 +223,8 @@ def leftover(effects: Effects, rows: slice | Codes, *, cap: bool = False) -> Val
     host, link = (effects.host_tolerance, effects.link_tolerance) if cap else (np.inf, np.inf)
     left = pairs.value[rows] - np.clip(effects.sent, -host, host)[np.arange(pairs.ranks)[rows], None]
     left -= np.clip(effects.received, -host, host)[pairs.partners(rows)]
-    if effects.ways.count:
-        left -= effects.way(link)[effects.ways.of_rows(pairs, rows)]
+    if effects.message_paths.count:
+        left -= effects.path_effect(link)[effects.message_paths.of_rows(pairs, rows)]
     return left
 
 
@@ -232,8 +232,8 @@ def leftover_of(effects: Effects, cells: Cells) -> Values:
     """(k,) what the model does not explain of these cells."""
     pairs = effects.residual
     left = pairs.value[cells] - effects.sent[cells[0]] - effects.received[pairs.destination(cells)]
-    if effects.ways.count:
-        left -= effects.way()[effects.ways.of_cells(pairs, cells)]
+    if effects.message_paths.count:
+        left -= effects.path_effect()[effects.message_paths.of_cells(pairs, cells)]
     return np.asarray(left, dtype=np.float32)
 
 
@@ -295,9 +295,11 @@ def _recentred(effects: Effects, once: Mask | None, least: float) -> Effects:
     return replace(effects, class_log_time={**before, **after})
 
 
-def _of_ends(pairs: Pairs, telling: npt.NDArray[np.bool_] | None) -> Pairs:
+def _of_ends(pairs: Pairs, informative: npt.NDArray[np.bool_] | None) -> Pairs:
     """The pairs that tell how fast their ends are."""
-    return pairs if telling is None else replace(pairs, value=np.where(telling, pairs.value, np.float32(np.nan)))
+    return (
+        pairs if informative is None else replace(pairs, value=np.where(informative, pairs.value, np.float32(np.nan)))
+    )
 
 
 def _polish(pairs: Pairs) -> tuple[Floats, Floats]:
@@ -354,21 +356,21 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     all segments together; whichever is less. The median is 0 where fewer than FITTED_FROM tell, the bound NaN where
     fewer than FEWEST_VALUES do.
     """
-    ways, pairs = effects.ways, effects.residual
-    median, upper = np.zeros(ways.count, np.float32), np.full(ways.count, np.nan, np.float32)
-    if not ways.count:
+    message_paths, pairs = effects.message_paths, effects.residual
+    median, upper = np.zeros(message_paths.count, np.float32), np.full(message_paths.count, np.nan, np.float32)
+    if not message_paths.count:
         return np.zeros(0, dtype=np.int64), median, upper
     cells = pairs.sample_cells(SEGMENT_CELLS)
     left = leftover_of(effects, cells)
-    taken = [ways.of_cells(pairs, cells)]
-    if effects.mutual:
-        taken.append(ways.between(pairs.destination(cells), cells[0]))
-    segment = np.concatenate([ways.segments[way].T.ravel() for way in taken])
+    taken = [message_paths.of_cells(pairs, cells)]
+    if effects.bidirectional:
+        taken.append(message_paths.between(pairs.destination(cells), cells[0]))
+    segment = np.concatenate([message_paths.segments[path].T.ravel() for path in taken])
     value = np.tile(left, segment.size // max(1, left.size))
     segment, value = segment[segment >= 0], value[segment >= 0]
     if not value.size:
-        return np.zeros(ways.count, dtype=np.int64), median, upper
-    grouped = GroupedValues.of(value, segment, ways.count)
+        return np.zeros(message_paths.count, dtype=np.int64), median, upper
+    grouped = GroupedValues.of(value, segment, message_paths.count)
     crossed, middle = grouped.count, grouped.upper_medians()
     fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
     median[fitted] = middle[fitted]

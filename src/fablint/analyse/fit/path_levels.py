@@ -52,7 +52,7 @@ class PathLevels:
     cells: Cells  # (c,) cells looked at
     entry: Codes  # (c,) entry of each cell
     left: Floats  # (c,) log time without the effects of ends and load
-    mutual: bool
+    bidirectional: bool
     noise: float
     freedom: int  # degrees of freedom of the spread of hosts
 
@@ -63,7 +63,7 @@ class PathLevels:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _HostCells:
     """Cells between hosts whose switches are known."""
 
     at: Cells
@@ -95,13 +95,13 @@ def path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: flo
     if cells.shared.any() and _loads_cost_nothing(fitted, tolerance):
         cells = replace(cells, shared=np.zeros_like(cells.shared), load=np.zeros_like(cells.load))
         fitted = _fit(cells, size, ends, placement)
-    return _levels(cells, fitted, size, placement, mutual=not flows.one_way)
+    return _levels(cells, fitted, size, placement, bidirectional=not flows.one_way)
 
 
 # ------------------------------------------------------------------------------------------------ cells
 
 
-def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _Cells:
+def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
     row, column = pairs.sample_cells(MOST_CELLS)
     to = pairs.destination((row, column))
     a, b = (placement.switch[end].astype(np.int64) for end in (row, to))
@@ -121,7 +121,7 @@ def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _Cells:
     load = np.where(shared, _loads(flows, placement, row, column, to), 0)
     value = pairs.value[row, column].astype(np.float64)
     receivers = ranks if flows.one_way else 2 * ranks
-    return _Cells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)
+    return _HostCells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)
 
 
 def _concurrent(flows: Flows, cells: Cells) -> Mask:
@@ -163,7 +163,7 @@ def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Co
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _LevelFit:
     left: Floats  # (c,) values without ends and load
     end: Floats  # (e,) effects
     end_switch: Codes  # (e,) -1: no cells
@@ -172,7 +172,7 @@ class _Fitted:
     load: dict[int, tuple[float, int]]  # effect and number of cells of each load
 
 
-def _fit(cells: _Cells, size: int, ends: int, placement: Placement) -> _Fitted:
+def _fit(cells: _HostCells, size: int, ends: int, placement: Placement) -> _LevelFit:
     """Alternate medians of entries, ends and loads until they stay."""
     keys, entry = np.unique((cells.first * size + cells.second) * 2 + cells.shared, return_inverse=True)
     end_switch = np.full(ends, -1, dtype=np.int64)
@@ -188,10 +188,10 @@ def _fit(cells: _Cells, size: int, ends: int, placement: Placement) -> _Fitted:
         level = GroupedValues.of(left - own_load, entry, keys.size).medians()
         if not np.any(np.abs(effect - before) > FINEST_NOISE / 10):
             break
-    return _Fitted(left - own_load, effect, end_switch, entry, keys, loads)
+    return _LevelFit(left - own_load, effect, end_switch, entry, keys, loads)
 
 
-def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
+def _end_effects(cells: _HostCells, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
     """(e,) median of each end over its cells; of the ends of a switch that do the same, the (lower) median is 0.
 
     A path slows all ends of its switches: where half of them are fast, the others are slow, and not their paths.
@@ -208,7 +208,7 @@ def _end_effects(cells: _Cells, value: Floats, before: Floats, switch: Codes, si
     return effect
 
 
-def _load_effects(cells: _Cells, value: Floats) -> tuple[Floats, dict[int, tuple[float, int]]]:
+def _load_effects(cells: _HostCells, value: Floats) -> tuple[Floats, dict[int, tuple[float, int]]]:
     """(c,) how much longer cells took for the number of messages beside them, and the same by that number.
 
     The least load that occurs has none.
@@ -228,7 +228,7 @@ def _load_effects(cells: _Cells, value: Floats) -> tuple[Floats, dict[int, tuple
     return own, found
 
 
-def _loads_cost_nothing(fitted: _Fitted, tolerance: float) -> bool:
+def _loads_cost_nothing(fitted: _LevelFit, tolerance: float) -> bool:
     """Are messages as fast beside many others as beside few? Where loads did not differ, nobody knows."""
     effects = [effect for effect, _ in fitted.load.values()]
     return len(effects) > 1 and max(effects) - min(effects) <= tolerance
@@ -237,7 +237,9 @@ def _loads_cost_nothing(fitted: _Fitted, tolerance: float) -> bool:
 # ------------------------------------------------------------------------------------------------ levels
 
 
-def _levels(cells: _Cells, fitted: _Fitted, size: int, placement: Placement, *, mutual: bool) -> PathLevels:
+def _levels(
+    cells: _HostCells, fitted: _LevelFit, size: int, placement: Placement, *, bidirectional: bool
+) -> PathLevels:
     count = fitted.keys.size
     width = len(placement.hosts) ** 2
     both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
@@ -268,25 +270,25 @@ def _levels(cells: _Cells, fitted: _Fitted, size: int, placement: Placement, *, 
         cells=cells.at,
         entry=fitted.entry,
         left=fitted.left,
-        mutual=mutual,
+        bidirectional=bidirectional,
         noise=noise,
         freedom=max(1, _ends_left(fitted, cells)),
     )
 
 
-def _ends_left(fitted: _Fitted, cells: _Cells) -> int:
+def _ends_left(fitted: _LevelFit, cells: _HostCells) -> int:
     """Ends beyond the one per switch and role that the medians use up."""
     used = np.flatnonzero(fitted.end_switch >= 0)
     return int(used.size - np.unique(_roles(fitted, cells)).size)
 
 
-def _roles(fitted: _Fitted, cells: _Cells) -> Codes:
+def _roles(fitted: _LevelFit, cells: _HostCells) -> Codes:
     """(u,) switch and role, sending or receiving, of the ends that have cells."""
     used = np.flatnonzero(fitted.end_switch >= 0)
     return np.asarray(fitted.end_switch[used] + (fitted.end_switch.max() + 1) * (used >= cells.receivers))
 
 
-def _host_spread(fitted: _Fitted, cells: _Cells) -> float:
+def _host_spread(fitted: _LevelFit, cells: _HostCells) -> float:
     """Robust standard deviation of the ends of a switch, from differences between neighbours in the list."""
     role = _roles(fitted, cells)
     order = np.argsort(role, kind="stable")

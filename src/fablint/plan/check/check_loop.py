@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fablint.model import Diagnosis, Question, Run
+from fablint.model import Diagnosis, FollowUp, Run
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import MOST_ROUTES, NEXT, Stage, first_stage, next_stage
 
@@ -34,7 +34,7 @@ class LoopResult:
 
     run: Run
     diagnosis: Diagnosis
-    undecided: tuple[Question, ...] = ()
+    undecided: tuple[FollowUp, ...] = ()
     ended: str = ""
 
 
@@ -129,8 +129,8 @@ def _follow_ups_of(run: Run) -> int:
     return max((int(match[1]) for match in numbers if match), default=0)
 
 
-def _open_questions(diagnosis: Diagnosis) -> tuple[Question, ...]:
-    return tuple(question for question in diagnosis.questions if question.open)
+def _open_questions(diagnosis: Diagnosis) -> tuple[FollowUp, ...]:
+    return tuple(question for question in diagnosis.follow_ups if question.open)
 
 
 def _follow_up_rounds(request: CheckRequest) -> int:

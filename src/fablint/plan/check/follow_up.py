@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from fablint.model import Question, Run
+from fablint.model import FollowUp, Run
 from fablint.plan.schedule.rank_pairs import Codes, Pairs, pair_keys
 from fablint.topology.contention import Flows
 from fablint.topology.routed_placement import RoutedPlacement, number_within
@@ -23,7 +23,7 @@ NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
 def follow_up(
-    questions: Sequence[Question],
+    questions: Sequence[FollowUp],
     placement: RoutedPlacement,
     measured: Keys = NO_KEYS,
     *,
@@ -148,7 +148,7 @@ def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) 
 class _Turns:
     """Pairs of all questions in one list, each question with its own queue."""
 
-    def __init__(self, questions: Sequence[Question], placement: RoutedPlacement, measured: Keys) -> None:
+    def __init__(self, questions: Sequence[FollowUp], placement: RoutedPlacement, measured: Keys) -> None:
         ordered = [_new_first(question, placement, measured) for question in questions]
         self.pairs: Pairs = np.concatenate([np.zeros((0, 2), np.int32), *ordered])
         ends = np.cumsum([len(pairs) for pairs in ordered]).tolist()
@@ -167,7 +167,7 @@ class _Turns:
         return added
 
 
-def _new_first(question: Question, placement: RoutedPlacement, measured: Keys) -> Pairs:
+def _new_first(question: FollowUp, placement: RoutedPlacement, measured: Keys) -> Pairs:
     """The pairs of a question, each once whatever its direction: both are measured."""
     pairs = np.asarray(question.pairs, dtype=np.int32).reshape(-1, 2)
     pairs = pairs[placement.host[pairs[:, 0]] != placement.host[pairs[:, 1]]]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fablint.model import SCOPES, Diagnosis, Finding, Question, Run, Scope, Slots, State, Topology
+from fablint.model import SCOPES, Diagnosis, Finding, FollowUp, Run, Scope, Slots, State, Topology
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up, with_controls
 from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
@@ -37,7 +37,7 @@ class Retest:
 
     stage: Stage
     placement: RoutedPlacement
-    questions: Sequence[Question]
+    questions: Sequence[FollowUp]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def plan_retest(
     names = run.rank_host
     nics = run.attributes.get("rank_nic") or ()
     placement = RoutedPlacement.on_routes(names, topology, nics)
-    questions = [_near_first(one, placement) for one in (*diagnosis.retests, *diagnosis.questions) if one.open]
+    questions = [_near_first(one, placement) for one in (*diagnosis.retests, *diagnosis.follow_ups) if one.open]
     rounds = follow_up(questions, placement, least=PAIRS, most_rounds=MOST_ROUNDS)
     if not rounds:
         return None
@@ -94,18 +94,18 @@ def plan_retest(
     anew = [np.searchsorted(part, pairs).astype(np.int32) for pairs in rounds]
     stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, kernel_lines(run))
     kept = [
-        Question(one.component, one.name, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
+        FollowUp(one.component, one.name, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
         for one in questions
     ]
     return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, own_nics), kept)
 
 
-def _near_first(question: Question, placement: RoutedPlacement) -> Question:
+def _near_first(question: FollowUp, placement: RoutedPlacement) -> FollowUp:
     """A few partners on the same switch come first: without them a host is not told from its switch."""
     scope = placement.scopes(question.pairs[:, 0], question.pairs[:, 1])
     near = np.flatnonzero(scope == SCOPES.index(Scope.EDGE))[:NEAR]
     rest = np.setdiff1d(np.arange(len(question.pairs)), near)
-    return Question(question.component, question.name, question.pairs[np.concatenate([near, rest])])
+    return FollowUp(question.component, question.name, question.pairs[np.concatenate([near, rest])])
 
 
 def kernel_lines(run: Run) -> Sequence[str]:

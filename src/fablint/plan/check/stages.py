@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fablint.model import Plan, PlanRow, Question, Run, Scope
+from fablint.model import FollowUp, Plan, PlanRow, Run, Scope
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import COMFORTABLE_S, LONGEST_S, PARALLEL_S, ROWS, SERIAL_S, SHORTEST_S, check_plan
 from fablint.plan.check.follow_up import LEAST, follow_up, measured_pairs, with_controls
@@ -91,11 +91,11 @@ def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pair
 def next_stage(
     asked: CheckRequest,
     run: Run,
-    questions: Sequence[Question],
+    questions: Sequence[FollowUp],
     number: int,
     left_s: float,
     rounds_left: int,
-    the_same: tuple[Sequence[Question], Sequence[Question]] = ((), ()),
+    the_same: tuple[Sequence[FollowUp], Sequence[FollowUp]] = ((), ()),
 ) -> Stage | None:
     """Rounds that answer the questions within `left_s`; None where there is no time, no round or no pair left.
 
@@ -125,7 +125,7 @@ def next_stage(
     return stage and replace(stage, again=again)
 
 
-def _once_more(routes: Sequence[Question], placement: RoutedPlacement) -> list[Pairs]:
+def _once_more(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[Pairs]:
     """The pairs of these questions in rounds of their own, each in several of them."""
     rounds = follow_up(routes[:MOST_ROUTES], placement, least=1, most_rounds=MOST_ROUTES) if routes else []
     return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]
@@ -143,7 +143,7 @@ def timed_stage(
     return _stage(name, rounds, asked, "serial" if alone else "parallel", min(seconds, LONGEST_S), lines)
 
 
-def suspects_of(questions: Sequence[Question]) -> list[int]:
+def suspects_of(questions: Sequence[FollowUp]) -> list[int]:
     """Ranks that a question is about: those that are in half of its pairs or more."""
     found: set[int] = set()
     for question in questions:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.model import Diagnosis, Question, Run
+from fablint.model import Diagnosis, FollowUp, Run
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
@@ -110,7 +110,7 @@ class CheckRun(ABC):
         return CheckOutcome(run, diagnosis, page, f"{error}: go on with fablint resume {run.path}" if error else "")
 
 
-def with_undecided(diagnosis: Diagnosis, undecided: Sequence[Question], why: str) -> Diagnosis:
+def with_undecided(diagnosis: Diagnosis, undecided: Sequence[FollowUp], why: str) -> Diagnosis:
     """Add a note that names the components that are neither faulty nor exonerated; none where `why` is empty."""
     if not why:
         return diagnosis

@@ -94,7 +94,7 @@ def late_parts(
     histograms: tuple[Histograms, Floats] | None,
     settings: Settings,
     *,
-    sick: frozenset[str] = frozenset(),
+    faulty_switches: frozenset[str] = frozenset(),
     alone: npt.NDArray[np.bool_] | None = None,
 ) -> LateParts:
     """Find them. `sick` are switches that were convicted by what starts or ends there: what crosses them is theirs.
@@ -119,15 +119,17 @@ def late_parts(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
         )
         for tails in compared:
-            bets = _Bets(tails, *_background(effects, tails), exposures)
+            scores_of_late = _LateScores(tails, *_background(effects, tails), exposures)
             search = replace(search, rejected=counts < FEWEST_ASKED)
-            search.set_aside(bets, [code for code, name in enumerate(routes.switches) if name in sick])
-            search.run(bets, bar if exposed is None else np.inf)
+            search.set_aside(
+                scores_of_late, [code for code, name in enumerate(routes.switches) if name in faulty_switches]
+            )
+            search.run(scores_of_late, bar if exposed is None else np.inf)
         if exposed is None:
             exposed = counts[: len(routes.ends)]
             upper = upper if histograms is not None else _upper_bounds(compared[0], exposures)
     assert exposed is not None
-    if effects.mutual:
+    if effects.bidirectional:
         exposed[1::2], upper[1::2] = exposed[0::2], upper[0::2]
     suspects = [case for part, case in search.suspects.items() if part not in search.found]
     return LateParts(tuple(search.found.values()), tuple(suspects), exposed, upper)
@@ -159,44 +161,44 @@ class _Search:
     suspects: dict[int, LatePart]
     rejected: npt.NDArray[np.bool_]  # (parts,) not to be looked at
 
-    def set_aside(self, bets: _Bets, sick: Sequence[int]) -> None:
+    def set_aside(self, scores_of_late: _LateScores, faulty_switches: Sequence[int]) -> None:
         """What sick switches and the parts that were found before make late is explained."""
-        links = len(bets.exposures.routes.ends)
-        for part in [*(links + switch for switch in sick), *self.found]:
-            bets.explain(part, int(np.argmax(bets.scores[:, part])))
-            self._close(part, bets)
+        links = len(scores_of_late.exposures.routes.ends)
+        for part in [*(links + switch for switch in faulty_switches), *self.found]:
+            scores_of_late.explain(part, int(np.argmax(scores_of_late.scores[:, part])))
+            self._close(part, scores_of_late)
 
-    def run(self, bets: _Bets, bar: float) -> None:
+    def run(self, scores_of_late: _LateScores, bar: float) -> None:
         """Find all that `bets` tell; `bar` is what convicts, in nats."""
         while len(self.found) + len(self.suspects) < MOST_PARTS:
-            scores = np.where(self.rejected, -np.inf, bets.scores)
+            scores = np.where(self.rejected, -np.inf, scores_of_late.scores)
             choice, part = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
             if not scores[choice, part] >= SPEAKS:
                 break
             self.rejected[part] = True
-            case = _examine(part, choice, bets)
+            case = _examine(part, choice, scores_of_late)
             if case is None:
                 continue
             sure = case.log_e >= bar and case.slow >= FEWEST_VALUES
             (self.found if sure else self.suspects)[part] = case
-            bets.explain(part, choice)
-            self._close(part, bets)
+            scores_of_late.explain(part, choice)
+            self._close(part, scores_of_late)
 
-    def _close(self, part: int, bets: _Bets) -> None:
+    def _close(self, part: int, scores_of_late: _LateScores) -> None:
         """A switch's links are the switch's."""
-        links = len(bets.exposures.routes.ends)
-        self.rejected[bets.exposures.around(part - links) if part >= links else part] = True
+        links = len(scores_of_late.exposures.routes.ends)
+        self.rejected[scores_of_late.exposures.around(part - links) if part >= links else part] = True
 
 
 def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
     """Exposures to links and switches above `least`."""
     to = effects.residual.destination(cells)
     cell, link, share = _exposures(routes, placement, cells[0], to)
-    if effects.mutual:  # the way back is late as well, and which of the two it was cannot be told
+    if effects.bidirectional:  # the way back is late as well, and which of the two it was cannot be told
         back = _exposures(routes, placement, to, cells[0])
         cell, link, share = (np.concatenate(both) for both in zip((cell, link, share), back, strict=True))
     leaves = routes.ends[link, 0] if len(routes.ends) else link
-    if effects.mutual:
+    if effects.bidirectional:
         link = link - link % 2
     # A message leaves a switch once: what leaves it by any of its links crosses it.
     key = cell.astype(np.int64) * len(routes.switches) + leaves
@@ -239,7 +241,7 @@ def _median_beyond(codes: Codes, rate: Floats, ranks: int) -> Floats:
     return np.where(grouped.count >= 3, np.maximum(grouped.upper_medians(), 0.0), 0.0)
 
 
-class _Bets:
+class _LateScores:
     """What every pair bets on every part that its messages may cross, for each share of late messages that is tried."""
 
     def __init__(self, tails: Tails, background: Floats, spread: float, exposures: _Exposures) -> None:
@@ -249,9 +251,9 @@ class _Bets:
         self.first = np.searchsorted(exposures.cell[self.by_cell], np.arange(tails.late.size + 1))
         some = sample_of(tails.late.size)
         pool = (tails.late[some], tails.messages[some], background[some])
-        self.won = [self._won(exposures.share * tried, pool) for tried in SHARES_LATE]
+        self.normalisers = [self._normalisers(exposures.share * tried, pool) for tried in SHARES_LATE]
         every = np.arange(exposures.cell.size)
-        self.gains = [self._bet(every, index) for index in range(len(SHARES_LATE))]
+        self.gains = [self._increments(every, index) for index in range(len(SHARES_LATE))]
         # Parts to which the same pairs are exposed in the same way have the same sum of random numbers.
         weights = exposures.share * np.random.default_rng(1).random(tails.late.size)[exposures.cell]
         self.signature: Floats = np.bincount(exposures.part, weights=weights, minlength=exposures.parts).astype(
@@ -261,19 +263,19 @@ class _Bets:
             [np.bincount(exposures.part, weights=gain, minlength=exposures.parts) for gain in self.gains]
         )
 
-    def _won(self, more: Floats, pool: tuple[Floats, Floats, Floats]) -> Floats:
+    def _normalisers(self, more: Floats, pool: tuple[Floats, Floats, Floats]) -> Floats:
         """Log of what each bet wins on the pool of all pairs: taken off, it is an e-value whatever the noise is."""
         if not more.size:
             return more
         level, inverse = np.unique(np.round(2 * np.log2(more)), return_inverse=True)
-        won = [np.log(np.mean(np.exp(_ratio(*pool, np.array([2 ** (one / 2)]), self.spread)))) for one in level]
-        return np.asarray(np.maximum(np.array(won), 0.0)[inverse])
+        normalisers = [np.log(np.mean(np.exp(_ratio(*pool, np.array([2 ** (one / 2)]), self.spread)))) for one in level]
+        return np.asarray(np.maximum(np.array(normalisers), 0.0)[inverse])
 
-    def _bet(self, entries: Codes, index: int) -> Floats:
+    def _increments(self, entries: Codes, index: int) -> Floats:
         cell = self.exposures.cell[entries]
         more = self.exposures.share[entries] * SHARES_LATE[index]
         late, messages, usual = self.tails.late[cell], self.tails.messages[cell], self.background[cell]
-        return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.won[index][entries])
+        return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.normalisers[index][entries])
 
     def explain(self, part: int, index: int) -> None:
         """Messages that this part makes late are expected from now on: the bets of its pairs change."""
@@ -285,7 +287,7 @@ class _Bets:
             [self.by_cell[self.first[cell] : self.first[cell + 1]] for cell in touched] or [np.empty(0, np.int64)]
         )
         for number, gain in enumerate(self.gains):
-            new = self._bet(entries, number)
+            new = self._increments(entries, number)
             np.add.at(self.scores[number], self.exposures.part[entries], new - gain[entries])
             gain[entries] = new
 
@@ -303,9 +305,9 @@ def _alike(link: int, signature: Floats) -> Codes:
     return others
 
 
-def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
+def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LatePart | None:
     """Do enough of the pairs that may cross it show it, and of a switch most of its links?"""
-    exposures, tails, scores = bets.exposures, bets.tails, bets.scores
+    exposures, tails, scores = scores_of_late.exposures, scores_of_late.tails, scores_of_late.scores
     links = len(exposures.routes.ends)
     if part >= links:
         own = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
@@ -313,7 +315,7 @@ def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
         if told.size < max(FEWEST_LINKS, TOLD * own.size) or np.mean(scores[choice, told] > 0) < SHARED_BY:
             return None
     mine = exposures.part == part
-    positive = bets.gains[choice][mine] > 0
+    positive = scores_of_late.gains[choice][mine] > 0
     at = exposures.cell[mine]
     if np.count_nonzero(positive) < FEWEST_ASKED:
         return None
@@ -328,5 +330,5 @@ def _examine(part: int, choice: int, bets: _Bets) -> LatePart | None:
         pairs=at.size,
         slow=int(np.count_nonzero(positive)),
         cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
-        same=_alike(part, bets.signature[:links]) if part < links else np.empty(0, dtype=np.int64),
+        same=_alike(part, scores_of_late.signature[:links]) if part < links else np.empty(0, dtype=np.int64),
     )

@@ -40,7 +40,7 @@ class Member:
     number: int
     gain: float  # nats that the explanation loses without it, its price not counted
     pairs: Codes  # that no other member explains
-    rivals: tuple[int, ...]  # candidates that would explain them nearly as well
+    alternatives: tuple[int, ...]  # candidates that would explain them nearly as well
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class LateSearch:
             own = self.candidates.pairs(number)
             gains = self._gains(state, biased=False)
             gain = float(gains[number])
-            rivals = np.flatnonzero(gains >= gain - nearly)
-            shown = tuple(one for one in rivals.tolist() if one not in chosen)
+            alternatives = np.flatnonzero(gains >= gain - nearly)
+            shown = tuple(one for one in alternatives.tolist() if one not in chosen)
             result.append(Member(number, gain, own[state.free[own]], shown))
         return result
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.mean_ratios import Cells
+from fablint.analyse.data.mean_ratios import MeanRatios
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.model import Component, Direction, Placement
 from fablint.topology.routed_placement import links_crossed
@@ -20,7 +20,7 @@ FEWEST_PAIRS = 2  # of a candidate: one late pair alone is the pair's
 
 
 @dataclass(frozen=True)
-class Pairs:
+class HostPairs:
     """Pairs of hosts. With several switches per host, a pair of hosts has an entry for each two switches."""
 
     hosts: Codes  # (u, 2)
@@ -34,7 +34,7 @@ class Pairs:
         return np.bincount(self.of_cell, weights=cells, minlength=self.weight.size) / np.bincount(self.of_cell)
 
 
-def pairs_of(cells: Cells, placement: Placement) -> Pairs:
+def host_pairs_of(cells: MeanRatios, placement: Placement) -> HostPairs:
     """The pairs of hosts of some cells."""
     turned = placement.host[cells.src] > placement.host[cells.dst]
     ranks = np.stack([np.where(turned, cells.dst, cells.src), np.where(turned, cells.src, cells.dst)], axis=1)
@@ -44,7 +44,7 @@ def pairs_of(cells: Cells, placement: Placement) -> Pairs:
     key = (of_hosts * size + switches[:, 0] + 1) * size + switches[:, 1] + 1
     _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
     _, same, count = np.unique(of_hosts[first], return_inverse=True, return_counts=True)
-    return Pairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
+    return HostPairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class CandidateBuilder:
         return tuple(dict.fromkeys(one.name for one in names if one.name != first.name and not one.is_scope))
 
 
-def candidates_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> Candidates:
+def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None) -> Candidates:
     """Hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
     builder = CandidateBuilder()
     every = np.arange(pairs.weight.size)
@@ -140,7 +140,7 @@ def candidates_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> 
     return builder.candidates(every.size)
 
 
-def _add_paths(builder: CandidateBuilder, pairs: Pairs, placement: Placement) -> None:
+def _add_paths(builder: CandidateBuilder, pairs: HostPairs, placement: Placement) -> None:
     """Paths between two switches, all paths of a switch, and all pairs that are as far apart."""
     here, there = pairs.switches.min(axis=1), pairs.switches.max(axis=1)
     far = np.flatnonzero((here >= 0) & (here != there))
@@ -157,7 +157,7 @@ def _add_paths(builder: CandidateBuilder, pairs: Pairs, placement: Placement) ->
 
 
 def _add_switches(
-    builder: CandidateBuilder, pairs: Pairs, placement: Placement, routes: Routes | None, links: tuple[Codes, Codes]
+    builder: CandidateBuilder, pairs: HostPairs, placement: Placement, routes: Routes | None, links: tuple[Codes, Codes]
 ) -> None:
     """A switch with all that begins or ends on it, or crosses one of its links."""
     names = list(placement.switches if routes is None else routes.switches)
@@ -172,7 +172,7 @@ def _add_switches(
     builder.add("switch", "switch", names, pair, of)
 
 
-def _links(pairs: Pairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:
+def _links(pairs: HostPairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:
     """Flat: pair, directed link that its round trips cross; nothing where no path is known."""
     nothing = np.zeros(0, np.int64)
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):

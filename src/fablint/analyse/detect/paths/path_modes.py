@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.message_paths import BY_HOST, Ways
+from fablint.analyse.data.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S, Measure
@@ -104,7 +104,7 @@ def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
 def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int) -> Codes:
     """(k,) pairs of hosts most of whose cells are chosen."""
     hosts = int(max(src.max(initial=0), dst.max(initial=0))) + 1
-    a, b = (np.minimum(src, dst), np.maximum(src, dst)) if levels.mutual else (src, dst)
+    a, b = (np.minimum(src, dst), np.maximum(src, dst)) if levels.bidirectional else (src, dst)
     pair, of_cell = np.unique((levels.entry * hosts + a) * hosts + b, return_inverse=True)
     mostly = GroupedValues.of(chosen.astype(np.float64), of_cell, pair.size).medians() > 0.5
     return np.bincount(pair[mostly] // hosts**2, minlength=count)
@@ -122,7 +122,9 @@ def _usual(levels: PathLevels, slow: Codes, share: Floats) -> float:
 # ------------------------------------------------------------------------------------------------ declared routes
 
 
-def declared_routes_explain(modes: Sequence[Mode], levels: PathLevels, pairs: Pairs, ways: Ways) -> bool | None:
+def declared_routes_explain(
+    modes: Sequence[Mode], levels: PathLevels, pairs: Pairs, message_paths: MessagePaths
+) -> bool | None:
     """Do the declared paths separate the slow pairs of these paths from the others? None where that is not decided.
 
     Args:
@@ -131,19 +133,19 @@ def declared_routes_explain(modes: Sequence[Mode], levels: PathLevels, pairs: Pa
         pairs: of the row.
         ways: the declared path of each pair.
     """
-    if not modes or ways.routes is None or ways.routes.routing.kind not in BY_HOST:
+    if not modes or message_paths.routes is None or message_paths.routes.routing.kind not in BY_HOST:
         return None
     rng = np.random.default_rng(len(levels.left))
-    known = ways.segments[:-1] < ways.known_links
+    known = message_paths.segments[:-1] < message_paths.known_links
     observed, shuffled, testable = 0.0, np.zeros(SHUFFLES), False
     for mode in modes:
         at = np.flatnonzero(levels.entry == mode.entry)
         cells = (levels.cells[0][at], levels.cells[1][at])
         slow = np.isin(at, mode.cells).astype(np.float64)
-        way = ways.of_cells(pairs, cells)
-        if not known[np.minimum(way, known.shape[0] - 1)].all():
+        path = message_paths.of_cells(pairs, cells)
+        if not known[np.minimum(path, known.shape[0] - 1)].all():
             return None
-        label = np.unique(ways.segments[way], axis=0, return_inverse=True)[1].ravel()
+        label = np.unique(message_paths.segments[path], axis=0, return_inverse=True)[1].ravel()
         testable |= int(label.max()) > 0
         observed += _separated(slow, label)
         shuffled += [_separated(slow, rng.permutation(label)) for _ in range(SHUFFLES)]

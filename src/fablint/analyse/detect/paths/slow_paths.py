@@ -155,7 +155,7 @@ def _edges(levels: PathLevels, tolerance: float) -> Floats:
 def _judge_kind(found: PathJudgements, members: Codes, measure: Measure) -> None:
     """Judge the members of a kind, those that are alike together."""
     levels = found.levels
-    if levels.mutual and members.size == 1 and np.isnan(found.edge[members]).all():
+    if levels.bidirectional and members.size == 1 and np.isnan(found.edge[members]).all():
         return  # the only path of its kind, no messages on a switch, and no direction of its own
     extra = _extra(found, members)
     order = members[np.argsort(extra, kind="stable")]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
@@ -76,14 +76,14 @@ class Paths:
                 found[ends] += judged.loss[entry]
             elif judgement in (Judgement.SLOW, Judgement.ONCE):
                 found[ends] = np.nan
-        return np.asarray(np.where(found == 0, found.T, found)) if levels.mutual else found
+        return np.asarray(np.where(found == 0, found.T, found)) if levels.bidirectional else found
 
 
 def paths_of(
     flows: Flows,
     pairs: Pairs,
     placement: Placement,
-    ways: Ways,
+    message_paths: MessagePaths,
     routes: Routes | None,
     settings: Settings,
     *,
@@ -101,7 +101,7 @@ def paths_of(
     chance = settings.alpha_of("paths") / max(1, views)
     measure = Measure(latency, settings.tolerance, settings.spread_factor, chance, settings.loss_in_scope)
     started = None if flows.started is None else np.asarray(flows.started[levels.cells], dtype=np.float64)
-    compared = _links_compared(ways)
+    compared = _links_compared(message_paths)
     able = None if latency or compared else _at_declared_speed(flows, placement, routes)
     judgements = judge_paths(levels, group, _apart(placement, routes), measure, started, able)
     _exonerate_fastest(judgements, pairs)
@@ -112,7 +112,7 @@ def paths_of(
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
     if compared:  # the search explains most slow pairs: what is left must be gross, and not be most of a path
         modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]
-    declared = declared_routes_explain(modes, levels, pairs, ways) if followed else None
+    declared = declared_routes_explain(modes, levels, pairs, message_paths) if followed else None
     strangers = not known.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
     if (declared and compared) or strangers:
         modes = []  # links are judged by the declared routes; what hosts without a switch share nobody knows
@@ -157,9 +157,9 @@ def without_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> Pa
     return pairs
 
 
-def _links_compared(ways: Ways) -> bool:
+def _links_compared(message_paths: MessagePaths) -> bool:
     """Are there enough links to compare them with each other?"""
-    return ways.known_links >= 2 * FEWEST_PEERS and ways.routes is not None
+    return message_paths.known_links >= 2 * FEWEST_PEERS and message_paths.routes is not None
 
 
 def _apart(placement: Placement, routes: Routes | None) -> Codes | None:
@@ -201,7 +201,7 @@ def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
     best = paths.best
     entries = np.array(list(best.values()), dtype=np.int64)
     levels, judged = paths.levels, paths.judgements
-    sign = "=" if levels.mutual else ">"
+    sign = "=" if levels.bidirectional else ">"
     z = -float(ndtri(0.05 / max(1, entries.size)))
     loss = levels.level - judged.reference
     upper = np.fmax(levels.upper - judged.reference, loss + z * levels.error)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fablint.analyse.detect.paths.slow_paths import FEWEST_PAIRS
 from fablint.analyse.detect.paths.view_paths import PathBounds, path_bounds
-from fablint.analyse.detect.view import Judged
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.phrasing import listed
@@ -22,7 +22,7 @@ from fablint.text.names import directions, plural
 
 
 def healthy_paths(
-    views: Sequence[Judged], placement: Placement, found: Sequence[Finding], settings: Settings
+    views: Sequence[ViewResult], placement: Placement, found: Sequence[Finding], settings: Settings
 ) -> tuple[list[Finding], list[str]]:
     """OK and NOT JUDGED findings about the paths of a run, per quantity, and notes on those too many to measure.
 

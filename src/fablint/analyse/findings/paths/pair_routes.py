@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from fablint.analyse.detect.outlier_pairs import SlowPair
-from fablint.analyse.detect.view import Judged
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
@@ -18,13 +18,13 @@ from fablint.text.names import directions, fold, plural
 MOST_NAMED = 6  # pairs in the name of a finding
 
 
-def suspect_routes(views: Sequence[Judged], placement: Placement, reported: set[int]) -> list[Finding]:
+def suspect_routes(views: Sequence[ViewResult], placement: Placement, reported: set[int]) -> list[Finding]:
     """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
 
     `reported`: codes of the hosts that other findings are about.
     """
-    losses: dict[tuple[int, int], tuple[float, Judged]] = {}
-    one_way: dict[tuple[int, int], tuple[SlowPair, Judged]] = {}
+    losses: dict[tuple[int, int], tuple[float, ViewResult]] = {}
+    one_way: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     for view in views:
         for pair in view.slow_pairs:
             a, b = (int(placement.host[rank]) for rank in pair.ranks)
@@ -95,7 +95,7 @@ def _names(placement: Placement) -> list[str]:
     return [placement.hosts[code] for code in placement.host.tolist()]
 
 
-def _one_way_route(view: Judged, pair: SlowPair, placement: Placement) -> Finding:
+def _one_way_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
     if pair.beside:
         reason = "; others sent at the same time, and messages that share a link take longer in this run"
@@ -137,7 +137,7 @@ def _of_whole_switches(pairs: Sequence[SlowPair], placement: Placement) -> list[
     return found
 
 
-def _faster(views: Sequence[Judged], placement: Placement) -> list[Finding]:
+def _faster(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
     """CONFOUNDED where all pairs on a switch are far faster than all others on switches: the majority may be slow."""
     for view in views:
         fast = _of_whole_switches([pair for pair in view.slow_pairs if pair.loss < 0], placement)

@@ -18,7 +18,7 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.paths.path_modes import Mode
 from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S, Judgement
 from fablint.analyse.detect.paths.view_paths import Paths
-from fablint.analyse.detect.view import Judged
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.findings.paths.path_groups import (
     Explanation,
@@ -29,7 +29,7 @@ from fablint.analyse.findings.paths.path_groups import (
     over_links,
 )
 from fablint.analyse.phrasing import NEXT_STEP, listed
-from fablint.model import Finding, Placement, Question, State
+from fablint.model import Finding, FollowUp, Placement, State
 from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import ends_of, plural
 from fablint.topology.routing import Routes
@@ -47,7 +47,7 @@ class PathFindings:
     """What the views of a run say of the paths."""
 
     findings: tuple[Finding, ...] = ()
-    questions: tuple[Question, ...] = ()  # pairs to be measured alone
+    follow_ups: tuple[FollowUp, ...] = ()  # pairs to be measured alone
     notes: tuple[str, ...] = ()
     undeclared: bool = False  # declared routes do not explain which pairs are slow
 
@@ -56,7 +56,7 @@ class PathFindings:
 class _View:
     """One view whose messages crossed paths."""
 
-    judged: Judged
+    judged: ViewResult
     paths: Paths
     placement: Placement
     routes: Routes | None
@@ -81,21 +81,23 @@ class _View:
         return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
 
     def name(self, path: Path) -> str:
-        sign = "=" if self.paths.levels.mutual else ">"
+        sign = "=" if self.paths.levels.bidirectional else ">"
         return sign.join(self.placement.switches[code] for code in path)
 
 
-def about_paths(views: Sequence[Judged], placement: Placement, routes: Routes | None, faulty: Codes) -> PathFindings:
+def about_paths(
+    views: Sequence[ViewResult], placement: Placement, routes: Routes | None, faulty: Codes
+) -> PathFindings:
     """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
     seen = [_View(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None]
     findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
-    questions = [question for view in seen for question in (*_alone(view), *_splitting(view))]
-    at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.convictions)
+    follow_ups = [follow_up for view in seen for follow_up in (*_alone(view), *_splitting(view))]
+    at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.detections)
     undeclared = any(view.paths.declared is False for view in seen) and not at_fault
     notes = [NOT_EXPLAINED] if undeclared else []
     return PathFindings(
         tuple(_merged(findings)),
-        tuple(questions[:MOST_ASKED]),
+        tuple(follow_ups[:MOST_ASKED]),
         (*notes, *(note for view in seen for note in _notes(view))),
         undeclared,
     )
@@ -145,9 +147,9 @@ def _lone(view: _View, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[
 
 
 def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanation]:
-    mutual = view.paths.levels.mutual
+    bidirectional = view.paths.levels.bidirectional
     every = set(view.paths.best)
-    if mutual:
+    if bidirectional:
         slow, fine, every = both_directions(slow), both_directions(fine), both_directions(every)
     if not slow:
         return []
@@ -221,7 +223,7 @@ def _doubtful(view: _View) -> list[Finding]:
         if judgement is Judgement.BESIDE and view.paths.followed:
             continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
         for explanation in _explained(view, set(found), set(view.some(Judgement.FINE))):
-            own = explanation.paths | (both_directions(explanation.paths) if view.paths.levels.mutual else set())
+            own = explanation.paths | (both_directions(explanation.paths) if view.paths.levels.bidirectional else set())
             entries = [found[path] for path in view.paths.best if path in own and path in found]
             if not entries:
                 continue
@@ -255,15 +257,15 @@ def _open(view: _View, entry: int) -> bool:
     return judgement in (Judgement.BESIDE, Judgement.ONCE) or few
 
 
-def _alone(view: _View) -> list[Question]:
+def _alone(view: _View) -> list[FollowUp]:
     """Pairs of different hosts along each path that measuring alone decides about, the slowest path first."""
     found = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
     loss = view.paths.judgements.loss
     order = sorted((path for path in found if _open(view, found[path])), key=lambda path: -float(loss[found[path]]))
-    return [_question(view, path, found[path]) for path in order]
+    return [_follow_up(view, path, found[path]) for path in order]
 
 
-def _question(view: _View, path: Path, entry: int) -> Question:
+def _follow_up(view: _View, path: Path, entry: int) -> FollowUp:
     """Each rank at most twice."""
     pairs = np.unique(_rank_pairs(view, np.flatnonzero(view.paths.levels.entry == entry)), axis=0)
     pairs = np.random.default_rng(path).permutation(pairs)
@@ -271,7 +273,7 @@ def _question(view: _View, path: Path, entry: int) -> Question:
     for a, b in pairs.tolist():
         if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
             chosen.append((a, b))
-    return Question("route", view.name(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
+    return FollowUp("route", view.name(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
 
 
 def _rank_pairs(view: _View, cells: Codes) -> Codes:
@@ -290,7 +292,7 @@ def _modes(view: _View) -> list[Finding]:
         return []
     every = set(view.paths.best)
     slow = set(modes)
-    if levels.mutual:
+    if levels.bidirectional:
         slow, every = both_directions(slow), both_directions(every)
     if view.routes is not None and len(view.routes.ends):
         explanations = over_candidates(slow, every - slow, view.placement, view.routes)
@@ -320,9 +322,9 @@ def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) 
     )
 
 
-def _splitting(view: _View) -> list[Question]:
+def _splitting(view: _View) -> list[FollowUp]:
     """Slow pairs and as many others across the same path, in turns."""
-    questions = []
+    follow_ups = []
     levels = view.paths.levels
     for mode in view.paths.modes:
         others = np.setdiff1d(np.flatnonzero(levels.entry == mode.entry), mode.cells)
@@ -331,8 +333,8 @@ def _splitting(view: _View) -> list[Question]:
         both = min(slow.size, fast.size)
         turns = np.concatenate([np.stack([slow[:both], fast[:both]], axis=1).ravel(), slow[both:], fast[both:]])
         path = (int(levels.src[mode.entry]), int(levels.dst[mode.entry]))
-        questions.append(Question("route", view.name(path), _rank_pairs(view, turns)))
-    return questions
+        follow_ups.append(FollowUp("route", view.name(path), _rank_pairs(view, turns)))
+    return follow_ups
 
 
 # ------------------------------------------------------------------------------------------------ notes, all views
@@ -352,14 +354,14 @@ def _notes(view: _View) -> list[str]:
     return notes
 
 
-def without_geometry(findings: Sequence[Finding], views: Sequence[Judged]) -> tuple[list[Finding], list[str]]:
+def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[str]]:
     """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
 
     A constant that messages of any size take longer is no fault of a path whose streams are as fast as others. Where
     no streams were measured, nobody knows.
     """
     streams = any(view.quantity == "bandwidth" for view in views)
-    medians = [case.part() for view in views for case in (*view.convictions, *view.suspicions) if case.late is None]
+    medians = [case.part() for view in views for case in (*view.detections, *view.candidates) if case.late is None]
     times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
     far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
     kept, notes = [], []

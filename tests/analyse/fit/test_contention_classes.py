@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import accused
-from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, measured, sick
+from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, faulty, measured
 
 from fablint.analyse import diagnose
 from fablint.analyse.fit.comparison_groups import (
@@ -35,7 +35,7 @@ def drawn(fabric: Fabric) -> View:
     """Random matchings, which collide."""
     rng = np.random.default_rng(1)
     rounds = [rng.permutation(len(fabric.hosts))[: len(fabric.hosts) // 2 * 2].reshape(-1, 2) for _ in range(12)]
-    return View(sick(fabric).measure(rounds, [STREAM]), fabric.topology, mutual=False)
+    return View(faulty(fabric).measure(rounds, [STREAM]), fabric.topology, bidirectional=False)
 
 
 def path(fabric: Fabric, src: int, dst: int) -> list[int]:
@@ -66,7 +66,7 @@ def test_loads_of_a_list_are_those_counted_by_hand(fabric: Fabric) -> None:
     view = drawn(fabric)
     partner = view.pairs.partner
     assert partner is not None
-    load = loads(view.pairs, view.ways, np.ones(partner.shape[1], dtype=bool), None)
+    load = loads(view.pairs, view.message_paths, np.ones(partner.shape[1], dtype=bool), None)
     rounds = [[(a, b) for a, b in enumerate(column.tolist()) if b >= 0] for column in partner.T]
     wanted = np.zeros(partner.shape, dtype=int)
     for (number, a, _), step in counted(fabric, rounds).items():
@@ -78,9 +78,9 @@ def test_loads_of_a_list_are_those_counted_by_hand(fabric: Fabric) -> None:
 @pytest.mark.parametrize("fabric", [TREE, GRID], ids=["tree", "torus"])
 def test_loads_of_a_matrix_are_those_counted_by_hand(fabric: Fabric) -> None:
     run = measured(fabric, "matrix")
-    view = View(run, fabric.topology, mutual=False)
+    view = View(run, fabric.topology, bidirectional=False)
     when = np.asarray(run.rows[0].arrays["round"][0])
-    load = loads(view.pairs, view.ways, np.empty(0, dtype=bool), when)
+    load = loads(view.pairs, view.message_paths, np.empty(0, dtype=bool), when)
     rounds = [
         list(zip(*(index.tolist() for index in np.nonzero(when == number)), strict=True))
         for number in range(when.max() + 1)
@@ -95,9 +95,9 @@ def test_loads_of_a_matrix_are_those_counted_by_hand(fabric: Fabric) -> None:
 def test_pairs_measured_alone_share_nothing() -> None:
     view = drawn(TREE)
     rounds = view.pairs.value.shape[1]
-    assert loads(view.pairs, view.ways, np.zeros(rounds, dtype=bool), None) is None
+    assert loads(view.pairs, view.message_paths, np.zeros(rounds, dtype=bool), None) is None
     some = np.arange(rounds) < rounds // 2
-    load, every = (loads(view.pairs, view.ways, which, None) for which in (some, np.ones(rounds, dtype=bool)))
+    load, every = (loads(view.pairs, view.message_paths, which, None) for which in (some, np.ones(rounds, dtype=bool)))
     assert load is not None
     assert every is not None
     assert not load[:, ~some].any()
@@ -110,7 +110,7 @@ def test_where_messages_choose_their_way_the_flows_to_be_expected_count(fabric: 
     partner = view.pairs.partner
     assert partner is not None
     some = np.arange(partner.shape[1]) % 2 == 0
-    load = loads(view.pairs, view.ways, some, None)
+    load = loads(view.pairs, view.message_paths, some, None)
     load = np.zeros(partner.shape, dtype=np.uint8) if load is None else load
     assert not load[:, ~some].any()
     wanted = np.zeros(partner.shape, dtype=int)
@@ -139,8 +139,8 @@ def detoured(fabric: Fabric, messages: int) -> float:
 
 def test_pairs_whose_way_nobody_knows_are_not_taken_for_lone_ones() -> None:
     """Between two groups there are several shortest ways."""
-    view = View(measured(SEVERAL, "list"), SEVERAL.topology, mutual=False)
-    load = loads(view.pairs, view.ways, np.ones(view.pairs.value.shape[1], dtype=bool), None)
+    view = View(measured(SEVERAL, "list"), SEVERAL.topology, bidirectional=False)
+    load = loads(view.pairs, view.message_paths, np.ones(view.pairs.value.shape[1], dtype=bool), None)
     assert load is not None
     row, column = np.nonzero(~np.isnan(view.pairs.value))
     to = view.pairs.destination((row, column))
@@ -156,7 +156,7 @@ def test_pairs_whose_way_nobody_knows_are_not_taken_for_lone_ones() -> None:
 @pytest.mark.parametrize("fabric", [TREE, MESH_FLY, FLY, GRID], ids=["tree", "direct", "adaptive", "torus"])
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_a_class_is_a_scope_a_distance_and_a_step_of_load(fabric: Fabric, layout: str) -> None:
-    view = View(measured(fabric, layout), fabric.topology, mutual=False)
+    view = View(measured(fabric, layout), fabric.topology, bidirectional=False)
     rng = np.random.default_rng(1)
     load = rng.integers(0, UNKNOWN + 1, view.pairs.value.shape).astype(np.uint8)
     for steps in (None, load):
@@ -169,11 +169,11 @@ def test_a_class_is_a_scope_a_distance_and_a_step_of_load(fabric: Fabric, layout
         )
         scopes = view.placement.scopes(cells[0], view.pairs.destination(cells))
         np.testing.assert_array_equal(codes % len(SCOPES), scopes)
-        told = {(0, 0) if steps is None else (0, int(step)) for step in np.unique(load)}
+        reported = {(0, 0) if steps is None else (0, int(step)) for step in np.unique(load)}
         distances = {
             hops(fabric, a, b) for a, b in zip(cells[0].tolist(), view.pairs.destination(cells).tolist(), strict=True)
         }
-        assert len(np.unique(codes)) <= len(told) * len(distances) * 2
+        assert len(np.unique(codes)) <= len(reported) * len(distances) * 2
         # The same code: the same distance.
         for code in np.unique(codes):
             here = codes == code
@@ -194,7 +194,7 @@ def hops(fabric: Fabric, src: int, dst: int) -> int:
 
 def test_a_fat_tree_has_one_distance_per_scope() -> None:
     for fabric in (TREE, DEEP):
-        view = View(measured(fabric, "list"), fabric.topology, mutual=False)
+        view = View(measured(fabric, "list"), fabric.topology, bidirectional=False)
         assert cables_beyond(view.placement, view.routes) is None
     assert cables_beyond(view.placement, None) is None
 
@@ -205,16 +205,16 @@ def test_a_fat_tree_has_one_distance_per_scope() -> None:
 def test_a_longer_way_between_groups_is_not_slow(fly: Fabric) -> None:
     """One to three cables lie between hosts of two groups: small messages take a third longer over three."""
     for seed in range(3):
-        run = checked(sick(fly, noise=QUIET, seed=seed), ROUND_TRIP)
+        run = checked(faulty(fly, noise=QUIET, seed=seed), ROUND_TRIP)
         assert accused(diagnose(run, fly.topology)) == set()
 
 
 # ------------------------------------------------------------------------------------------------ telling cells
 
 
-def crowded_view(costly: float) -> tuple[View, Classes, dict[int, float]]:
+def contended_view(costly: float) -> tuple[View, Classes, dict[int, float]]:
     """Half of the columns share a link with another flow, which makes them `costly` times as long."""
-    view = View(measured(TREE, "list"), TREE.topology, mutual=False)
+    view = View(measured(TREE, "list"), TREE.topology, bidirectional=False)
     load = np.zeros(view.pairs.value.shape, dtype=np.uint8)
     load[:, ::2] = 1
     offsets = {}
@@ -225,31 +225,31 @@ def crowded_view(costly: float) -> tuple[View, Classes, dict[int, float]]:
 
 
 def test_pairs_that_shared_a_link_do_not_tell_of_their_ends_where_sharing_costs() -> None:
-    view, classes, offsets = crowded_view(2.0)
-    telling = classes.telling(view.pairs, offsets, 0.05)
-    assert telling is not None
-    assert telling[:, 1::2].all()
-    assert not telling[:, ::2].any()
+    view, classes, offsets = contended_view(2.0)
+    informative = classes.informative(view.pairs, offsets, 0.05)
+    assert informative is not None
+    assert informative[:, 1::2].all()
+    assert not informative[:, ::2].any()
     assert classes.sharing(offsets, 0.05) == pytest.approx((2.0, 2.0))
 
 
 def test_all_pairs_tell_where_sharing_costs_nothing() -> None:
-    view, classes, offsets = crowded_view(1.01)
-    assert classes.telling(view.pairs, offsets, 0.05) is None
+    view, classes, offsets = contended_view(1.01)
+    assert classes.informative(view.pairs, offsets, 0.05) is None
     assert classes.sharing(offsets, 0.05) is None
-    assert Classes(view.placement).telling(view.pairs, offsets, 0.05) is None
+    assert Classes(view.placement).informative(view.pairs, offsets, 0.05) is None
 
 
 def test_all_pairs_tell_where_too_few_were_free() -> None:
-    view, classes, offsets = crowded_view(2.0)
+    view, classes, offsets = contended_view(2.0)
     assert classes.load is not None
     classes.load[:, FEWEST_FREE - 1 :] = 1
-    assert classes.telling(view.pairs, offsets, 0.05) is None
+    assert classes.informative(view.pairs, offsets, 0.05) is None
 
 
 def test_crowded_pairs_of_a_healthy_tree_accuse_nobody() -> None:
     fabric = fat_tree(8, 2)
-    run = sick(fabric).measure(None, [STREAM])  # all pairs: many share a link
+    run = faulty(fabric).measure(None, [STREAM])  # all pairs: many share a link
     diagnosis = diagnose(run, fabric.topology)
     assert accused(diagnosis) == set()
 
@@ -258,9 +258,9 @@ def test_crowded_pairs_of_a_healthy_tree_accuse_nobody() -> None:
 def test_a_direction_slow_beside_others_is_not_judged_where_sharing_costs(costly: bool) -> None:
     """Its turn may have lasted into the next one, whose messages share its cable."""
     run = SimulatedFabric(TREE, (), QUIET, seed=1).measure(None, [STREAM])
-    view, (row,) = View(run, TREE.topology, mutual=False), run.rows
+    view, (row,) = View(run, TREE.topology, bidirectional=False), run.rows
     when, switch = np.asarray(row.arrays["round"][0]), view.placement.switch
-    load = loads(view.pairs, view.ways, np.empty(0, dtype=bool), when)
+    load = loads(view.pairs, view.message_paths, np.empty(0, dtype=bool), when)
     assert load is not None
     times = np.array(row.arrays["time_median"])
     times[0, load > 0] *= 2.0 if costly else 1.0

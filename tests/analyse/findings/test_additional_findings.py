@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint.analyse import diagnose, with_besides
+from fablint.analyse import diagnose, with_additional
 from fablint.model import Component, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
@@ -30,7 +30,7 @@ def diagnosis(word: VerdictWord, *findings: Finding) -> Diagnosis:
 
 def test_where_nothing_is_known_besides_it_stays_as_it_is() -> None:
     before = diagnosis("pass", finding(State.OK))
-    assert with_besides(before, ()) is before
+    assert with_additional(before, ()) is before
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,17 @@ def test_where_nothing_is_known_besides_it_stays_as_it_is() -> None:
     ],
 )
 def test_the_worse_of_the_two_is_the_verdict(word: VerdictWord, states: list[State], expected: VerdictWord) -> None:
-    found = with_besides(diagnosis(word), [finding(state, f"h{at:02d}") for at, state in enumerate(states)]).verdict
+    found = with_additional(diagnosis(word), [finding(state, f"h{at:02d}") for at, state in enumerate(states)]).verdict
     assert (found.verdict, found.exit_code) == (expected, CODES[expected])
 
 
 def test_who_hung_with_a_sick_host_is_its_victim() -> None:
     victim = finding(State.SUSPECT, "h05").model_copy(update={"alternatives": ("host h06", "the path between them")})
     before = diagnosis("incomplete", victim)
-    culprit = finding(State.FAULT, "h06")
-    assert with_besides(before, [culprit]).verdict.findings == (culprit,)
-    nobody = finding(State.FAULT, "h07")
-    assert with_besides(before, [nobody]).verdict.findings == (nobody, victim)
+    component = finding(State.FAULT, "h06")
+    assert with_additional(before, [component]).verdict.findings == (component,)
+    other_host = finding(State.FAULT, "h07")
+    assert with_additional(before, [other_host]).verdict.findings == (other_host, victim)
 
 
 def test_of_a_host_that_was_lost_what_is_known_takes_the_place_of_the_suspicion() -> None:
@@ -68,7 +68,7 @@ def test_of_a_host_that_was_lost_what_is_known_takes_the_place_of_the_suspicion(
     cable = finding(State.SUSPECT, "h05", "cable")
     before = diagnosis("incomplete", finding(State.SUSPECT, "h05", evidence="rank 5 lost"), other, cable)
     known = finding(State.FAULT, "h05", evidence="messages of 64 KiB do not arrive")
-    after = with_besides(before, [known]).verdict
+    after = with_additional(before, [known]).verdict
     assert after.findings == (known, other, cable)
     assert after.verdict == "fault"
 
@@ -76,13 +76,13 @@ def test_of_a_host_that_was_lost_what_is_known_takes_the_place_of_the_suspicion(
 def test_what_the_measurement_is_sure_of_stays() -> None:
     measured = finding(State.FAULT, "h05", evidence="sends at half the rate")
     known = finding(State.SUSPECT, "h05", evidence="a rank on it was killed")
-    after = with_besides(diagnosis("fault", measured), [known]).verdict
+    after = with_additional(diagnosis("fault", measured), [known]).verdict
     assert after.findings == (measured, known)
 
 
 def test_coverage_and_notes_are_those_of_the_measurement() -> None:
     before = diagnosis("pass")
-    after = with_besides(before, [finding(State.FAULT)])
+    after = with_additional(before, [finding(State.FAULT)])
     assert (after.verdict.coverage, after.verdict.notes) == (before.verdict.coverage, ("a note",))
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_better_than_before_and_the_worst_is_first(
 ) -> None:
     before = diagnosis(word, *(finding(state, f"m{at}") for at, state in enumerate(measured)))
     known = [finding(state, f"k{at}") for at, state in enumerate(besides)]
-    after = with_besides(before, known).verdict
+    after = with_additional(before, known).verdict
     worse = ["pass", "incomplete", "fault"].index
     assert worse(after.verdict) >= worse(word)
     assert after.exit_code == CODES[after.verdict]

@@ -8,7 +8,7 @@ from analyse_cases import attributed
 from fabric_cases import DEEP, FABRICS, FLY, HASHED, RAILS, TREE, View, as_list, measured, view_of
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.data.message_paths import Ways
+from fablint.analyse.data.message_paths import MessagePaths
 from fablint.simulate import Fabric
 
 LAYOUTS = ("list", "matrix")
@@ -21,15 +21,15 @@ def links_of(fabric: Fabric, src: int, dst: int) -> tuple[str, ...]:
     return tuple(fabric.routes.names[link] for link in hops.tolist() if link >= 0)
 
 
-def names_of(ways: Ways, way: int) -> tuple[str, ...]:
+def names_of(message_paths: MessagePaths, path: int) -> tuple[str, ...]:
     """Names of a way's links; `s0..s1` for what lies between two switches and is not known."""
-    assert ways.routes is not None
+    assert message_paths.routes is not None
     named = []
-    for segment in ways.segments[way].tolist():
-        if segment >= ways.known_links:
+    for segment in message_paths.segments[path].tolist():
+        if segment >= message_paths.known_links:
             named.append("unknown")
         elif segment >= 0:
-            named.append(ways.routes.names[segment])
+            named.append(message_paths.routes.names[segment])
     return tuple(named)
 
 
@@ -45,28 +45,33 @@ def test_the_way_of_every_cell_is_that_of_its_message(name: str, layout: str) ->
     view = view_of(fabric, layout)
     row, column = np.nonzero(~np.isnan(view.pairs.value))
     to = view.pairs.destination((row, column))
-    found = view.ways.of_cells(view.pairs, (row, column))
-    of_rows = np.concatenate([view.ways.of_rows(view.pairs, rows) for rows in view.pairs.blocks()])
+    found = view.message_paths.of_cells(view.pairs, (row, column))
+    of_rows = np.concatenate([view.message_paths.of_rows(view.pairs, rows) for rows in view.pairs.blocks()])
     np.testing.assert_array_equal(np.broadcast_to(of_rows, view.pairs.value.shape)[row, column], found)
-    np.testing.assert_array_equal(view.ways.between(row, to), found)
-    for src, dst, way in list(zip(row.tolist(), to.tolist(), found.tolist(), strict=True))[::7]:
-        assert names_of(view.ways, way) == expected(fabric, src, dst)
+    np.testing.assert_array_equal(view.message_paths.between(row, to), found)
+    for src, dst, path in list(zip(row.tolist(), to.tolist(), found.tolist(), strict=True))[::7]:
+        assert names_of(view.message_paths, path) == expected(fabric, src, dst)
 
 
 @pytest.mark.parametrize("name", FABRICS)
 def test_a_matrix_and_a_list_of_the_same_pairs_have_the_same_totals(name: str) -> None:
     fabric = FABRICS[name]
-    matrix = View(measured(fabric, "matrix"), fabric.topology, mutual=False)
-    rounds = View(as_list(measured(fabric, "matrix")), fabric.topology, mutual=False)
-    assert (matrix.ways.count, matrix.ways.known_links) == (rounds.ways.count, rounds.ways.known_links)
+    matrix = View(measured(fabric, "matrix"), fabric.topology, bidirectional=False)
+    rounds = View(as_list(measured(fabric, "matrix")), fabric.topology, bidirectional=False)
+    assert (matrix.message_paths.count, matrix.message_paths.known_links) == (
+        rounds.message_paths.count,
+        rounds.message_paths.known_links,
+    )
     totals = []
     for view in (matrix, rounds):
         cells = np.nonzero(~np.isnan(view.pairs.value))
-        way = view.ways.of_cells(view.pairs, cells)
-        totals.append(view.ways.totals(np.bincount(way, minlength=view.ways.segments.shape[0])))
+        path = view.message_paths.of_cells(view.pairs, cells)
+        totals.append(view.message_paths.totals(np.bincount(path, minlength=view.message_paths.segments.shape[0])))
     np.testing.assert_array_equal(*totals)
-    np.testing.assert_array_equal(matrix.ways.possible[: matrix.ways.known_links], totals[0][: matrix.ways.known_links])
-    assert not rounds.ways.possible.any()  # of a list nobody says what else could have been measured
+    np.testing.assert_array_equal(
+        matrix.message_paths.possible[: matrix.message_paths.known_links], totals[0][: matrix.message_paths.known_links]
+    )
+    assert not rounds.message_paths.possible.any()  # of a list nobody says what else could have been measured
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -76,12 +81,14 @@ def test_a_matrix_and_a_list_of_the_same_pairs_have_the_same_totals(name: str) -
 def test_cells_on_a_link_are_those_that_cross_it(name: str, layout: str, data: st.DataObject) -> None:
     fabric = FABRICS[name]
     view = view_of(fabric, layout)
-    wanted = np.array(data.draw(st.lists(st.integers(0, view.ways.count - 1), min_size=1, max_size=3, unique=True)))
+    wanted = np.array(
+        data.draw(st.lists(st.integers(0, view.message_paths.count - 1), min_size=1, max_size=3, unique=True))
+    )
     row, column = np.nonzero(~np.isnan(view.pairs.value))
-    segments = view.ways.segments[view.ways.of_cells(view.pairs, (row, column))]
+    segments = view.message_paths.segments[view.message_paths.of_cells(view.pairs, (row, column))]
     crossing = np.isin(segments, wanted).any(axis=1)
     brute = set(zip(row[crossing].tolist(), column[crossing].tolist(), strict=True))
-    cells = view.ways.cells_on(view.pairs, view.ways.crossing(wanted))
+    cells = view.message_paths.cells_on(view.pairs, view.message_paths.crossing(wanted))
     measured_cells = ~np.isnan(view.pairs.value[cells])
     found = list(zip(cells[0][measured_cells].tolist(), cells[1][measured_cells].tolist(), strict=True))
     assert len(found) == len(set(found))
@@ -93,54 +100,54 @@ def test_what_lies_between_two_switches_is_one_segment_where_ways_are_not_known(
         view = view_of(fabric, "matrix")
         at = fabric.port_switch
         a, b = 0, len(fabric.hosts) - 1
-        way = view.ways.between(np.array([a, b, a]), np.array([b, a, b - 1]))
-        there, back, beside = (view.ways.segments[one] for one in way)
+        path = view.message_paths.between(np.array([a, b, a]), np.array([b, a, b - 1]))
+        there, back, beside = (view.message_paths.segments[one] for one in path)
         assert at[b] == at[b - 1]
         np.testing.assert_array_equal(there, beside)
         assert there.max() != back.max()
-        assert min(there.max(), back.max()) >= view.ways.known_links
+        assert min(there.max(), back.max()) >= view.message_paths.known_links
 
 
 def test_only_ways_that_hang_on_the_destination_are_not_symmetric() -> None:
-    assert not view_of(TREE, "list").ways.symmetric
-    assert not view_of(DEEP, "list").ways.symmetric
-    assert view_of(HASHED, "list").ways.symmetric
-    assert view_of(FLY, "list").ways.symmetric
+    assert not view_of(TREE, "list").message_paths.symmetric
+    assert not view_of(DEEP, "list").message_paths.symmetric
+    assert view_of(HASHED, "list").message_paths.symmetric
+    assert view_of(FLY, "list").message_paths.symmetric
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_message_stays_on_its_rail(layout: str) -> None:
     view = view_of(RAILS, layout)
-    assert view.ways.routes is not None
+    assert view.message_paths.routes is not None
     row, column = np.nonzero(~np.isnan(view.pairs.value))
     to = view.pairs.destination((row, column))
     for rail in (0, 1):
         inside = (row % 2 == rail) & (to % 2 == rail)
-        ways = np.unique(view.ways.of_cells(view.pairs, (row[inside], column[inside])))
-        names = {name for way in ways for name in names_of(view.ways, way)}
-        assert names <= {name for name in view.ways.routes.names if name.startswith(f"p{rail}.")}
+        message_paths = np.unique(view.message_paths.of_cells(view.pairs, (row[inside], column[inside])))
+        names = {name for path in message_paths for name in names_of(view.message_paths, path)}
+        assert names <= {name for name in view.message_paths.routes.names if name.startswith(f"p{rail}.")}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_without_a_topology_there_are_no_ways(layout: str) -> None:
-    view = View(measured(TREE, layout), None, mutual=False)
+    view = View(measured(TREE, layout), None, bidirectional=False)
     cells = np.nonzero(~np.isnan(view.pairs.value))
-    assert (view.ways.count, view.ways.known_links) == (0, 0)
-    assert not view.ways.of_cells(view.pairs, cells).any()
-    assert not view.ways.crossing(np.array([], dtype=np.int64)).any()
+    assert (view.message_paths.count, view.message_paths.known_links) == (0, 0)
+    assert not view.message_paths.of_cells(view.pairs, cells).any()
+    assert not view.message_paths.crossing(np.array([], dtype=np.int64)).any()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hosts_that_the_topology_does_not_know_have_no_way(layout: str) -> None:
     run = measured(TREE, layout)
     hosts = ["stranger", *run.hosts[1:]]
-    view = View(attributed(run, hosts=hosts), TREE.topology, mutual=False)
+    view = View(attributed(run, hosts=hosts), TREE.topology, bidirectional=False)
     row, column = np.nonzero(~np.isnan(view.pairs.value))
     to = view.pairs.destination((row, column))
-    found = view.ways.of_cells(view.pairs, (row, column))
+    found = view.message_paths.of_cells(view.pairs, (row, column))
     strange = (row == 0) | (to == 0)
-    assert (view.ways.segments[found[strange]] == -1).all()
-    for src, dst, way in list(
+    assert (view.message_paths.segments[found[strange]] == -1).all()
+    for src, dst, path in list(
         zip(row[~strange].tolist(), to[~strange].tolist(), found[~strange].tolist(), strict=True)
     )[::11]:
-        assert names_of(view.ways, way) == expected(TREE, src, dst)
+        assert names_of(view.message_paths, path) == expected(TREE, src, dst)

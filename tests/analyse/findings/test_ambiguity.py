@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fabric_cases import STREAM, checked, findings, rounds_of, sick
+from fabric_cases import STREAM, checked, faulty, findings, rounds_of
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Finding, State, Switch, Topology
@@ -27,7 +27,7 @@ def bridge(middle: int) -> Fabric:
 
 
 def at_fault(fabric: Fabric, fault: Fault) -> list[Finding]:
-    run = sick(fabric, fault).measure(None, [ALONE])  # half of all pairs cross the bridge
+    run = faulty(fabric, fault).measure(None, [ALONE])  # half of all pairs cross the bridge
     return findings(diagnose(run, fabric.topology).verdict.findings, State.FAULT)
 
 
@@ -58,7 +58,7 @@ def far_only(fabric: Fabric) -> list[np.ndarray]:
 )
 def test_a_host_and_its_only_way_in_are_one_class_until_a_neighbour_sends(fault: Fault) -> None:
     """h21 is on leaf2, and under d-mod-k all that comes to it from elsewhere comes by spine5."""
-    fabric = sick(TREE, fault)
+    fabric = faulty(TREE, fault)
     run = fabric.measure([pairs for pairs in far_only(TREE) if len(pairs)], [STREAM])
     (finding,) = findings(diagnose(run, TREE.topology).verdict.findings, State.FAULT)
     names = {finding.name, *finding.alternatives}

@@ -13,14 +13,14 @@ from fabric_cases import (
     ROUND_TRIP,
     STREAM,
     checked,
+    faulty,
     findings,
     rounds_of,
-    sick,
     thinned,
 )
 
 from fablint.analyse import diagnose
-from fablint.model import Diagnosis, Question, Run, State
+from fablint.model import Diagnosis, FollowUp, Run, State
 from fablint.simulate import Fabric, Fault, Noise, SimulatedRow, fat_tree, random_faults
 
 SMALL = fat_tree(8, 2)
@@ -38,9 +38,9 @@ def crosses(fabric: Fabric, name: str, pairs: np.ndarray) -> np.ndarray:
     return np.isin(fabric.routes.hops(at[pairs[:, 0]], at[pairs[:, 1]], pairs[:, 1] // fabric.rails), links).any(axis=1)
 
 
-def assert_sound(question: Question, fabric: Fabric, *, ways: bool) -> None:
+def assert_sound(follow_up: FollowUp, fabric: Fabric, *, message_paths: bool) -> None:
     """`ways`: do these pairs have to cross the link in question?"""
-    pairs = question.pairs
+    pairs = follow_up.pairs
     assert pairs.ndim == 2
     assert pairs.shape[1] == 2
     assert len(pairs) > 0
@@ -48,22 +48,22 @@ def assert_sound(question: Question, fabric: Fabric, *, ways: bool) -> None:
     host = pairs // fabric.rails
     assert (host[:, 0] != host[:, 1]).all()
     assert len(np.unique(pairs, axis=0)) == len(pairs)
-    if question.component == "host":
-        assert (np.array(fabric.hosts)[host] == question.name).any(axis=1).all()
-    if question.component in ("link", "cable") and ways:
-        assert crosses(fabric, question.name, pairs).all()
+    if follow_up.component == "host":
+        assert (np.array(fabric.hosts)[host] == follow_up.name).any(axis=1).all()
+    if follow_up.component in ("link", "cable") and message_paths:
+        assert crosses(fabric, follow_up.name, pairs).all()
 
 
-def splits(question: Question, diagnosis: Diagnosis) -> bool:
+def splits(follow_up: FollowUp, diagnosis: Diagnosis) -> bool:
     """Is it about a culprit that others are in series with? Its pairs then cross some of them."""
     return any(
-        finding.name == question.name and any(name.startswith(("link", "host")) for name in finding.alternatives)
+        finding.name == follow_up.name and any(name.startswith(("link", "host")) for name in finding.alternatives)
         for finding in findings(diagnosis.verdict.findings, State.FAULT)
     )
 
 
-def all_of(diagnosis: Diagnosis) -> list[Question]:
-    return [*diagnosis.questions, *diagnosis.retests]
+def all_of(diagnosis: Diagnosis) -> list[FollowUp]:
+    return [*diagnosis.follow_ups, *diagnosis.retests]
 
 
 @pytest.mark.parametrize("kernel", ["bandwidth", "latency"])
@@ -74,14 +74,14 @@ def test_every_pair_crosses_what_it_is_asked_about(noise: str, kernel: str) -> N
         for fabric in (SMALL, DEEP):
             faults = random_faults(fabric, 2, np.random.default_rng(seed), rounds=rounds_of(fabric))
             run = checked(
-                sick(fabric, *faults, noise=Noise(noise), seed=seed), STREAM if kernel == "bandwidth" else ROUND_TRIP
+                faulty(fabric, *faults, noise=Noise(noise), seed=seed), STREAM if kernel == "bandwidth" else ROUND_TRIP
             )
             for share in (0.0, 0.5):
                 diagnosis = asked(thinned(run, share, seed), fabric)
-                for question in all_of(diagnosis):
-                    components.add(question.component)
+                for follow_up in all_of(diagnosis):
+                    components.add(follow_up.component)
                     one_way = kernel == "bandwidth"  # a round trip crosses the way back as well
-                    assert_sound(question, fabric, ways=one_way and not splits(question, diagnosis))
+                    assert_sound(follow_up, fabric, message_paths=one_way and not splits(follow_up, diagnosis))
     assert {"host", "link"} <= components or kernel == "latency"
 
 
@@ -91,19 +91,19 @@ def test_no_question_is_out_of_place_on_any_fabric(name: str) -> None:
     rng, ranks = np.random.default_rng(2), fabric.rails
     faults = random_faults(fabric, 2, rng, rounds=rounds_of(fabric), ranks_per_host=ranks)
     for seed in range(2):
-        run = thinned(checked(sick(fabric, *faults, seed=seed)), 0.3, seed)
+        run = thinned(checked(faulty(fabric, *faults, seed=seed)), 0.3, seed)
         diagnosis = asked(run, fabric)
-        for question in all_of(diagnosis):
-            assert_sound(question, fabric, ways=name in ("tree", "deep") and not splits(question, diagnosis))
+        for follow_up in all_of(diagnosis):
+            assert_sound(follow_up, fabric, message_paths=name in ("tree", "deep") and not splits(follow_up, diagnosis))
 
 
 def test_an_open_part_is_asked_about_and_a_convicted_one_can_be_retested() -> None:
-    run = checked(sick(SMALL, Fault("host", "h21", bandwidth_factor=0.7)))
+    run = checked(faulty(SMALL, Fault("host", "h21", bandwidth_factor=0.7)))
     diagnosis = asked(run, SMALL)
     assert named(diagnosis) == {("host", "h21", "both")}
-    assert ("host", "h21") in {(question.component, question.name) for question in diagnosis.retests}
+    assert ("host", "h21") in {(follow_up.component, follow_up.name) for follow_up in diagnosis.retests}
     thin = asked(thinned(run, 0.85, 3), SMALL)
-    open_ = {question.name for question in thin.questions}
+    open_ = {follow_up.name for follow_up in thin.follow_ups}
     assert "h21" in open_ or named(thin) == {("host", "h21", "both")}
 
 
@@ -112,14 +112,14 @@ def test_a_suspect_has_a_question() -> None:
     found = 0
     for seed in range(3):
         faults = random_faults(BIG, 12, np.random.default_rng(seed), 0.2, rounds=rounds_of(BIG))
-        diagnosis = asked(checked(sick(BIG, *faults, noise=Noise("lognormal"), seed=seed)), BIG)
+        diagnosis = asked(checked(faulty(BIG, *faults, noise=Noise("lognormal"), seed=seed)), BIG)
         suspects = {
             (one.component, one.name)
             for one in findings(diagnosis.verdict.findings, State.SUSPECT)
             if one.component in ("link", "cable")
         }
         found += len(suspects)
-        assert suspects <= {(question.component, question.name) for question in diagnosis.questions}
+        assert suspects <= {(follow_up.component, follow_up.name) for follow_up in diagnosis.follow_ups}
     assert found > 2
 
 
@@ -134,33 +134,33 @@ def test_a_suspect_has_a_question() -> None:
 def test_what_splits_a_class_crosses_some_of_it_and_not_all(fault: Fault, members: tuple[str, str]) -> None:
     at, host = SMALL.port_switch, SMALL.hosts.index("h21")
     rounds = [pairs[(at[pairs[:, 0]] != at[pairs[:, 1]]) | (pairs != host).all(axis=1)] for pairs in rounds_of(SMALL)]
-    fabric = sick(SMALL, fault)
+    fabric = faulty(SMALL, fault)
     run = fabric.measure(rounds, [STREAM])
     diagnosis = asked(run, SMALL)
-    (culprit,) = {name for _, name, _ in named(diagnosis)}
-    (question,) = [one for one in diagnosis.questions if one.name == culprit]
-    into = question.pairs[:, 1] == host
-    across = crosses(SMALL, members[1], question.pairs)
+    (component,) = {name for _, name, _ in named(diagnosis)}
+    (follow_up,) = [one for one in diagnosis.follow_ups if one.name == component]
+    into = follow_up.pairs[:, 1] == host
+    across = crosses(SMALL, members[1], follow_up.pairs)
     assert ((into | across) & ~(into & across)).all()
-    assert {culprit} <= set(members)
+    assert {component} <= set(members)
     # Measured, they decide.
-    again = fabric.extended(run, [pair[None, :] for pair in question.pairs])
+    again = fabric.extended(run, [pair[None, :] for pair in follow_up.pairs])
     assert {name for _, name, _ in named(asked(again, SMALL))} == {fault.name}
 
 
 def test_a_link_that_is_known_by_its_late_pairs_only_is_measured_by_them_again() -> None:
     hashed = FABRICS["hashed"]
-    fabric = sick(hashed, Fault("link", "leaf0>spine3", bandwidth_factor=0.5))
+    fabric = faulty(hashed, Fault("link", "leaf0>spine3", bandwidth_factor=0.5))
     diagnosis = asked(fabric.measure(None, [SimulatedRow("bandwidth", (1 << 20,), "serial")]), hashed)
     ((_, name, _),) = named(diagnosis)
-    (question,) = [one for one in diagnosis.retests if one.name == name]
-    assert_sound(question, hashed, ways=False)
-    assert (hashed.port_switch[question.pairs[:, 0]] == hashed.switch_codes["leaf0"]).all()
+    (follow_up,) = [one for one in diagnosis.retests if one.name == name]
+    assert_sound(follow_up, hashed, message_paths=False)
+    assert (hashed.port_switch[follow_up.pairs[:, 0]] == hashed.switch_codes["leaf0"]).all()
 
 
 def test_hosts_that_the_topology_does_not_know_split_no_class() -> None:
     """h21 is told from its only way in by its neighbours, of which nobody knows two."""
-    fabric = sick(SMALL, Fault("host", "h21", "rx", bandwidth_factor=0.6))
+    fabric = faulty(SMALL, Fault("host", "h21", "rx", bandwidth_factor=0.6))
     host = SMALL.hosts.index("h21")
     at = SMALL.port_switch
     rounds = [pairs[(at[pairs[:, 0]] != at[pairs[:, 1]]) | (pairs != host).all(axis=1)] for pairs in rounds_of(SMALL)]
@@ -169,8 +169,8 @@ def test_hosts_that_the_topology_does_not_know_split_no_class() -> None:
     hosts = [f"x{name}" if name in strange else name for name in run.hosts]
     diagnosis = asked(attributed(run, hosts=hosts), SMALL)
     assert any("the topology does not name" in note for note in diagnosis.verdict.notes)
-    (question,) = [one for one in diagnosis.questions if one.name in ("h21", "spine5>leaf2")]
-    unknown = np.isin(question.pairs, [SMALL.hosts.index(f"h{int(name[1:]):02d}") for name in strange])
-    across = crosses(SMALL, "spine5>leaf2", question.pairs)
-    into = question.pairs[:, 1] == host
+    (follow_up,) = [one for one in diagnosis.follow_ups if one.name in ("h21", "spine5>leaf2")]
+    unknown = np.isin(follow_up.pairs, [SMALL.hosts.index(f"h{int(name[1:]):02d}") for name in strange])
+    across = crosses(SMALL, "spine5>leaf2", follow_up.pairs)
+    into = follow_up.pairs[:, 1] == host
     assert (into & ~across)[~unknown.any(axis=1)].all()

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from fablint.model.preflight_results import Rule
-from fablint.preflight.registry import CHECKS
+from fablint.preflight.check_registry import CHECKS
 
 PAGE = Path(__file__).parent / "reference" / "preflight-checks.md"
 HEAD = """\

@@ -9,7 +9,7 @@ import pytest
 from fablint import measure, report, store
 from fablint.cli import main
 from fablint.errors import IncompleteError
-from fablint.measure import Outcome, Silent
+from fablint.measure import EngineOutcome, Silent
 from fablint.model import Plan, PlanRow, Row, Run, Slots
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -33,7 +33,7 @@ def measured(monkeypatch, tmp_path, staged):
             told.extend(options.words)
             output.mkdir()
             (output / "zarr.json").touch()
-            return Outcome(status)
+            return EngineOutcome(status)
 
         monkeypatch.setattr(
             measure, "build_engine", lambda *_, **__: measure.Engine("", Path(), Path(), "", (), "", "")

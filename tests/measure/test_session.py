@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fablint.measure import Engine, EngineOptions, Mpiexec, Outcome, name_deaths, name_host, run_engine, session
+from fablint.measure import Engine, EngineOptions, EngineOutcome, Mpiexec, name_deaths, name_host, run_engine, session
 from fablint.measure.launchers.hydra import Hydra
 from fablint.measure.launchers.launcher import Death
 from fablint.model import Plan, PlanRow
@@ -54,7 +54,7 @@ def recorded() -> Recorded:
 def play(staged, tmp_path, recorded):
     """Run the fake engine through a script; returns the outcome and what progress was shown."""
 
-    def run(*script: str, **options: EngineOptions) -> tuple[Outcome, Recorded]:
+    def run(*script: str, **options: EngineOptions) -> tuple[EngineOutcome, Recorded]:
         staged.variables["FAKE_ENGINE_SCRIPT"] = "\n".join(script)
         engine = Engine("key", FAKE, Path("mpicxx"), "", (), "", "")
         mpiexec = Mpiexec(Path(sys.executable), FakeLauncher(), "fake")
@@ -65,7 +65,7 @@ def play(staged, tmp_path, recorded):
 
 def test_the_plan_reaches_the_engine(play):
     outcome, _ = play("say-plan", "exit 2")
-    assert outcome == Outcome(2, "latency bandwidth".replace(" ", "\n").splitlines()[0])
+    assert outcome == EngineOutcome(2, "latency bandwidth".replace(" ", "\n").splitlines()[0])
 
 
 def test_rounds_become_progress_that_names_the_row(play):
@@ -75,7 +75,7 @@ def test_rounds_become_progress_that_names_the_row(play):
         "say bandwidth: round 1 of 1",
         "exit 0",
     )
-    assert outcome == Outcome(0)
+    assert outcome == EngineOutcome(0)
     assert shown.steps == [
         ("row 1 of 2, latency", 1, 3, 3.1),
         ("row 1 of 2, latency", 3, 3, 1.0),
@@ -85,12 +85,12 @@ def test_rounds_become_progress_that_names_the_row(play):
 
 def test_the_first_error_line_is_the_reason(play):
     outcome, _ = play("say error: unknown kernel 'latncy'", "say error: another", "exit 2")
-    assert outcome == Outcome(2, "unknown kernel 'latncy'")
+    assert outcome == EngineOutcome(2, "unknown kernel 'latncy'")
 
 
 def test_damaged_payloads_are_status_one(play):
     outcome, _ = play("make-run", "exit 1")
-    assert outcome == Outcome(1)
+    assert outcome == EngineOutcome(1)
 
 
 def test_a_launcher_that_fails_is_not_taken_for_damaged_payloads(play):
@@ -141,7 +141,7 @@ def test_both_ends_of_a_cut_cable_are_among_the_accused(play):
 def test_the_number_of_ranks_is_told_to_the_engine_and_ranks_apart_are_known(play):
     said = "1 rank of 2 was started: the launcher's PMI is not that of this MPI library"
     outcome, _ = play(f"say error: {said}", f"say error: {said}", "exit 1")
-    assert outcome == Outcome(2, said, apart=True)
+    assert outcome == EngineOutcome(2, said, apart=True)
     outcome, _ = play("launcher-says srun: error: Couldn't find the specified plugin name for mpi/pmix", "exit 1")
     assert outcome.apart
     outcome, _ = play("say started: 2 ranks", "exit 9")
@@ -161,7 +161,7 @@ def test_a_launcher_that_waits_for_a_host_without_a_name_is_not_waited_for(play,
     monkeypatch.setattr(session, "UNREACHED_S", 0.5)
     said = "ssh: Could not resolve hostname n7: Name or service not known"
     outcome, _ = play(f"launcher-says {said}", "leave-a-child-that-hangs", "hang")
-    assert outcome == Outcome(3, f"the ranks did not start: {said}")
+    assert outcome == EngineOutcome(3, f"the ranks did not start: {said}")
     assert _running(FAKE) == []
 
 
@@ -201,7 +201,7 @@ def test_deaths_are_named_by_rank_and_host():
 def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monkeypatch):
     monkeypatch.setattr(session, "START_S", ON_A_BUSY_MACHINE_S)
     outcome, _ = play("launcher-says ssh: Could not resolve hostname n7", "leave-a-child-that-hangs", "hang")
-    assert outcome == Outcome(3, "the ranks did not start within 3 s: ssh: Could not resolve hostname n7")
+    assert outcome == EngineOutcome(3, "the ranks did not start within 3 s: ssh: Could not resolve hostname n7")
     assert _running(FAKE) == []
 
 
@@ -216,7 +216,7 @@ def test_a_shorter_limit_of_the_start_is_heeded_as_soon_as_it_is_known(play):
 def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):
     monkeypatch.setattr(session, "START_S", ON_A_BUSY_MACHINE_S)
     outcome, _ = play("say started: 2 ranks", f"nap {ON_A_BUSY_MACHINE_S + 1}", "exit 0")
-    assert outcome == Outcome(0)
+    assert outcome == EngineOutcome(0)
 
 
 def test_survivors_that_hang_are_ended(play, monkeypatch):
@@ -232,7 +232,7 @@ def test_ranks_that_stay_in_finalize_are_ended_and_the_run_counts(play, monkeypa
     """As ranks of MPICH 5.0.2 did after a complete level."""
     monkeypatch.setattr(session, "END_S", 0.5)
     outcome, shown = play("make-run", "say started: 2 ranks", "say ended: status 0", "leave-a-child-that-hangs", "hang")
-    assert outcome == Outcome(0)
+    assert outcome == EngineOutcome(0)
     assert shown.notes == ["fablint: all is written, but the ranks do not end by themselves: they are ended"]
     assert _running(FAKE) == []
 
@@ -241,12 +241,12 @@ def test_ranks_that_stay_in_finalize_are_ended_and_the_run_counts(play, monkeypa
 def test_the_status_that_the_engine_says_is_that_of_the_run(play, monkeypatch, status):
     monkeypatch.setattr(session, "END_S", 0.5)
     outcome, _ = play("make-run", "say started: 2 ranks", f"say ended: status {status}", "hang")
-    assert outcome == Outcome(status)
+    assert outcome == EngineOutcome(status)
 
 
 def test_a_launcher_that_complains_after_the_end_does_not_undo_the_run(play):
     outcome, shown = play("make-run", "say ended: status 0", "launcher-says BAD TERMINATION of a process", "exit 9")
-    assert (outcome, shown.notes) == (Outcome(0), [])
+    assert (outcome, shown.notes) == (EngineOutcome(0), [])
 
 
 def test_a_second_signal_ends_an_engine_that_does_not_stop(play, recorded):

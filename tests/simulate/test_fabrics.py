@@ -11,7 +11,7 @@ from simulate_cases import DEEP, FABRICS, FLY, GRID, RAILS, TREE
 from fablint.errors import UsageError
 from fablint.simulate import Fabric, dragonfly, fat_tree, full_mesh, multi_rail, torus
 from fablint.simulate.fabrics.kinds import KINDS, build, rerouted
-from fablint.simulate.messages.costs import Cells, Nature, mixed
+from fablint.simulate.messages.costs import Measurements, Nature, mixed
 
 small = st.integers(1, 4)
 fabrics = st.one_of(
@@ -22,9 +22,9 @@ fabrics = st.one_of(
 )
 
 
-def all_cells(fabric: Fabric, ranks: int) -> Cells:
+def all_cells(fabric: Fabric, ranks: int) -> Measurements:
     low, high = (side.astype(np.int32) for side in np.triu_indices(ranks, 1))
-    return Cells(np.concatenate([low, high]), np.concatenate([high, low]), np.zeros(2 * low.size, np.int32))
+    return Measurements(np.concatenate([low, high]), np.concatenate([high, low]), np.zeros(2 * low.size, np.int32))
 
 
 def nature_of(fabric: Fabric, seed: int = 1) -> Nature:

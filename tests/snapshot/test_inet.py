@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from fablint.preflight.route_lookup import Lookup
+from fablint.preflight.route_lookup import RouteLookup
 from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.parsers.inet import Inet, Route, dotted, number_of
 from snapshot_trees import FIXTURES
@@ -69,14 +69,14 @@ def test_rules_that_look_at_more_than_addresses_are_left_out() -> None:
     ],
 )
 def test_the_way_of_a_packet(source: str | None, destination: str, way: str) -> None:
-    route = Lookup(REAL).way(number(destination), number_of(source))
+    route = RouteLookup(REAL).way(number(destination), number_of(source))
     assert str(route) == way
 
 
 def test_a_table_that_hands_on_to_the_next() -> None:
     routes = [{"type": "throw", "dst": "default", "table": "7"}, {"dst": "10.0.0.0/8", "dev": "hsn0"}]
     rules = [{"priority": 1, "src": "all", "table": "7"}, {"priority": 2, "src": "all", "table": "main"}]
-    lookup = Lookup(inet(route=json.dumps(routes), rule=json.dumps(rules)))
+    lookup = RouteLookup(inet(route=json.dumps(routes), rule=json.dumps(rules)))
     assert str(lookup.way(number("10.0.0.1"))) == "10.0.0.0/8 dev hsn0"
     assert lookup.way(number("11.0.0.1")) is None
 
@@ -86,7 +86,7 @@ def test_routes_of_ipv6_are_no_routes_of_ipv4() -> None:
         {"dst": "default", "dev": "tun0", "metric": 1, "pref": "medium"},
         {"dst": "default", "dev": "e0", "metric": 9},
     ]
-    assert str(Lookup(inet(route=json.dumps(routes))).way(number("10.0.0.1"))) == "default dev e0"
+    assert str(RouteLookup(inet(route=json.dumps(routes))).way(number("10.0.0.1"))) == "default dev e0"
 
 
 def test_all_of_a_section_go_the_same_way() -> None:
@@ -99,7 +99,7 @@ def test_all_of_a_section_go_the_same_way() -> None:
         {"priority": 1, "src": "all", "dst": "10.2.77.0", "dstlen": 24, "table": "7"},
         {"priority": 2, "src": "all", "table": "main"},
     ]
-    lookup = Lookup(inet(route=json.dumps(routes), rule=json.dumps(rules)))
+    lookup = RouteLookup(inet(route=json.dumps(routes), rule=json.dumps(rules)))
     addresses = sorted({number("10.0.0.0") + dice.randrange(1 << 18) for _ in range(5000)})
     sections = list(lookup.sections(addresses, range(100, 4000)))
     assert [at for section in sections for at in section] == list(range(100, 4000))

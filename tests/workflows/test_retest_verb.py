@@ -17,7 +17,7 @@ from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, fat_tree
 from fablint.store import write_run
 from fablint.system import System
-from fablint.workflows import measurement, retest, run_formats
+from fablint.workflows import measurement, retest_run, run_formats
 from fablint.workflows.context import Context
 
 FABRIC = fat_tree(4, 3)
@@ -67,7 +67,7 @@ def again(tmp_path, monkeypatch):
     """Retest a run in which h05 is slow; `left` is what still is, in the place of the engine a simulator."""
     path = a_run(tmp_path / "x.run", HOST)
 
-    def measure_again(*left: Fault) -> retest.RetestOutcome:
+    def measure_again(*left: Fault) -> retest_run.RetestOutcome:
         from fablint.plan.check import retest as planning
 
         planned = []
@@ -80,7 +80,7 @@ def again(tmp_path, monkeypatch):
             return measurement.MeasurementResult(run_formats.read(output), 0)
 
         monkeypatch.setattr(measurement, "measure_stage", simulated)
-        found = retest.retest(Context(System(), Silent()), path, tmp_path / "y.run", None, None)
+        found = retest_run.retest(Context(System(), Silent()), path, tmp_path / "y.run", None, None)
         assert found is not None
         return found
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fablint.act.drain import SCHEDULERS, Drain, Limit, drain_command, drains, too_many, unheard
-from fablint.act.source import Source, parse_source
+from fablint.act.drain import SCHEDULERS, Drain, DrainLimit, drain_command, drains, too_many, unheard
+from fablint.act.host_findings import HostFindings, parse_source
 from fablint.act.ticket import ticket_text
 
 __all__ = [
     "SCHEDULERS",
     "Drain",
-    "Limit",
-    "Source",
+    "DrainLimit",
+    "HostFindings",
     "drain_command",
     "drains",
     "parse_source",

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import check_of, part_of
-from fablint.act.source import Source
 from fablint.model import Finding, State
 from fablint.text.names import fold, printable
 
@@ -28,7 +28,7 @@ class Drain(NamedTuple):
     hosts: Sequence[str]
 
 
-class Limit(NamedTuple):
+class DrainLimit(NamedTuple):
     """How many hosts may be drained at once: a number, or a share of all hosts; one host is always allowed."""
 
     number: int | None = None
@@ -41,12 +41,12 @@ class Limit(NamedTuple):
         return f"{self.number}" if self.number is not None else f"{100 * self.share:g}%"
 
 
-def unheard(source: Source) -> frozenset[str]:
+def unheard(source: HostFindings) -> frozenset[str]:
     """Silent hosts that are not drained, since most hosts did not answer: the cause is not a host."""
     return frozenset() if 2 * len(source.silent) < len(source.hosts or ()) else source.silent
 
 
-def too_many(source: Source, limit: Limit) -> str:
+def too_many(source: HostFindings, limit: DrainLimit) -> str:
     """Why the hosts at fault are not drained all at once; empty where the limit allows it.
 
     Where the number of hosts is not known one host may be drained, or as many as the limit says as a number.
@@ -58,7 +58,7 @@ def too_many(source: Source, limit: Limit) -> str:
     return f"{len(drained)} of {hosts or 'an unknown number of'} hosts would be drained, --most allows {limit}"
 
 
-def drains(source: Source) -> list[Drain]:
+def drains(source: HostFindings) -> list[Drain]:
     """Hosts that are at fault, by reason. What is only suspected drains nobody."""
     faults: dict[str, list[Finding]] = defaultdict(list)
     kept = unheard(source)

@@ -6,8 +6,8 @@ import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
-from fablint.act.source import Source
 from fablint.model import Finding, State
 from fablint.text.names import fold, plural, printable
 
@@ -18,7 +18,7 @@ _WIDTH = 76  # of a mail
 _COLUMN = 13
 
 
-def ticket_text(source: Source) -> str:
+def ticket_text(source: HostFindings) -> str:
     """Plain text, a part after the other, the gravest first."""
     parts = _by_part([one for one in source.findings if one.state in _TOLD])
     counts = Counter(one.state for found in parts.values() for one in found)

@@ -14,7 +14,7 @@ from fablint.cli.session import Session, verb
 from fablint.errors import IncompleteError, TooManyError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.act import Source
+    from fablint.act import HostFindings
     from fablint.system import System
 
 SCHEDULERS = ("slurm", "pbs")  # those of fablint.act, which brings pydantic
@@ -70,22 +70,24 @@ def act(
     return _print(session, findings, chosen, contents, refused)
 
 
-def _refusal(path: Path, source: Source, chosen: Sequence[str], most: tuple[int | None, float] | None) -> str:
+def _refusal(path: Path, source: HostFindings, chosen: Sequence[str], most: tuple[int | None, float] | None) -> str:
     """Return why drain commands are not printed with the other sections; empty where they are, or were not chosen.
 
     Raises UsageError and TooManyError where no chosen section can be printed.
     """
-    from fablint.act import Limit, too_many
+    from fablint.act import DrainLimit, too_many
 
     if chosen == ["hostfile"] and source.hosts is None:
         raise UsageError(f"{path}: does not say which hosts were measured", "give the run directory")
-    refused = too_many(source, Limit(*most)) if "drain" in chosen and most is not None else ""
+    refused = too_many(source, DrainLimit(*most)) if "drain" in chosen and most is not None else ""
     if refused and chosen == ["drain"]:
         raise TooManyError(refused, _HINT)
     return refused
 
 
-def _print(session: Session, source: Source, chosen: Sequence[str], contents: dict[str, Any], refused: str) -> int:
+def _print(
+    session: Session, source: HostFindings, chosen: Sequence[str], contents: dict[str, Any], refused: str
+) -> int:
     """Print the sections and what is missing in them; return the exit status."""
     if refused:
         contents["drain"] = None
@@ -104,7 +106,7 @@ def _joined(shown: Mapping[str, Any]) -> str:
     return "\n\n".join(f"# {name}\n{_lines(what) if what is not None else _NONE[name]}" for name, what in shown.items())
 
 
-def _say_missing(session: Session, source: Source, chosen: Sequence[str], contents: dict[str, Any]) -> None:
+def _say_missing(session: Session, source: HostFindings, chosen: Sequence[str], contents: dict[str, Any]) -> None:
     """Print why hosts are missing in a section."""
     from fablint.act import unheard
 
@@ -115,7 +117,7 @@ def _say_missing(session: Session, source: Source, chosen: Sequence[str], conten
         session.warn(f"none of {count} hosts is left: all are at fault or differ; see --with-warnings")
 
 
-def _contents(source: Source, scheduler: str, *, with_warnings: bool) -> dict[str, Any]:
+def _contents(source: HostFindings, scheduler: str, *, with_warnings: bool) -> dict[str, Any]:
     """Return the content of each section; None for the hostfile where the hosts are not known."""
     from fablint.act import drain_command, drains, ticket_text
 
@@ -134,7 +136,7 @@ def _lines(section: Any) -> str:
     return "\n".join(one if isinstance(one, str) else one["command"] for one in section)
 
 
-def _read(path: Path) -> Source:
+def _read(path: Path) -> HostFindings:
     """Read the verdict of a run with its hosts, or a file."""
     from dataclasses import replace
 

@@ -9,7 +9,7 @@ from fablint.cli.options import budget_option, mpicxx_option, output_option, run
 from fablint.cli.session import Session, verb
 
 if TYPE_CHECKING:
-    from fablint.workflows.retest import RetestOutcome
+    from fablint.workflows.retest_run import RetestOutcome
 
 
 @verb(short_help="Measure the findings of a run again.")
@@ -36,7 +36,7 @@ def retest(
     Example:
       fablint retest night.run -o repaired.run
     """
-    from fablint.workflows import measurement, retest as workflow, run_files
+    from fablint.workflows import measurement, retest_run as workflow, run_files
     from fablint.workflows.run_formats import read
 
     known = run_files.load_topology(topology, read(run))

@@ -17,7 +17,7 @@ from fablint.text.names import fold
 
 
 @dataclass(frozen=True)
-class Answers:
+class HostAnswers:
     """All answers, understood."""
 
     facts: Facts
@@ -26,7 +26,7 @@ class Answers:
     reports: tuple[SourceReport, ...]
 
 
-def read_answers(heard: Heard) -> Answers:
+def read_answers(heard: Heard) -> HostAnswers:
     """Facts, NICs and findings. A host that gave no snapshot is a finding."""
     said = heard.snapshots
     nics = tuple(nic for snapshot in said.values() for nic in nics_of(snapshot))
@@ -42,7 +42,7 @@ def read_answers(heard: Heard) -> Answers:
     algorithmic = Facts(attachments=places, switches=switches)
     reports = [report_on(Told.LLDP, lldp)] if lldp.attachments else [_no_lldp(said, every)] if said else []
     reports += [report_on("algorithmic MAC addresses", algorithmic)] if places else []
-    return Answers(gather([lldp, algorithmic]), nics, (*_silent(heard.silent), *wrong), tuple(reports))
+    return HostAnswers(gather([lldp, algorithmic]), nics, (*_silent(heard.silent), *wrong), tuple(reports))
 
 
 def _silent(silent: Mapping[str, str]) -> list[Finding]:

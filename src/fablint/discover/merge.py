@@ -26,7 +26,7 @@ class Merged:
 
 
 @dataclass
-class _Draft:
+class _MergedFacts:
     """Facts under one name for each thing."""
 
     places: list[Attachment] = field(default_factory=list)
@@ -74,7 +74,7 @@ def merge(facts: Facts, nics: Iterable[NicFact] = (), hosts: Sequence[str] = ())
 # ------------------------------------------------------------------------------------------------ one name each
 
 
-def _named_alike(facts: Facts, hosts: Sequence[str]) -> _Draft:
+def _named_alike(facts: Facts, hosts: Sequence[str]) -> _MergedFacts:
     """The facts, aliases of switches and long names of hosts resolved; cables of hosts among the attachments."""
     names, draft = _aliases(facts.switches)
     switches = {fact.name for fact in facts.switches} | {place.switch for place in facts.attachments}
@@ -101,9 +101,9 @@ def _named_alike(facts: Facts, hosts: Sequence[str]) -> _Draft:
     return draft
 
 
-def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _Draft]:
+def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _MergedFacts]:
     """What each other name of a switch stands for; a name that stands for two is a finding."""
-    draft = _Draft()
+    draft = _MergedFacts()
     told: dict[str, SwitchFact] = {}
     for fact in sorted(switches, key=lambda fact: TRUST[fact.source]):
         if not fact.alias:
@@ -115,7 +115,7 @@ def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _Draft]:
     return {alias: fact.name for alias, fact in told.items()}, draft
 
 
-def _keep_fabric(draft: _Draft, nics: Iterable[NicFact]) -> None:
+def _keep_fabric(draft: _MergedFacts, nics: Iterable[NicFact]) -> None:
     """Leave out NICs that only manage their host."""
     known: dict[str, dict[str, NicFact]] = defaultdict(dict)
     for nic in nics:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from fablint.measure.doctor import Check, examine
+    from fablint.measure.doctor import DoctorCheck, examine
     from fablint.measure.empty_launch import find_each_other
     from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
     from fablint.measure.engine_messages import Lost
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fablint.measure.progress import Progress, Shown, Silent
     from fablint.measure.session import (
         EngineOptions,
-        Outcome,
+        EngineOutcome,
         name_deaths,
         name_host,
         run_engine,
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Check",
     "Choice",
+    "DoctorCheck",
     "Engine",
     "EngineOptions",
+    "EngineOutcome",
     "Lost",
     "Mpiexec",
-    "Outcome",
     "Progress",
     "Shown",
     "Silent",
@@ -57,13 +57,13 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         {
-            "Check": "doctor",
             "Choice": "launcher_choice",
+            "DoctorCheck": "doctor",
             "Engine": "engine",
             "EngineOptions": "session",
+            "EngineOutcome": "session",
             "Lost": "engine_messages",
             "Mpiexec": "launchers.launcher",
-            "Outcome": "session",
             "Progress": "progress",
             "Shown": "progress",
             "Silent": "progress",

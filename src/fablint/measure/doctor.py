@@ -24,7 +24,7 @@ _EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parque
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One line of the doctor: what was looked at, what was found, how to mend it where it is not `ok`."""
 
     name: str
@@ -34,51 +34,59 @@ class Check:
     needed: bool = True  # can nothing be measured without it?
 
 
-def examine(system: System) -> list[Check]:
+def examine(system: System) -> list[DoctorCheck]:
     """All checks, in the order in which a first run needs the parts."""
-    looks: tuple[Callable[[System], Iterator[Check]], ...] = (_python, _home, _mpi, _engines, _cpus, _memory, _extras)
+    looks: tuple[Callable[[System], Iterator[DoctorCheck]], ...] = (
+        _python,
+        _home,
+        _mpi,
+        _engines,
+        _cpus,
+        _memory,
+        _extras,
+    )
     return [check for look in looks for check in look(system)]
 
 
-def _python(system: System) -> Iterator[Check]:
-    yield Check("python", True, f"{platform.python_version()} at {system.python}")
+def _python(system: System) -> Iterator[DoctorCheck]:
+    yield DoctorCheck("python", True, f"{platform.python_version()} at {system.python}")
 
 
-def _home(system: System) -> Iterator[Check]:
+def _home(system: System) -> Iterator[DoctorCheck]:
     """The nearest folder that exists decides whether FABLINT_HOME can be written; nothing is made."""
     folder = system.home
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    yield Check(
+    yield DoctorCheck(
         "FABLINT_HOME", writable, str(folder), "" if writable else "set FABLINT_HOME to a directory you can write"
     )
 
 
-def _mpi(system: System) -> Iterator[Check]:
+def _mpi(system: System) -> Iterator[DoctorCheck]:
     try:
         path, found = find_mpicxx(system)
         compiler = describe_compiler(system, path, found)
     except FablintError as error:
-        yield Check("mpicxx", False, error.message, error.hint)
+        yield DoctorCheck("mpicxx", False, error.message, error.hint)
         return
-    yield Check("mpicxx", True, f"{path} ({found}), {compiler.version}")
+    yield DoctorCheck("mpicxx", True, f"{path} ({found}), {compiler.version}")
     yield from _launchers(system, compiler)
 
 
-def _launchers(system: System, compiler: Compiler) -> Iterator[Check]:
+def _launchers(system: System, compiler: Compiler) -> Iterator[DoctorCheck]:
     """Those that would be tried, in their order; srun is tried now."""
     try:
         choice = find_launchers(system, compiler.path, compiler.libraries, cached=False)
     except FablintError as error:
-        yield Check("mpiexec", False, error.message, error.hint)
+        yield DoctorCheck("mpiexec", False, error.message, error.hint)
         return
     if choice.trouble:
-        yield Check("srun", False, choice.trouble, choice.mend, False)
+        yield DoctorCheck("srun", False, choice.trouble, choice.mend, False)
     for mpiexec in choice.launchers:
         found = f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}"
         wrong = _apart(system, mpiexec) if isinstance(mpiexec.kind, Srun) else ""
         name = "srun" if isinstance(mpiexec.kind, Srun) else "mpiexec"
-        yield Check(name, not wrong, f"{found}: {wrong}" if wrong else found, MEND_SRUN if wrong else "", False)
+        yield DoctorCheck(name, not wrong, f"{found}: {wrong}" if wrong else found, MEND_SRUN if wrong else "", False)
 
 
 def _apart(system: System, srun: Mpiexec) -> str:
@@ -90,19 +98,19 @@ def _apart(system: System, srun: Mpiexec) -> str:
     return find_each_other(system, srun, engine, Plan(2, ()))
 
 
-def _engines(system: System) -> Iterator[Check]:
+def _engines(system: System) -> Iterator[DoctorCheck]:
     engines = list_engines(system)
     for engine in engines:
-        yield Check("engine", True, f"{engine.path}, for {engine.mpicxx}")
+        yield DoctorCheck("engine", True, f"{engine.path}, for {engine.mpicxx}")
     if not engines:
-        yield Check("engine", True, "none built yet: the first measurement builds one, or fablint engine build")
+        yield DoctorCheck("engine", True, "none built yet: the first measurement builds one, or fablint engine build")
 
 
-def _cpus(system: System) -> Iterator[Check]:
+def _cpus(system: System) -> Iterator[DoctorCheck]:
     usable, all_cpus = len(system.affinity()), system.cpu_count()
     found = f"{usable} of {all_cpus} usable"
     bound = usable == 1 and all_cpus > 1
-    yield Check(
+    yield DoctorCheck(
         "CPUs",
         not bound,
         found,
@@ -111,18 +119,18 @@ def _cpus(system: System) -> Iterator[Check]:
     )
 
 
-def _memory(system: System) -> Iterator[Check]:
+def _memory(system: System) -> Iterator[DoctorCheck]:
     limit = system.locked_memory_limit()
     found = "unlimited" if limit is None else f"{limit / 2**20:.0f} MiB"
     rdma = any(Path("/sys/class/infiniband").glob("*"))
     scarce = rdma and limit is not None and limit < _PINNED_MEMORY
-    yield Check(
+    yield DoctorCheck(
         "locked memory", not scarce, found, "RDMA needs more: raise memlock in limits.conf" if scarce else "", False
     )
 
 
-def _extras(system: System) -> Iterator[Check]:
+def _extras(system: System) -> Iterator[DoctorCheck]:
     for package, purpose in _EXTRAS.items():
         found = find_spec(package) is not None
         words = f"{package} for {purpose}" + ("" if found else " is not installed")
-        yield Check("extra", found, words, "" if found else "pip install 'fablint[export]'", False)
+        yield DoctorCheck("extra", found, words, "" if found else "pip install 'fablint[export]'", False)

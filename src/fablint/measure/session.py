@@ -35,7 +35,7 @@ _GLANCE_S = 0.2
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EngineOutcome:
     """How a run of the engine ended."""
 
     status: int  # one of the engine's exit statuses
@@ -102,7 +102,7 @@ def run_engine(
     output: Path,
     *,
     options: EngineOptions = _NO_OPTIONS,
-) -> Outcome:
+) -> EngineOutcome:
     """Measure `plan` into the run directory `output`.
 
     SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
@@ -137,7 +137,7 @@ def run_on_first(
     output: Path,
     *,
     options: EngineOptions = _NO_OPTIONS,
-) -> Outcome:
+) -> EngineOutcome:
     """`run_engine` with the first of the launchers that brings the ranks together; says why others were left."""
     for number, mpiexec in enumerate(launchers, 1):
         outcome = run_engine(system, progress, mpiexec, engine, plan, output, options=options)
@@ -226,29 +226,29 @@ def _follow(
 
 def _outcome(
     mpiexec: Mpiexec, status: int, watch: Watch, *, launched: bool, overdue: str, stopped_by: int | None
-) -> Outcome:
+) -> EngineOutcome:
     """What the exit status and the messages say together.
 
     The engine's own words count most. A launcher's report of a death is taken only where there are none, for a
     launcher also reports survivors that gave up as dead. Its exit status may be its own.
     """
     if lost := watch.lost():
-        return Outcome(INCOMPLETE, str(lost[0]), lost, tuple(watch.accused))
+        return EngineOutcome(INCOMPLETE, str(lost[0]), lost, tuple(watch.accused))
     if watch.errors:
         apart = watch.apart()
         known = USAGE if apart else status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE
-        return Outcome(known, watch.errors[0], apart=apart)
+        return EngineOutcome(known, watch.errors[0], apart=apart)
     if stopped_by is not None:
-        return Outcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
+        return EngineOutcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
     words = () if watch.started else tuple(watch.others)
     if overdue:
-        return Outcome(INCOMPLETE, overdue, said=words)
+        return EngineOutcome(INCOMPLETE, overdue, said=words)
     if watch.ended is not None and launched:
-        return Outcome(watch.ended)  # the launcher's own status may be that of ranks that had to be ended
+        return EngineOutcome(watch.ended)  # the launcher's own status may be that of ranks that had to be ended
     if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
-        return Outcome(status)
+        return EngineOutcome(status)
     deaths = tuple(watch.deaths(mpiexec))
     if deaths and watch.started:
-        return Outcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
+        return EngineOutcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
     said = f"{mpiexec.path} failed: {watch.said() or f'exit status {status}'}"
-    return Outcome(INCOMPLETE, said, deaths=deaths, apart=watch.apart(), said=words)
+    return EngineOutcome(INCOMPLETE, said, deaths=deaths, apart=watch.apart(), said=words)

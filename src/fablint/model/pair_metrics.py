@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Figures:
+class PairMetrics:
     """Cells of one size of one row, flat: all arrays are (k,). `value` is in seconds, or bytes/s of a bandwidth."""
 
     src: Codes
@@ -32,11 +32,11 @@ class Figures:
     scope: npt.NDArray[np.uint8]  # index into `model.SCOPES`
     value: Floats
 
-    def where(self, kept: npt.NDArray[np.bool_] | Codes) -> Figures:
+    def where(self, kept: npt.NDArray[np.bool_] | Codes) -> PairMetrics:
         """Those that a mask or a list of places keeps."""
-        return Figures(self.src[kept], self.dst[kept], self.round[kept], self.scope[kept], self.value[kept])
+        return PairMetrics(self.src[kept], self.dst[kept], self.round[kept], self.scope[kept], self.value[kept])
 
-    def by_pair(self) -> Figures:
+    def by_pair(self) -> PairMetrics:
         """One figure for each ordered pair: the median of what was measured of it (of two, the one with less)."""
         key = self.src.astype(np.int64) * (int(self.dst.max(initial=0)) + 1) + self.dst
         pairs, of_pair = np.unique(key, return_inverse=True)
@@ -58,7 +58,7 @@ def quotable(run: Run) -> list[Row]:
     ]
 
 
-def figures_of(row: Row, size: int, placement: Placement) -> Figures:
+def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     """The measured cells of a row at a size."""
     statistic = next(name for name in STATISTICS if name in row.statistics)
     seen = row.observations(size, statistic)
@@ -71,10 +71,10 @@ def figures_of(row: Row, size: int, placement: Placement) -> Figures:
     if row.quantity == "bandwidth":
         value = (2 if row.kernel in BOTH_WAYS else 1) * size / value
     rounds = column if listed else np.full(column.size, -1)
-    return Figures(src, dst, rounds, placement.scopes(src, dst), value)
+    return PairMetrics(src, dst, rounds, placement.scopes(src, dst), value)
 
 
-def joined(parts: list[Figures]) -> Figures:
+def joined(parts: list[PairMetrics]) -> PairMetrics:
     """Cells of several rows together; `parts` is not empty."""
     names = ("src", "dst", "round", "scope", "value")
-    return Figures(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return PairMetrics(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

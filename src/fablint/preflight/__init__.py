@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host, counters_of
 from fablint.preflight.pings.mesh import offsets, repeats, table, unanswered
-from fablint.preflight.registry import CHECKS
 from fablint.preflight.runner import judge
 
 __all__ = ["CHECKS", "Fleet", "Host", "counters_of", "judge", "offsets", "repeats", "table", "unanswered"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
-from fablint.preflight.counters import Delta, delta, figure, total
+from fablint.preflight.counter_deltas import Delta, delta, figure, total
 from fablint.preflight.host_classes import Boards, Built, completed
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree

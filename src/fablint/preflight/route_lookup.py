@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from fablint.snapshot.parsers.inet import Inet, Route, Rule
+from fablint.snapshot.parsers.inet import Inet, Route, RoutingRule
 
-_USUAL = (Rule(0, "local"), Rule(32766, "main"), Rule(32767, "default"))
+_USUAL = (RoutingRule(0, "local"), RoutingRule(32766, "main"), RoutingRule(32767, "default"))
 _NEXT_TABLE = "throw"
 
 
-class Lookup:
+class RouteLookup:
     """Rules that depend on more than addresses (marks, ports) and those of other tables are not followed."""
 
     def __init__(self, inet: Inet) -> None:

@@ -10,8 +10,8 @@ from fablint.model.preflight_results import Fitness, Result
 from fablint.preflight.base import Check
 from fablint.preflight.batch import Batch
 from fablint.preflight.causes import with_causes
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.registry import CHECKS
 from fablint.preflight.site.comparing import Membership, compared, membership, notes, with_severity, with_suppressions
 from fablint.preflight.site.expectations import Site
 from fablint.system import no_collection
@@ -34,7 +34,7 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | Non
     site = site or Site("")
     checks = [with_severity(check, site) for check in checks]
     with no_collection():
-        court = _Court(fleet, whole, late, site, membership(whole, site))
+        court = _Comparison(fleet, whole, late, site, membership(whole, site))
         groups = _groups(checks)
         batches = dict(zip(itertools.chain(*groups), itertools.chain(*each(court.results, groups)), strict=True))
         for check in checks:
@@ -54,7 +54,7 @@ def _groups(checks: Sequence[type[Check]]) -> list[Group]:
 
 
 @dataclass(frozen=True)
-class _Court:
+class _Comparison:
     """What each check judges. Hosts that are `late` are not compared with the `whole` others."""
 
     fleet: Fleet

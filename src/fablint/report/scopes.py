@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Placement, Row, Run, Scope
-from fablint.model.pair_metrics import BOTH_WAYS, Figures, figures_of, quotable
+from fablint.model.pair_metrics import BOTH_WAYS, PairMetrics, figures_of, quotable
 from fablint.model.thresholds import Compared, Comparison
 from fablint.report.survey import SizeSurvey
 from fablint.text import units
@@ -196,7 +196,7 @@ class _Sum:
 _Sums = dict[tuple[str, str, int], _Sum]
 
 
-def _add_list(sums: _Sums, row: Row, size: int, figures: Figures, placement: Placement) -> None:
+def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement: Placement) -> None:
     """A row of rounds: what ranks of a host, and pairs of a round, did at once can be added up."""
     across = row.name.startswith(f"{ACROSS}-")
     at_once = row.attributes.get("order") == "parallel" and units.is_rate(row.quantity)

@@ -29,7 +29,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Pair:
+class OutlierPair:
     """A directed pair that stands out. `residual` is the log of its time over the model's; NaN without a model."""
 
     src: int
@@ -128,7 +128,7 @@ class SizeSurvey:
         self.row, self.size, self.fit, self.heatmap = row, size, fit, heatmap
         self.placement = placement
         self.distribution = Distribution()
-        self.worst: list[Pair] = []
+        self.worst: list[OutlierPair] = []
         times = [fit.class_time.get(scope, np.nan) if fit else np.nan for scope in SCOPES]
         with np.errstate(all="ignore"):
             self.class_log = np.log(np.array(times, dtype=np.float32))
@@ -160,7 +160,7 @@ class SizeSurvey:
                 line, column = divmod(int(cell), columns)
                 seconds = float(np.exp(log_time[line, column]))
                 ends = int(block.src[line]), int(partner[line, column])
-                self.worst.append(Pair(*ends, seconds, float(residual[line, column])))
+                self.worst.append(OutlierPair(*ends, seconds, float(residual[line, column])))
         self.worst.sort(key=lambda pair: -(pair.seconds if self.fit is None else pair.residual))
         del self.worst[WORST_PAIRS:]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.messages.costs import Cells
+from fablint.simulate.messages.costs import Measurements
 from fablint.simulate.messages.times import MESSAGES, Times, buckets_of, histogram, statistic
 from fablint.simulate.rounds import Partners
 from fablint.simulate.simulated_rows import SimulatedRow
@@ -35,10 +35,10 @@ class Store:
             self._arrays["bucket"] = buckets_of(row.kernel, row.sizes, slowest)
             self._arrays["histogram"] = np.zeros((*sized, self._arrays["bucket"].size), dtype=np.uint32)
 
-    def _at(self, cells: Cells) -> tuple[Any, ...]:
+    def _at(self, cells: Measurements) -> tuple[Any, ...]:
         return (0, cells.src, cells.dst) if self._full else (cells.src, cells.round)
 
-    def put(self, name: str, cells: Cells, values: npt.NDArray[Any], *size: int) -> None:
+    def put(self, name: str, cells: Measurements, values: npt.NDArray[Any], *size: int) -> None:
         at = self._at(cells)
         self._arrays[name][(*at, *size)] = values
         if name == "started":
@@ -46,7 +46,7 @@ class Store:
             if self._full:
                 self._arrays["round"][at] = cells.round
 
-    def put_messages(self, cells: Cells, messages: Times, size: int) -> None:
+    def put_messages(self, cells: Measurements, messages: Times, size: int) -> None:
         for name in self._row.statistics:
             self.put(f"time_{name}", cells, statistic(name, messages), size)
         if self._row.histogram:

@@ -16,7 +16,7 @@ from fablint.simulate.arrays import Store
 from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.full_matrices import matrix_arrays, tabulable
 from fablint.simulate.ground_truth import TrueFault, truth_of
-from fablint.simulate.messages.costs import Cells, Nature, Ways, cells_of, costs, ports_of_ranks
+from fablint.simulate.messages.costs import CellLinks, Measurements, Nature, cells_of, costs, ports_of_ranks
 from fablint.simulate.messages.link_sharing import contended_time, path_flows
 from fablint.simulate.messages.times import (
     AT_ONCE,
@@ -209,7 +209,9 @@ class SimulatedFabric:
                 self._measure_block(job, store, cells, ways, self._rng(3, job.serial, number))
         return [(store.finished(), pairs) for store in stores]
 
-    def _measure_block(self, job: _Job, store: Store, cells: Cells, ways: Ways, rng: np.random.Generator) -> None:
+    def _measure_block(
+        self, job: _Job, store: Store, cells: Measurements, ways: CellLinks, rng: np.random.Generator
+    ) -> None:
         row, nature = job.row, self.nature
         at_once = row.kernel in AT_ONCE
         if self.contention and row.order == "parallel" and row.kernel != "latency":

@@ -19,7 +19,7 @@ from fablint.workflows.run_files import LAUNCHES, ROUNDS, save_text, whole_run
 from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
 
 if TYPE_CHECKING:
-    from fablint.measure import Outcome
+    from fablint.measure import EngineOutcome
     from fablint.plan.check.stages import Stage
 
 
@@ -109,7 +109,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     return result
 
 
-def _sealed(context: Context, path: Path, outcome: Outcome) -> MeasurementResult:
+def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> MeasurementResult:
     """Write into the run what the engine could not write: that it was interrupted, and which ranks failed."""
     from fablint.measure import name_deaths, name_host
     from fablint.store import read_run, set_state

@@ -7,7 +7,7 @@ import re
 import runpy
 from pathlib import Path
 
-from fablint.preflight.registry import CHECKS
+from fablint.preflight.check_registry import CHECKS
 
 ROOT = Path(__file__).parents[3]
 SNAPSHOT = ROOT / "docs" / "reference" / "snapshot.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fablint.preflight.registry import CHECKS
+from fablint.preflight.check_registry import CHECKS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "published-practice.md"
 FAMILIES = "|".join(sorted({check.id.partition(".")[0] for check in CHECKS}))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from fablint.act import Drain, Source, drain_command, drains, parse_source, ticket_text
+from fablint.act import Drain, HostFindings, drain_command, drains, parse_source, ticket_text
 from fablint.errors import UsageError
 from fablint.model import Component, Coverage, Finding, State, Verdict
 from fablint_command import COMMAND
@@ -43,7 +43,7 @@ EVERY = [*MTU, FLAPS, SLOW, CABLE, SWITCH]
 
 
 def commands(findings: Sequence[Finding], scheduler: str = "slurm", hosts: Sequence[str] | None = HOSTS) -> list[str]:
-    return [drain_command(one, scheduler) for one in drains(Source(findings, hosts))]
+    return [drain_command(one, scheduler) for one in drains(HostFindings(findings, hosts))]
 
 
 # ------------------------------------------------------------------------------------------------ drain
@@ -73,12 +73,12 @@ def test_slurm_calls_nodes_by_their_short_names():
 
 def test_parts_of_a_host_that_have_the_same_are_one_reason():
     both = [finding("nic", f"n1/hsn{nic}", "net.link.up: link down") for nic in (0, 1)]
-    assert drains(Source(both, ["n1"])) == [Drain("net.link.up hsn[0-1] link down (fablint)", ["n1"])]
+    assert drains(HostFindings(both, ["n1"])) == [Drain("net.link.up hsn[0-1] link down (fablint)", ["n1"])]
 
 
 def test_of_several_reasons_the_first_is_told_and_the_others_are_counted():
     found = [finding("nic", "n1/hsn0", "net.link.up: link down"), finding("host", "n1", "host.shm: full")]
-    assert drains(Source(found, ["n1"]))[0].reason == "net.link.up hsn0 link down +1 (fablint)"
+    assert drains(HostFindings(found, ["n1"]))[0].reason == "net.link.up hsn0 link down +1 (fablint)"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_of_several_reasons_the_first_is_told_and_the_others_are_counted():
     ],
 )
 def test_a_reason_has_60_letters_and_begins_with_the_check(said):
-    reason = drains(Source([finding("host", "n1", said), finding("nic", "n1/a", "x.y: z")], ["n1"]))[0].reason
+    reason = drains(HostFindings([finding("host", "n1", said), finding("nic", "n1/a", "x.y: z")], ["n1"]))[0].reason
     assert len(reason) <= 60
     assert reason.endswith(" +1 (fablint)")
     assert reason[:20].startswith("fabric.host" if said.startswith("no") else said.partition(":")[0])
@@ -100,31 +100,31 @@ def test_a_reason_has_60_letters_and_begins_with_the_check(said):
 
 def test_a_cable_to_a_host_drains_it_and_a_cable_between_switches_nobody():
     to_host = finding("cable", "nid001005=s1", "slow", quantity="bandwidth", effect=-0.3)
-    assert [one.hosts for one in drains(Source([to_host, CABLE], HOSTS))] == [["nid001005"]]
-    assert drains(Source([to_host, CABLE], HOSTS))[0].reason == "fabric.cable to s1 bandwidth -30% (fablint)"
+    assert [one.hosts for one in drains(HostFindings([to_host, CABLE], HOSTS))] == [["nid001005"]]
+    assert drains(HostFindings([to_host, CABLE], HOSTS))[0].reason == "fabric.cable to s1 bandwidth -30% (fablint)"
 
 
 def test_where_no_hosts_are_told_findings_of_hosts_tell_them():
     to_host = finding("cable", "nid001005=s1", "slow")
-    assert drains(Source([to_host])) == []  # it might be a switch
+    assert drains(HostFindings([to_host])) == []  # it might be a switch
     known = finding("host", "nid[001001-001008]", state=State.OK)
-    assert drains(Source([to_host, known]))[0].hosts == ["nid001005"]
+    assert drains(HostFindings([to_host, known]))[0].hosts == ["nid001005"]
 
 
 def test_a_setting_that_is_no_hosts_drains_nobody():
-    assert drains(Source([finding("config", "edge latency 8 B", "all miss it")], HOSTS)) == []
-    assert drains(Source([finding("config", "nid001001 MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
+    assert drains(HostFindings([finding("config", "edge latency 8 B", "all miss it")], HOSTS)) == []
+    assert drains(HostFindings([finding("config", "nid001001 MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
 
 
 def test_routes_of_a_host_drain_it_and_a_way_between_two_nobody():
     own = finding("route", "nid001001/hsn1", "net.route.rails: leaves by hsn0")
-    assert drains(Source([own], HOSTS)) == [Drain("net.route.rails hsn1 leaves by hsn0 (fablint)", ["nid001001"])]
-    assert drains(Source([finding("route", "nid001001=nid001002", "hung with each other")], HOSTS)) == []
+    assert drains(HostFindings([own], HOSTS)) == [Drain("net.route.rails hsn1 leaves by hsn0 (fablint)", ["nid001001"])]
+    assert drains(HostFindings([finding("route", "nid001001=nid001002", "hung with each other")], HOSTS)) == []
 
 
 def test_what_is_only_suspected_drains_nobody():
     states = (State.SUSPECT, State.CONFOUNDED, State.NOT_JUDGED, State.OK)
-    assert drains(Source([finding("host", HOSTS[0], state=state) for state in states], HOSTS)) == []
+    assert drains(HostFindings([finding("host", HOSTS[0], state=state) for state in states], HOSTS)) == []
 
 
 @settings(max_examples=100)
@@ -142,7 +142,7 @@ def test_no_name_and_no_message_does_anything_in_a_shell(name, said, scheduler):
 
 @pytest.mark.parametrize("name", ["-x", "$(reboot)", "a;reboot", "a b", "n1'", "", "n[1-", "é"])
 def test_a_name_that_is_none_is_left_to_the_ticket(name):
-    source = Source([finding("host", name, "host.shm: full")])
+    source = HostFindings([finding("host", name, "host.shm: full")])
     assert all(one.hosts == ["a"] for one in drains(source))  # of `a b`: the name is what precedes a space
     assert "FAULT" in ticket_text(source)
 
@@ -151,12 +151,12 @@ def test_a_name_that_is_none_is_left_to_the_ticket(name):
 
 
 def test_hosts_that_are_neither_at_fault_nor_suspect_are_left():
-    left = Source(EVERY, HOSTS).left()
+    left = HostFindings(EVERY, HOSTS).left()
     assert left == ["nid001001", "nid001002", "nid001006", "nid001008"]
 
 
 def test_long_and_short_names_are_one_host():
-    assert Source([finding("host", "n1", "x")], ["n1.site.org", "n2.site.org"]).left() == ["n2.site.org"]
+    assert HostFindings([finding("host", "n1", "x")], ["n1.site.org", "n2.site.org"]).left() == ["n2.site.org"]
 
 
 def preflight(marks: dict[str, dict[str, str]], count: int = 20, silent: Sequence[str] = ()) -> str:
@@ -279,7 +279,7 @@ def test_silent_hosts_are_drained_only_where_most_answered(fablint, tmp_path):
 
 
 def test_the_ticket_tells_part_by_part():
-    assert ticket_text(Source(EVERY, HOSTS)) == (
+    assert ticket_text(HostFindings(EVERY, HOSTS)) == (
         "fablint found 4 faults, 1 suspect\n"
         "\n"
         "host nid001005\n"
@@ -308,23 +308,23 @@ def test_the_ticket_tells_part_by_part():
 
 def test_findings_of_one_part_stand_together():
     found = [finding("nic", "n1/a", "net.x: one"), SWITCH, finding("nic", "n1/a", "net.y: two")]
-    assert ticket_text(Source(found)).count("nic n1/a") == 1
+    assert ticket_text(HostFindings(found)).count("nic n1/a") == 1
 
 
 def test_many_values_of_a_check_are_one_entry():
     found = [finding("nic", f"n{number}/a", f"net.errors: {number}", State.SUSPECT) for number in range(1, 100)]
-    text = ticket_text(Source(found))
+    text = ticket_text(HostFindings(found))
     assert "nic n[1-99]/a\n  SUSPECT    net.errors: 1; 2; 3; 4; and 95 more\n" in text
     assert text.startswith("fablint found 1 suspect\n")
 
 
 def test_lines_of_a_ticket_fit_a_mail():
     long = finding("host", "n1", "word " * 60, next_step="step " * 60)
-    assert max(map(len, ticket_text(Source([long])).splitlines())) <= 76
+    assert max(map(len, ticket_text(HostFindings([long])).splitlines())) <= 76
 
 
 def test_nothing_found_is_said():
-    assert ticket_text(Source([finding("host", "n1", state=State.OK)])) == (
+    assert ticket_text(HostFindings([finding("host", "n1", state=State.OK)])) == (
         "fablint found no part at fault and none suspect\n"
     )
 
@@ -343,8 +343,8 @@ def verdict(findings: Sequence[Finding] = EVERY) -> str:
 
 
 def test_a_verdict_and_preflight_are_read_alike():
-    assert parse_source(facts(), "x") == Source(EVERY, HOSTS)
-    assert parse_source(verdict(), "x") == Source(EVERY, None)
+    assert parse_source(facts(), "x") == HostFindings(EVERY, HOSTS)
+    assert parse_source(verdict(), "x") == HostFindings(EVERY, None)
 
 
 @pytest.mark.parametrize(

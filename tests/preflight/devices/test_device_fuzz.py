@@ -10,12 +10,12 @@ from preflight_help import nested, sample, sysroot
 
 from fablint.model import Cable, Switch, Topology
 from fablint.model.preflight_results import Result
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.checks.host import pcie, tools
 from fablint.preflight.checks.infiniband import omnipath, ports
 from fablint.preflight.checks.slingshot import cxi
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.preflight.registry import CHECKS
 from fablint.snapshot import Snapshot, snapshot_of
 
 FAMILIES = ("cxi.", "ib.", "opa.", "pcie.", "tool.", "fabric.")

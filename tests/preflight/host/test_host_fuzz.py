@@ -10,6 +10,7 @@ from tuned_hosts import COALESCING, COUNTERS, FEATURES, RINGS, probe, smi
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.base import Check
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.checks.gpu import gpu_log, gpu_state, gpus
 from fablint.preflight.checks.host import (
     boot,
@@ -29,7 +30,6 @@ from fablint.preflight.checks.infiniband import port_settings
 from fablint.preflight.checks.network import ethtool_settings, network_log
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.preflight.registry import CHECKS
 from fablint.preflight.runner import judge
 from fablint.snapshot.collecting import snapshot_of
 from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors

@@ -33,6 +33,7 @@ from tuned_hosts import (
 
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.checks.gpu import gpu_state
 from fablint.preflight.checks.host import (
     boot as boot_checks,
@@ -49,7 +50,6 @@ from fablint.preflight.checks.infiniband import port_settings
 from fablint.preflight.checks.network import ethtool_settings
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.preflight.registry import CHECKS
 from fablint.preflight.runner import judge
 from fablint.snapshot.host_snapshot import Output
 

@@ -14,7 +14,7 @@ from fablint.preflight.checks.host.software import (
     Bios,
     Cpus,
     Driver,
-    Kernel,
+    KernelRelease,
     Load,
     Modules,
     Mpi,
@@ -26,7 +26,7 @@ from fablint.preflight.checks.host.software import (
 )
 from fablint.preflight.host import Host
 
-ALL = (Memory, Load, Cpus, Smt, NumaNodes, Kernel, OperatingSystem, Bios, Driver, NicFirmware, Modules, Mpi)
+ALL = (Memory, Load, Cpus, Smt, NumaNodes, KernelRelease, OperatingSystem, Bios, Driver, NicFirmware, Modules, Mpi)
 PRODUCT = "/sys/devices/virtual/dmi/id/product_name"
 HYDRA = "HYDRA build details:\n    Version:                                 {}\n    CC: gcc\n"
 ETHTOOL = "driver: mlx5_core\nversion: {}\nfirmware-version: {} (MT_0000000838)\nbus-info: 0000:c1:00.0\n"
@@ -43,7 +43,7 @@ def fleet(path: str, values: Sequence[str]) -> list[Host]:
         (Cpus, "/sys/devices/system/cpu/online", "0-127", "0-62,64-127", "127 CPUs online, 3 others 128"),
         (Smt, "/sys/devices/system/cpu/smt/active", "0", "1", "SMT on, 3 others off"),
         (NumaNodes, "/sys/devices/system/node/online", "0-7", "0-1", "2 NUMA nodes, 3 others 8"),
-        (Kernel, "/proc/sys/kernel/osrelease", "5.14.21-150500", "5.14.21-150400", None),
+        (KernelRelease, "/proc/sys/kernel/osrelease", "5.14.21-150500", "5.14.21-150400", None),
         (OperatingSystem, "/etc/os-release", 'NAME=x\nPRETTY_NAME="SLES 15 SP5"', 'PRETTY_NAME="SLES 15 SP4"', None),
         (Bios, "/sys/devices/virtual/dmi/id/bios_version", "1.9.1", "1.7.3", "BIOS 1.7.3, 3 others 1.9.1"),
         (Modules, "/sys/module/mlx5_core/version", "24.04-0.6.6", "23.10-1.1.9", "23.10-1.1.9, 3 others 24.04-0.6.6"),

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fablint.preflight.registry import CHECKS
+from fablint.preflight.check_registry import CHECKS
 from fablint.snapshot.parsers.kernel_log import KernelLog
 from fablint.text.word_search import WordSearch
 

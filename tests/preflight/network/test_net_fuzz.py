@@ -13,6 +13,7 @@ from preflight_help import SAMPLES, nic, sample
 
 from fablint.model import Switch, Topology
 from fablint.model.preflight_results import Outcome
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.checks.host import identity
 from fablint.preflight.checks.network import (
     address_names,
@@ -30,7 +31,6 @@ from fablint.preflight.checks.network import (
 from fablint.preflight.checks.slingshot import slingshot_addresses
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.preflight.registry import CHECKS
 from fablint.preflight.runner import judge
 from fablint.snapshot import snapshot_of
 

@@ -11,13 +11,13 @@ from preflight_help import host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, judge, offsets, repeats
-from fablint.preflight.checks.network.loss import Loss
-from fablint.preflight.checks.network.reachability import Answers, FullSize, Routes
+from fablint.preflight.checks.network.loss import PingLoss
+from fablint.preflight.checks.network.reachability import FullSize, PingAnswers, PingRoutes
 from fablint.preflight.host import Host
 from fablint.preflight.pings.losses import losses
 from fablint.preflight.pings.mesh import End, Ping
 
-FAMILY = (Answers, Routes, FullSize, Loss)
+FAMILY = (PingAnswers, PingRoutes, FullSize, PingLoss)
 MORE = 9  # pings, and of that many each of two smaller sizes where none of full size was answered
 Share = Callable[[int, int], float]  # of the pings between two hosts, that come back
 
@@ -100,14 +100,14 @@ def test_several_lossy_hosts_are_all_named():
 def test_a_lossy_cable_between_switches_names_no_single_host(seed):
     hosts = fleet(16, "full", lambda one, other: 0.9 if (one < 8) != (other < 8) else 1.0, seed)
     assert not judge(Fleet(hosts), FAMILY).unfit
-    messages = {message for *_, message in wrong(of(Loss, *hosts))}
+    messages = {message for *_, message in wrong(of(PingLoss, *hosts))}
     assert len(messages) == 1
     assert "no NIC loses clearly more than the others" in messages.pop()
 
 
 def test_a_single_lossy_pair_is_a_route():
     hosts = fleet(8, "full", lambda one, other: 0.8 if {one, other} == {3, 6} else 1.0)
-    ((name, target, outcome, message),) = wrong(of(Routes, *hosts))
+    ((name, target, outcome, message),) = wrong(of(PingRoutes, *hosts))
     assert (name, target, outcome) == ("n3", "hsn0=n6/hsn0", Outcome.WARN)
     assert message.endswith("pings lost, though both lose none with others")
     assert accused(hosts) == [("net.ping.route", "n3", Outcome.WARN)]

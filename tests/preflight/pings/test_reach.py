@@ -15,15 +15,15 @@ from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, judge, offsets, table
 from fablint.preflight.base import Check
 from fablint.preflight.checks.network import reachability as checks
-from fablint.preflight.checks.network.loss import Loss
+from fablint.preflight.checks.network.loss import PingLoss
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
 FAMILY = (
-    checks.Answers,
-    checks.Routes,
+    checks.PingAnswers,
+    checks.PingRoutes,
     checks.FullSize,
-    Loss,
+    PingLoss,
     checks.RoundTrip,
     checks.PeerNames,
 )
@@ -144,7 +144,7 @@ def test_single_rails_ping_each_other_whatever_their_names():
 def test_who_cannot_be_pinged_is_left_out_with_the_reason(local, values, why):
     odd = host("n4", nic("hsn0", **values), commands={"ip-addr": json.dumps([entry("hsn0", *local)])})
     assert table([odd]) == []
-    results = of(checks.Answers, *pinged(4), odd)
+    results = of(checks.PingAnswers, *pinged(4), odd)
     assert [(one.outcome, one.message) for one in results if one.host == "n4"] == [(Outcome.SKIP, why)]
     assert not wrong(results)
 
@@ -157,7 +157,7 @@ def test_who_cannot_be_pinged_is_left_out_with_the_reason(local, values, why):
 def test_a_clean_cluster_is_silent(count, level):
     hosts = pinged(count, rails=2, level=level)
     assert accused(hosts) == []
-    assert outcomes(of(checks.Answers, *hosts)) == [Outcome.PASS] * 2 * count
+    assert outcomes(of(checks.PingAnswers, *hosts)) == [Outcome.PASS] * 2 * count
 
 
 def test_without_pings_everything_is_skipped():
@@ -177,7 +177,7 @@ def test_a_dead_host_is_named_and_not_its_victims(count, level):
 
 
 def test_two_dead_hosts_of_four():
-    assert named(checks.Answers, pinged(4, without(0, 3))) == [
+    assert named(checks.PingAnswers, pinged(4, without(0, 3))) == [
         ("n0", "hsn0", Outcome.FAIL),
         ("n3", "hsn0", Outcome.FAIL),
     ]
@@ -253,14 +253,14 @@ def test_of_two_halves_neither_is_unfit():
 
 def test_a_host_that_reaches_hardly_anybody_is_named():
     hosts = pinged(16, lambda one, other: LOST if 5 in (one, other) and 6 not in (one, other) else FINE, level="full")
-    assert named(checks.Answers, hosts) == [("n5", "hsn0", Outcome.FAIL)]
-    assert "14 of 15 others, most of which" in of(checks.Answers, *hosts)[0].message
-    assert named(checks.Routes, hosts) == []
+    assert named(checks.PingAnswers, hosts) == [("n5", "hsn0", Outcome.FAIL)]
+    assert "14 of 15 others, most of which" in of(checks.PingAnswers, *hosts)[0].message
+    assert named(checks.PingRoutes, hosts) == []
 
 
 def test_a_pinger_that_gave_nothing_is_never_a_pass():
     silent = bare(9, reach={"error": "no end after 23 s"})
-    results = of(checks.Answers, *pinged(4), silent)
+    results = of(checks.PingAnswers, *pinged(4), silent)
     assert ("n9", "", Outcome.ERROR, "the pinger: no end after 23 s") in wrong(results)
     assert Outcome.PASS not in [one.outcome for one in results if one.host == "n9"]
 
@@ -271,7 +271,7 @@ def test_a_pinger_that_gave_nothing_is_never_a_pass():
 )
 def test_a_host_that_cannot_ping(text, outcome):
     hosts = pinged(2, lambda one, other: ("not run", None, 0, text, 0, 0))
-    assert outcomes(of(checks.Answers, *hosts)) == [outcome] * 2
+    assert outcomes(of(checks.PingAnswers, *hosts)) == [outcome] * 2
 
 
 # ------------------------------------------------------------------------------------------------ frames
@@ -356,7 +356,7 @@ def test_who_shares_its_address_is_not_said_to_be_dead():
     hosts = pinged(4, lambda one, other: LOST if one == 3 else FINE)
     hosts[2].snapshot.commands["ip-neigh"] = Output(json.dumps(taken), status=0)
     assert accused(hosts) == []
-    assert [(one.host, one.outcome) for one in of(checks.Answers, *hosts) if one.outcome is not Outcome.PASS] == [
+    assert [(one.host, one.outcome) for one in of(checks.PingAnswers, *hosts) if one.outcome is not Outcome.PASS] == [
         ("n1", Outcome.SKIP),
         ("n3", Outcome.SKIP),
     ]

@@ -19,7 +19,7 @@ from fablint.analyse.findings.additional import with_additional
 from fablint.analyse.findings.unreported_components import ACCUSED
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
-from fablint.model.pair_metrics import Figures, figures_of, joined, quotable
+from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
 from fablint.model.thresholds import Compared, Comparison, Threshold
 from fablint.text import units
 from fablint.text.names import expanded, plural
@@ -84,7 +84,7 @@ class _View:
     """Pairs of one kernel and size for which a threshold holds."""
 
     compared: tuple[Compared, ...]
-    figures: Figures
+    figures: PairMetrics
     outside: Mask
     ratio: npt.NDArray[np.float64]  # of each figure to what is promised
 

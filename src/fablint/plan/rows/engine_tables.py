@@ -10,7 +10,7 @@ from fablint.errors import InternalError
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One line `MACRO(field, field, ...)` of a table.
 
     Quotes around a field are removed; a set such as `pairs | stars` is one field.
@@ -20,7 +20,7 @@ class Entry:
     fields: tuple[str, ...]
 
 
-def read_table(text: str, macro: str, columns: int, source: str) -> Iterator[Entry]:
+def read_table(text: str, macro: str, columns: int, source: str) -> Iterator[TableEntry]:
     """Yield the entries of one macro in the order of the file.
 
     Parameters
@@ -47,4 +47,4 @@ def read_table(text: str, macro: str, columns: int, source: str) -> Iterator[Ent
         fields = next(csv.reader([body], skipinitialspace=True, strict=False), [])
         if not bare.endswith(")") or len(fields) != columns:
             raise InternalError(f"{source}:{number}: '{bare}' does not have {columns} fields", "reinstall fablint")
-        yield Entry(number, tuple(field.strip() for field in fields))
+        yield TableEntry(number, tuple(field.strip() for field in fields))

@@ -1,1 +1,1 @@
-"""The checks, a file for each family. `fablint.preflight.registry` has them all."""
+"""The checks, a file for each family. `fablint.preflight.check_registry` has them all."""

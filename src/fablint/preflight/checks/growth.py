@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 from fablint.model.preflight_results import Result
 from fablint.preflight.base import Check
-from fablint.preflight.counters import Delta, total
+from fablint.preflight.counter_deltas import Delta, total
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 

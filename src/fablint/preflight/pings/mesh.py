@@ -57,7 +57,7 @@ class PingTarget(NamedTuple):
     mtu: int
 
 
-class Lookup(NamedTuple):
+class NameLookup(NamedTuple):
     """What name a host finds for an address, and which addresses it finds for that name."""
 
     host: str
@@ -78,7 +78,7 @@ class Reach:
     labels: Mapping[End, str] = field(default_factory=dict)  # ends that ping each other have the same
     left_out: Mapping[End, str] = field(default_factory=dict)  # ends that cannot be pinged, and why
     pings: Sequence[Ping] = ()
-    lookups: Sequence[Lookup] = ()
+    lookups: Sequence[NameLookup] = ()
     silent: Mapping[str, str] = field(default_factory=dict)  # hosts that did not ping, and why
 
     @cached_property
@@ -198,9 +198,9 @@ def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:
     return frozenset(pair for pair in lost if len(pair) == 2)
 
 
-def _lookup(name: str, row: Sequence[Any]) -> Lookup:
+def _lookup(name: str, row: Sequence[Any]) -> NameLookup:
     found = row[3] if isinstance(row[3], list) else []
-    return Lookup(name, _text(row[1]), _text(row[2]), tuple(map(_text, found)))
+    return NameLookup(name, _text(row[1]), _text(row[2]), tuple(map(_text, found)))
 
 
 def _rows(document: Mapping[str, Any], name: str, length: int) -> list[list[Any]]:

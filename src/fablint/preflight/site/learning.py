@@ -13,11 +13,11 @@ from tomlkit.items import Table
 
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check, Value
+from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.class_values import is_clear
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.host_classes import HostClass
-from fablint.preflight.registry import CHECKS
 from fablint.preflight.site.expectations import built_of, counted, has_part
 from fablint.preflight.site.site_file import FOLDED
 from fablint.text.names import fold
@@ -44,7 +44,7 @@ class Learned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Row:
+class _ClassValues:
     """What a check found on the hosts of a class."""
 
     check: str
@@ -61,7 +61,7 @@ def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> 
     """
     hosts = {host.name: host for host in fleet.hosts if not host.snapshot.incomplete}
     classes = [one for one in fleet.classes if one.hosts]
-    rows: dict[str, list[_Row]] = {one.key: [] for one in classes}
+    rows: dict[str, list[_ClassValues]] = {one.key: [] for one in classes}
     whole = Fleet(list(hosts.values()), fleet.silent, fleet.topology, fleet.fabric)
     for kind in checks:
         if kind.expects:
@@ -75,7 +75,7 @@ def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> 
     return Learned(text, len(classes), *counts, sum(bool(row.divided) for row in every))
 
 
-def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[Result]) -> _Row | None:
+def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[Result]) -> _ClassValues | None:
     """What a check finds on the hosts of a class; None where it finds nothing."""
     found: dict[str, dict[str, Value]] = defaultdict(dict)
     cards = counted(of.built.cards)
@@ -98,7 +98,7 @@ def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[R
         return None
     doubts = _doubts(check, learned, found, results)
     is_same = len(learned) == len(found) and len(set(learned.values())) == 1 and not check.named
-    return _Row(check.id, _shortest(check, learned, found), is_same, doubts, fold(divided) if divided else "")
+    return _ClassValues(check.id, _shortest(check, learned, found), is_same, doubts, fold(divided) if divided else "")
 
 
 def _shortest(check: Check, learned: Mapping[str, Value], found: Collection[str]) -> Mapping[str, Value]:
@@ -138,7 +138,7 @@ def _plain(value: Value) -> Value:
 # ------------------------------------------------------------------------------------------------ text
 
 
-def _text(classes: Sequence[HostClass], rows: Mapping[str, Sequence[_Row]], remark: str) -> str:
+def _text(classes: Sequence[HostClass], rows: Mapping[str, Sequence[_ClassValues]], remark: str) -> str:
     document = tomlkit.document()
     for line in [remark, *_HEAD.splitlines()]:
         document.add(tomlkit.comment(shortened(line, 160)))
@@ -151,7 +151,7 @@ def _text(classes: Sequence[HostClass], rows: Mapping[str, Sequence[_Row]], rema
     return tomlkit.dumps(document)
 
 
-def _class_table(number: int, one: HostClass, rows: Sequence[_Row]) -> Table:
+def _class_table(number: int, one: HostClass, rows: Sequence[_ClassValues]) -> Table:
     machine, cpu, cards = built_of(one.built)
     table = tomlkit.table()
     table.add("name", f"class{number}")
@@ -173,7 +173,7 @@ def _class_table(number: int, one: HostClass, rows: Sequence[_Row]) -> Table:
     return table
 
 
-def _targets_table(row: _Row) -> Table:
+def _targets_table(row: _ClassValues) -> Table:
     """Values by target; targets of one value are folded."""
     table = tomlkit.table()
     if row.remark:

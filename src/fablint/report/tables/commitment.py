@@ -21,7 +21,7 @@ MESSAGES, WARMUPS, SIZE = 25, 3, 16 << 20
 
 
 @dataclass(frozen=True)
-class Rule:
+class CommitmentRule:
     """One rule, and what the run has to say to it."""
 
     name: str
@@ -29,24 +29,26 @@ class Rule:
     found: str
 
 
-def rules(run: Run, row: Row, index: int) -> list[Rule]:
+def rules(run: Run, row: Row, index: int) -> list[CommitmentRule]:
     """All rules, for the row at size number `index`."""
     count, exact = messages(row, index)
     warm, size = warmups(row, index), row.sizes[index]
     measured, planned = run_facts.measured_cells(row), run_facts.planned_pairs(row) * len(row.sizes)
     many = len(set(run.rank_host))
     return [
-        Rule("bisection pattern", row.pattern == "bisection", row.pattern),
-        Rule("both directions at once", mutual(row), f"kernel {row.kernel}"),
-        Rule("messages of 16 MiB", size == SIZE, units.size(size)),
-        Rule(f"at least {MESSAGES} messages", count >= MESSAGES, f"{count}{'' if exact else ' or more'}"),
-        Rule(f"at least {WARMUPS} messages to warm up", warm >= WARMUPS, str(warm)),
-        Rule("an even number of ranks", run.ranks % 2 == 0, str(run.ranks)),
-        Rule("more than one host", many > 1, units.plural(many, "host")),
+        CommitmentRule("bisection pattern", row.pattern == "bisection", row.pattern),
+        CommitmentRule("both directions at once", mutual(row), f"kernel {row.kernel}"),
+        CommitmentRule("messages of 16 MiB", size == SIZE, units.size(size)),
+        CommitmentRule(f"at least {MESSAGES} messages", count >= MESSAGES, f"{count}{'' if exact else ' or more'}"),
+        CommitmentRule(f"at least {WARMUPS} messages to warm up", warm >= WARMUPS, str(warm)),
+        CommitmentRule("an even number of ranks", run.ranks % 2 == 0, str(run.ranks)),
+        CommitmentRule("more than one host", many > 1, units.plural(many, "host")),
         _one_rank_per_nic(run),
         _halves(run, row, index),
-        Rule("all pairs measured", measured == planned > 0, f"{measured:,} of {planned:,} cells, row {row_state(row)}"),
-        Rule("a real fabric", real(run, row), _origin(run, row)),
+        CommitmentRule(
+            "all pairs measured", measured == planned > 0, f"{measured:,} of {planned:,} cells, row {row_state(row)}"
+        ),
+        CommitmentRule("a real fabric", real(run, row), _origin(run, row)),
     ]
 
 
@@ -80,7 +82,7 @@ def _up(nic: Mapping[str, Any]) -> bool:
     return state in ("up", "unknown") or "ACTIVE" in state
 
 
-def _one_rank_per_nic(run: Run) -> Rule:
+def _one_rank_per_nic(run: Run) -> CommitmentRule:
     """As many ranks on a host as it has adapters, each with its own; one less in all where their number is odd."""
     name = "one rank per network adapter"
     known: Mapping[str, Sequence[Mapping[str, Any]]] = run.attributes.get("nics") or {}
@@ -90,7 +92,7 @@ def _one_rank_per_nic(run: Run) -> Rule:
     for host, nic in zip(run.rank_host, near, strict=True):
         nearest[host].append(nic)
     if unknown := [host for host in run.hosts if not adapters[host]]:
-        return Rule(name, False, f"no adapter known on {units.fold(unknown, ', ')}")
+        return CommitmentRule(name, False, f"no adapter known on {units.fold(unknown, ', ')}")
     total = sum(map(len, adapters.values()))
     wrong = []
     for host, mine in nearest.items():
@@ -102,21 +104,23 @@ def _one_rank_per_nic(run: Run) -> Rule:
             wrong.append(f"ranks of {host} are nearest to {', '.join(sorted(set(mine))) or 'none'}")
     left_over = total % 2 and run.ranks == total - 1 and len(wrong) == 1
     if wrong and not left_over:
-        return Rule(name, False, "; ".join(wrong[:3]) + (f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""))
+        return CommitmentRule(
+            name, False, "; ".join(wrong[:3]) + (f"; and {len(wrong) - 3} more" if len(wrong) > 3 else "")
+        )
     odd = ", one left over" if left_over else ""
-    return Rule(name, True, f"{units.plural(run.ranks, 'rank')}, {units.plural(total, 'adapter')}{odd}")
+    return CommitmentRule(name, True, f"{units.plural(run.ranks, 'rank')}, {units.plural(total, 'adapter')}{odd}")
 
 
-def _halves(run: Run, row: Row, index: int) -> Rule:
+def _halves(run: Run, row: Row, index: int) -> CommitmentRule:
     """Ranks 0 .. n/2 - 1 against the others, no host in both halves."""
     name, half, hosts = "equal halves, every host in one of them", run.ranks // 2, run.rank_host
     split = sorted(set(hosts[:half]) & set(hosts[half:]), key=natural)
     inside = next(_within(row, index, half), None)
     if split:
-        return Rule(name, False, f"in both halves: {units.fold(split, ', ')}")
+        return CommitmentRule(name, False, f"in both halves: {units.fold(split, ', ')}")
     if inside is not None:
-        return Rule(name, False, f"ranks {inside[0]} and {inside[1]} of one half were a pair")
-    return Rule(name, run.ranks % 2 == 0, f"{half} and {run.ranks - half} ranks")
+        return CommitmentRule(name, False, f"ranks {inside[0]} and {inside[1]} of one half were a pair")
+    return CommitmentRule(name, run.ranks % 2 == 0, f"{half} and {run.ranks - half} ranks")
 
 
 def _within(row: Row, index: int, half: int) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ Shares = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Cells:
+class Measurements:
     """Directed measurements; the second half are those of the first half the other way round."""
 
     src: Index  # (k,) ranks
@@ -36,13 +36,13 @@ class Cells:
         half = self.src.size // 2
         return (np.arange(self.src.size) + half) % max(1, self.src.size)
 
-    def only(self, pairs: npt.NDArray[np.int64]) -> Cells:
+    def only(self, pairs: npt.NDArray[np.int64]) -> Measurements:
         """Those of some pairs of the first half."""
         both = np.concatenate([pairs, pairs + self.src.size // 2])
-        return Cells(self.src[both], self.dst[both], self.round[both])
+        return Measurements(self.src[both], self.dst[both], self.round[both])
 
 
-def cells_of(partner: Partners, most: int) -> Iterator[Cells]:
+def cells_of(partner: Partners, most: int) -> Iterator[Measurements]:
     """All cells of a table of partners, some rounds at a time, about `most` cells each."""
     ranks, rounds = partner.shape
     step = max(1, most // max(1, ranks))
@@ -52,11 +52,11 @@ def cells_of(partner: Partners, most: int) -> Iterator[Cells]:
         number, low = np.nonzero((some > index).T)
         low, high = low.astype(np.int32), some[low, number].astype(np.int32)
         number = (number + first).astype(np.int32)
-        yield Cells(np.concatenate([low, high]), np.concatenate([high, low]), np.tile(number, 2))
+        yield Measurements(np.concatenate([low, high]), np.concatenate([high, low]), np.tile(number, 2))
 
 
 @dataclass(frozen=True)
-class Ways:
+class CellLinks:
     """Links of each cell in order, the hosts' own included; with adaptive routing those of the hosts alone.
 
     `links` (k, H) holds `Fabric.links` for "no link".
@@ -84,13 +84,13 @@ class Nature:
         """Routes on which every choice follows a number per message: that of d-mod-k, with another number."""
         return replace(self.fabric.routes, routing=Routing("d-mod-k"))
 
-    def ports(self, cells: Cells) -> tuple[Index, Index]:
+    def ports(self, cells: Measurements) -> tuple[Index, Index]:
         """NIC that each message leaves, and the one it enters: of the same rail."""
         rails = self.fabric.rails
         src, dst = self.port_of_rank[cells.src], self.port_of_rank[cells.dst]
         return src, dst - dst % rails + src % rails
 
-    def ways(self, cells: Cells) -> Ways:
+    def ways(self, cells: Measurements) -> CellLinks:
         """The links of every cell. Ranks of one host meet no link."""
         fabric = self.fabric
         src, dst = self.ports(cells)
@@ -99,7 +99,7 @@ class Nature:
         links = np.concatenate([ends[:, :1], between, ends[:, 1:]], axis=1).astype(np.int32)
         links[src // fabric.rails == dst // fabric.rails] = -1
         links[links < 0] = fabric.links
-        return Ways(links)
+        return CellLinks(links)
 
     def hops(self, src: Index, dst: Index) -> Index:
         """(k, H) links between switches of messages from port to port, -1 behind the last."""
@@ -112,7 +112,7 @@ class Nature:
         pair = (src, dst) if kind == "ecmp" else (here, there)
         return self._hidden.hops(here, there, mixed(*pair, self.seed))
 
-    def exposure(self, cells: Cells) -> tuple[Index, Index, Shares]:
+    def exposure(self, cells: Measurements) -> tuple[Index, Index, Shares]:
         """Flat, adaptive routing only: cell, link between switches, and the share of its messages that cross it on a
         shortest way."""
         src, dst = (self.port_switch[port] for port in self.ports(cells))
@@ -159,7 +159,7 @@ def mixed(a: Index, b: Index, seed: int) -> Index:
     return ((value ^ value >> np.uint64(31)) >> np.uint64(34)).astype(np.int32)
 
 
-def costs(ways: Ways, condition: Condition, cells: Cells, *, both_ways: bool) -> tuple[Floats, Floats]:
+def costs(ways: CellLinks, condition: Condition, cells: Measurements, *, both_ways: bool) -> tuple[Floats, Floats]:
     """Delay (s) and time per byte (s) of each cell: the sum and the maximum over its links."""
     width = condition.latency.shape[1]
     row = condition.state[cells.round].astype(np.int64) * width

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.messages.costs import Cells, Nature
+from fablint.simulate.messages.costs import Measurements, Nature
 from fablint.simulate.simulated_fabric import Index
 from fablint.topology.contention import Turns, flows_on_busiest, flows_on_links, turns
 
 
-def path_flows(links: Index, cells: Cells, count: int, *, at_once: bool) -> Floats:
+def path_flows(links: Index, cells: Measurements, count: int, *, at_once: bool) -> Floats:
     """(k, H) flows on each link of each cell's path at the same time: in both directions where they run at once."""
     turn = _turns(cells, at_once=at_once)
     every = np.repeat(turn, links.shape[1])
@@ -18,7 +18,7 @@ def path_flows(links: Index, cells: Cells, count: int, *, at_once: bool) -> Floa
     return np.asarray(np.where(links < count, flows[turn[:, None], links], 1.0))
 
 
-def contended_time(nature: Nature, condition: Condition, cells: Cells, *, at_once: bool) -> Floats:
+def contended_time(nature: Nature, condition: Condition, cells: Measurements, *, at_once: bool) -> Floats:
     """(k,) time per byte that the links between switches leave to each cell, adaptive routing.
 
     A link carries the messages that cross it on shortest paths; those on detours are spread evenly over all links.
@@ -37,6 +37,6 @@ def contended_time(nature: Nature, condition: Condition, cells: Cells, *, at_onc
     return flows_on_busiest(cell, slowed, cells.src.size)
 
 
-def _turns(cells: Cells, *, at_once: bool) -> Turns:
+def _turns(cells: Measurements, *, at_once: bool) -> Turns:
     """(k,) numbers from 0, the same for the cells that run at the same time."""
     return turns(cells.src, cells.dst, cells.round - (cells.round[0] if cells.round.size else 0), at_once=at_once)

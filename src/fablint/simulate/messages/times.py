@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.messages.costs import SOFTWARE_S, Cells, Nature, Ways
+from fablint.simulate.messages.costs import SOFTWARE_S, CellLinks, Measurements, Nature
 from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Index
 
 Kernel = Literal["latency", "bandwidth", "bibandwidth", "exchange"]
@@ -56,7 +56,7 @@ def times(
     return np.asarray(np.maximum(there, there[reverse]) if kernel in AT_ONCE else there)
 
 
-def events_of(nature: Nature, condition: Condition, cells: Cells, ways: Ways, kernel: Kernel) -> Events:
+def events_of(nature: Nature, condition: Condition, cells: Measurements, ways: CellLinks, kernel: Kernel) -> Events:
     """What some messages of the cells meet: links that lose messages, and with adaptive routing the sick links.
 
     Of a latency with adaptive routing also the detours themselves.
@@ -69,7 +69,7 @@ def events_of(nature: Nature, condition: Condition, cells: Cells, ways: Ways, ke
     return Events(*(np.concatenate([getattr(one, name) for one in found]) for name in Events.__dataclass_fields__))
 
 
-def _retries(condition: Condition, cells: Cells, ways: Ways) -> Events:
+def _retries(condition: Condition, cells: Measurements, ways: CellLinks) -> Events:
     """Messages that cross a lossy link and are sent again."""
     width = condition.latency.shape[1]
     lossy = np.atleast_1d((condition.retry_share > 0).any(axis=0))
@@ -79,7 +79,7 @@ def _retries(condition: Condition, cells: Cells, ways: Ways) -> Events:
     return Events(cell.astype(np.int32), share, np.zeros(cell.size), condition.retry_s.ravel()[place])
 
 
-def _adaptive(nature: Nature, condition: Condition, cells: Cells, *, duplex: bool) -> list[Events]:
+def _adaptive(nature: Nature, condition: Condition, cells: Measurements, *, duplex: bool) -> list[Events]:
     """Messages that happen to cross a sick link, on a shortest way or on a detour."""
     sick = condition.sick[: nature.fabric.switch_links]
     links = np.flatnonzero(sick)
@@ -109,7 +109,7 @@ def _adaptive(nature: Nature, condition: Condition, cells: Cells, *, duplex: boo
     return [Events(cell, chance, per_byte, added), retried]
 
 
-def _longer(nature: Nature, cells: Cells) -> Events:
+def _longer(nature: Nature, cells: Measurements) -> Events:
     """Messages that take a detour meet more links."""
     out, back, row = nature.detours
     src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
@@ -120,7 +120,7 @@ def _longer(nature: Nature, cells: Cells) -> Events:
     return Events(cell, share, np.zeros(cell.size), added)
 
 
-def shortest_hops(nature: Nature, cells: Cells) -> Floats:
+def shortest_hops(nature: Nature, cells: Measurements) -> Floats:
     """(k,) links between switches on a shortest way, adaptive routing."""
     cell, _, share = nature.exposure(cells)
     minimal = nature.fabric.topology.routing.minimal_share

@@ -72,7 +72,7 @@ class Route(NamedTuple):
         return f"{kind}{network}{via}{''.join(f' dev {nic}' for nic in self.nics)}"
 
 
-class Rule(NamedTuple):
+class RoutingRule(NamedTuple):
     """Which packets a routing table is for: those between addresses of these ranges."""
 
     priority: int
@@ -81,7 +81,7 @@ class Rule(NamedTuple):
     destination: tuple[int, int] | None = None
 
 
-class Entry(NamedTuple):
+class NeighbourEntry(NamedTuple):
     """A row of the neighbour table: who a host takes for the owner of an address."""
 
     nic: str
@@ -122,11 +122,11 @@ class Inet:
         return _listed(self.snapshot, "ip-route", _routes)
 
     @cached_property
-    def entries(self) -> Listed[Entry]:
+    def entries(self) -> Listed[NeighbourEntry]:
         return _listed(self.snapshot, "ip-neigh", _entries)
 
     @cached_property
-    def rules(self) -> Listed[Rule]:
+    def rules(self) -> Listed[RoutingRule]:
         """Rules that look at addresses alone, in the order in which they are tried; others are left out."""
         found = _listed(self.snapshot, "ip-rule", _rules)
         if "not supported" in found.missing:
@@ -216,12 +216,12 @@ def _routes(documents: list[dict[str, Any]]) -> Iterator[Route]:
         )
 
 
-def _rules(documents: list[dict[str, Any]]) -> Iterator[Rule]:
+def _rules(documents: list[dict[str, Any]]) -> Iterator[RoutingRule]:
     for one in documents:
         source, destination = _range(one, "src"), _range(one, "dst")
         if not one.keys() <= _PLAIN_RULE or "table" not in one or () in (source, destination):
             continue
-        yield Rule(_count(one.get("priority")) or 0, str(one["table"]), source or None, destination or None)
+        yield RoutingRule(_count(one.get("priority")) or 0, str(one["table"]), source or None, destination or None)
 
 
 def _range(rule: dict[str, Any], end: str) -> tuple[int, int] | tuple[()] | None:
@@ -232,12 +232,12 @@ def _range(rule: dict[str, Any], end: str) -> tuple[int, int] | tuple[()] | None
     return (span[0], _last(*span)) if span else ()
 
 
-def _entries(documents: list[dict[str, Any]]) -> Iterator[Entry]:
+def _entries(documents: list[dict[str, Any]]) -> Iterator[NeighbourEntry]:
     for one in documents:
         number, states = number_of(one.get("dst")), one.get("state")
         if number is not None and isinstance(states, list) and states:
             mac, age = str(one.get("lladdr", "")).lower(), _count(one.get("updated")) or 0
-            yield Entry(plain(one.get("dev")), number, mac, str(states[0]), age)
+            yield NeighbourEntry(plain(one.get("dev")), number, mac, str(states[0]), age)
 
 
 def _network(text: object) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import majority
 from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, asked, spelling
 from fablint.preflight.checks.infiniband.port_counters import LIMITS
-from fablint.preflight.counters import Delta, saturated
+from fablint.preflight.counter_deltas import Delta, saturated
 from fablint.preflight.fleet import Fleet
 from fablint.snapshot.cable_speeds import Slow, slow_cables
 from fablint.snapshot.parsers.ibnetdiscover import cables_of, why_incomplete

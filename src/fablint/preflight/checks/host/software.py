@@ -155,7 +155,7 @@ class NumaNodes(UniformCheck):
         return {"": listed(host.read("/sys/devices/system/node/online"))}
 
 
-class Kernel(UniformCheck):
+class KernelRelease(UniformCheck):
     id = "host.kernel"
     what = "the version of the kernel"
     source = "uname"

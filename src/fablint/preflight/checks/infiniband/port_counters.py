@@ -9,7 +9,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.infiniband.ports import NO_PORT
-from fablint.preflight.counters import saturated
+from fablint.preflight.counter_deltas import saturated
 from fablint.preflight.host import INFINIBAND, Host
 
 _COUNTERS = f"{INFINIBAND}/DEVICE/ports/PORT"

@@ -12,7 +12,7 @@ from fablint.preflight.base import Check
 from fablint.preflight.checks.network.links import ABSENT
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.snapshot.parsers.inet import Entry, dotted
+from fablint.snapshot.parsers.inet import NeighbourEntry, dotted
 from fablint.text.names import fold
 
 _MANY = 3  # hosts that have the same address, and more than half of all: it is of a network that each has for itself
@@ -76,9 +76,9 @@ def _claimed(number: int, having: Sequence[Owner], hosts: int) -> Iterator[tuple
         yield owner, _Said(Outcome.FAIL, message, dotted(number))
 
 
-def _heard(owners: Owners) -> Mapping[tuple[int, str], list[tuple[Host, Entry]]]:
+def _heard(owners: Owners) -> Mapping[tuple[int, str], list[tuple[Host, NeighbourEntry]]]:
     """Who takes which MAC for an address of the fleet's that is not known to have it."""
-    found: dict[tuple[int, str], list[tuple[Host, Entry]]] = defaultdict(list)
+    found: dict[tuple[int, str], list[tuple[Host, NeighbourEntry]]] = defaultdict(list)
     macs: dict[int, set[str]] = {}
     for host in owners.hosts:
         rails = {nic.name for nic in host.interfaces}
@@ -95,7 +95,7 @@ def _heard(owners: Owners) -> Mapping[tuple[int, str], list[tuple[Host, Entry]]]
 
 
 def _answered(
-    owners: Owners, number: int, mac: str, hearing: Sequence[tuple[Host, Entry]]
+    owners: Owners, number: int, mac: str, hearing: Sequence[tuple[Host, NeighbourEntry]]
 ) -> Iterator[tuple[Owner, _Said]]:
     """Somebody answers for an address with a MAC that is not its owner's."""
     owner = owners.by_address[number][0]
@@ -165,7 +165,7 @@ class ArpFailed(Check):
                 yield self.passed(host.name, nic.name)
 
 
-def _tried(owners: Owners) -> Iterator[tuple[Host, Entry]]:
+def _tried(owners: Owners) -> Iterator[tuple[Host, NeighbourEntry]]:
     """What hosts found out about other hosts of the fleet."""
     for host in owners.hosts:
         rails = {nic.name for nic in host.interfaces}

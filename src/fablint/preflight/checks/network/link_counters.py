@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import LEAST_OTHERS, Check, HostCheck
 from fablint.preflight.checks.network.links import ABSENT
-from fablint.preflight.counters import Delta
+from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import NET, Host
 

@@ -25,7 +25,7 @@ _ONE_CAUSE = 3  # hosts that hear nobody: more likely a setting of what they sha
 _FIRST_S = 90.0  # after the boot: daemons announce a port every 30 s, IEEE 802.1AB, msgTxInterval
 
 
-class Heard(NamedTuple):
+class CableEnd(NamedTuple):
     """The other end of a NIC's cable."""
 
     switch: str
@@ -35,12 +35,12 @@ class Heard(NamedTuple):
         return f"{self.switch} port {self.port}" if self.port else self.switch
 
 
-def heard(host: Host) -> Mapping[str, Sequence[Heard]]:
+def heard(host: Host) -> Mapping[str, Sequence[CableEnd]]:
     """Neighbours on each rail, each once."""
-    found: dict[str, dict[Heard, None]] = {nic.name: {} for nic in host.interfaces}
+    found: dict[str, dict[CableEnd, None]] = {nic.name: {} for nic in host.interfaces}
     for one in host.neighbours:
         if one.port in found:
-            found[one.port][Heard(switch_name(one.name), one.its_port)] = None
+            found[one.port][CableEnd(switch_name(one.name), one.its_port)] = None
     return {nic: list(ends) for nic, ends in found.items()}
 
 
@@ -105,7 +105,7 @@ class LldpNeighbor(Check):
                 like = nic.name, *host.like(nic.name)
                 yield self._judge(host, nic, ends[host.name][nic.name], agreed.get(like, Agreement()))
 
-    def _judge(self, host: Host, nic: NicFact, ends: Sequence[Heard], agreed: Agreement) -> Result:
+    def _judge(self, host: Host, nic: NicFact, ends: Sequence[CableEnd], agreed: Agreement) -> Result:
         if ends:
             return self.passed(host.name, nic.name, value=str(ends[0]))
         unseen = _unseen(host, nic)
@@ -140,7 +140,7 @@ class LldpSeveral(Check):
     mend = "look what is between the NIC and its switch, or passes LLDP frames on"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, ...], list[tuple[str, Sequence[Heard]]]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[tuple[str, Sequence[CableEnd]]]] = defaultdict(list)
         for host in fleet.hosts:
             found = {nic: ends for nic, ends in heard(host).items() if ends}
             if not found:
@@ -164,7 +164,7 @@ class _Place(NamedTuple):
 
     host: str
     nic: str
-    found: Heard
+    found: CableEnd
     expected: str
 
     @property
@@ -205,7 +205,7 @@ class LldpPlacement(Check):
                 yield self.wrong(place.host, place.nic, message, place.found.switch, place.expected)
 
 
-def _due(topology: Topology | None, host: str, found: Mapping[str, Heard]) -> Mapping[str, str]:
+def _due(topology: Topology | None, host: str, found: Mapping[str, CableEnd]) -> Mapping[str, str]:
     """The switch that each NIC should hang on; of a host whose NICs are not told apart, that of any."""
     if topology is None or topology.inferred or not found:
         return {}
@@ -249,7 +249,7 @@ class LldpPort(Check):
     mend = "look what is between them and the switch; an LLDP daemon may tell what it heard before the cable was moved"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        claims: dict[Heard, list[tuple[str, str]]] = defaultdict(list)
+        claims: dict[CableEnd, list[tuple[str, str]]] = defaultdict(list)
         for host in fleet.hosts:
             found = [(nic, end) for nic, ends in heard(host).items() for end in ends if end.port]
             if not found:

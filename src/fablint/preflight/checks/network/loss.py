@@ -14,7 +14,7 @@ from fablint.preflight.pings.triage import Rail, rails_of
 _MOST = 0.2  # of the pings: more fails
 
 
-class Loss(ReachCheck):
+class PingLoss(ReachCheck):
     id = "net.ping.loss"
     what = "pings from and to every NIC of the fabric that are lost, though others come back"
     source = "ping between all hosts, in rounds; where some are lost, more of them"

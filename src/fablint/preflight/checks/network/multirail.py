@@ -8,7 +8,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import siblings, unseen
 from fablint.preflight.base import HostCheck
 from fablint.preflight.host import Host
-from fablint.preflight.route_lookup import Lookup
+from fablint.preflight.route_lookup import RouteLookup
 from fablint.snapshot.parsers.inet import Address
 
 _CONF = "/proc/sys/net/ipv4/conf"
@@ -101,7 +101,7 @@ def _answers_by(host: Host, address: Address) -> bool:
     """Does an answer from an address leave by its own NIC?"""
     own = {one.number for one in host.inet.addresses.items}
     partner = next((number for number in range(address.last - 1, address.first, -1) if number not in own), None)
-    route = None if partner is None else Lookup(host.inet).way(partner, address.number)
+    route = None if partner is None else RouteLookup(host.inet).way(partner, address.number)
     return partner is None or (route is not None and address.nic in route.nics)
 
 

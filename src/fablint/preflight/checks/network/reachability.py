@@ -13,7 +13,7 @@ from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.base import Check
 from fablint.preflight.checks.network.conflicts import IpDuplicate
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, Lookup, Ping, Reach
+from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, NameLookup, Ping, Reach
 from fablint.preflight.pings.reach_faults import Blame, Try, blame
 from fablint.preflight.pings.triage import Rail, rails_of
 from fablint.text.names import fold
@@ -54,7 +54,7 @@ class ReachCheck(Check):
         yield from (self.passed(*end) for end in sorted(ends) if end not in known)
 
 
-class Answers(ReachCheck):
+class PingAnswers(ReachCheck):
     id = "net.ping"
     what = "every NIC of the fabric reaches the others"
     source = _SOURCE
@@ -103,7 +103,7 @@ class Answers(ReachCheck):
             yield say(*end, shortened(f"ping: {text}"))
 
 
-class Routes(ReachCheck):
+class PingRoutes(ReachCheck):
     id = "net.ping.route"
     what = "single pairs that do not reach each other, though both reach others"
     source = _SOURCE
@@ -217,7 +217,7 @@ class PeerNames(ReachCheck):
         if 2 * sum(one.holds for one in lookups) <= len(lookups):
             return []  # names are not given here
         told: list[Result] = []
-        by_address: dict[str, list[Lookup]] = defaultdict(list)
+        by_address: dict[str, list[NameLookup]] = defaultdict(list)
         for one in lookups:
             by_address[one.address].append(one)
         for address, some in sorted(by_address.items()):
@@ -279,7 +279,7 @@ def _scope(one: Ping, topology: Topology | None) -> str:
     return "local" if len({topology.group_of(host) for host in hosts}) == 1 else "global"
 
 
-def _not_found(one: Lookup, name: str) -> str:
+def _not_found(one: NameLookup, name: str) -> str:
     """Of a host that does not find what others do."""
     if one.name and one.found:
         return shortened(f"{one.name} is {', '.join(one.found)}, not {one.address}")

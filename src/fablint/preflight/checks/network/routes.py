@@ -11,7 +11,7 @@ from fablint.preflight.address_owners import of_rails, same_make, unseen
 from fablint.preflight.base import Check
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.preflight.route_lookup import Lookup
+from fablint.preflight.route_lookup import RouteLookup
 from fablint.snapshot.parsers.inet import Address, Route
 from fablint.text.names import fold
 
@@ -45,7 +45,7 @@ class RouteRails(Check):
             why = "it has virtual routers (VRF)" if found else "no NIC of the fabric has an address"
             yield self.skipped(host.name, "", why)
             return
-        lookup = Lookup(host.inet)
+        lookup = RouteLookup(host.inet)
         down = {nic.name for nic in host.interfaces if nic.state == "down"}
         for nic, addresses in found.items():
             if nic in down:
@@ -53,7 +53,7 @@ class RouteRails(Check):
             else:
                 yield self._judge(host, addresses[0], lookup, rails[nic])
 
-    def _judge(self, host: Host, own: Address, lookup: Lookup, rail: _Rail) -> Result:
+    def _judge(self, host: Host, own: Address, lookup: RouteLookup, rail: _Rail) -> Result:
         known, owners = rail
         inside = range(bisect_left(known, own.first), bisect_right(known, own.last))
         partners = False

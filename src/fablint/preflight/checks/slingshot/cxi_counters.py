@@ -12,7 +12,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC, is_up, port
-from fablint.preflight.counters import Delta
+from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.host import CXI, Host
 from fablint.snapshot.counter_widths import CODE_WORD_BITS
 

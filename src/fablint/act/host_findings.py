@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class HostFindings:
     """Findings, and the hosts that were asked or measured; None where nobody says which these are."""
 
     findings: Sequence[Finding]
@@ -107,7 +107,7 @@ class Source:
         return one_spelling(self._known, [])
 
 
-def parse_source(text: str, name: str) -> Source:
+def parse_source(text: str, name: str) -> HostFindings:
     """A verdict, or what preflight printed. Raises UsageError where it is neither."""
     try:
         document = json.loads(text)
@@ -117,7 +117,7 @@ def parse_source(text: str, name: str) -> Source:
         raise UsageError(f"{name}: has no findings", _HINT)
     hosts, findings = _hosts(document.get("hosts"), name), _findings(document["findings"], name)
     silent, unfit = (frozenset(_mapping(document.get(key))) for key in ("silent", "unfit"))
-    return Source(findings, hosts, silent, unfit, tuple(_marks(document.get("results"))))
+    return HostFindings(findings, hosts, silent, unfit, tuple(_marks(document.get("results"))))
 
 
 def _mapping(found: object) -> Mapping[str, object]:

@@ -51,10 +51,10 @@ def render() -> str:
 def _family(title: str, rules: list[Rule]) -> str:
     rows = [
         f"| `{one.id}` | {_cell(one.what)}{' (root)' if one.root else ''} | {_cell(one.rule)} | {one.severity}: "
-        f"{one.component} | {_cell(one.source)} | {_cell(one.mend)} |"
+        f"{one.component} | {_cell(one.source)} | {_cell(one.remedy)} |"
         for one in rules
     ]
-    head = ["| check | looks at | holds if | else | source | to mend it |", "| --- | --- | --- | --- | --- | --- |"]
+    head = ["| check | looks at | holds if | else | source | remedy |", "| --- | --- | --- | --- | --- | --- |"]
     return "\n".join([f"## {title}", "", *head, *rows, ""])
 
 

@@ -7,12 +7,12 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from fablint.discover.assumed_cables import with_presumed_cables
+from fablint.discover.assumed_cables import add_assumed_cables
 from fablint.model import Row, Run, Switch, Topology
 
 HOSTS = [f"h{number:02}" for number in range(16)]
 SWITCHES = ("s0", "s1", "s2", "s3")
-FABRIC = with_presumed_cables(
+FABRIC = add_assumed_cables(
     Topology(
         switches={name: Switch(name, f"g{index // 2}") for index, name in enumerate(SWITCHES)},
         host_switch={host: SWITCHES[index // 4] for index, host in enumerate(HOSTS)},

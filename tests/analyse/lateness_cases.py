@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse import diagnose
-from fablint.discover.assumed_cables import with_presumed_cables
+from fablint.discover.assumed_cables import add_assumed_cables
 from fablint.model import Cable, Finding, Routing, Row, Run, State, Switch, Topology
 
 Floats = npt.NDArray[np.float64]
@@ -101,7 +101,7 @@ class LossyFabric:
         group = {f"l{leaf}": f"g{leaf // self.groups}" if self.groups else "g" for leaf in range(self.leaves)}
         hosts = {name: self.leaf(number) for number, name in enumerate(self.names)}
         if self.knows == "presumed":
-            return with_presumed_cables(Topology({name: Switch(name, one) for name, one in group.items()}, hosts))
+            return add_assumed_cables(Topology({name: Switch(name, one) for name, one in group.items()}, hosts))
         spines = [f"p{number}" for number in range(self.spines)]
         cables = [Cable(leaf, spine) for leaf in group for spine in spines]
         cables += [] if spines else [Cable(a, b) for a in group for b in group if a < b]

@@ -19,7 +19,7 @@ from fablint.cluster import everywhere
 from fablint.cluster.pbsdsh import over_pbsdsh
 from fablint.model import Allocation, Answer
 from fablint.snapshot import command_to_collect
-from fablint.snapshot.collecting import unpacked
+from fablint.snapshot.collecting import unpack
 from fablint.snapshot.pinging import pinger
 
 MODULES = ("base64", "json", "selectors", "site", "sitecustomize", "fablint")
@@ -85,7 +85,7 @@ def test_the_interpreter_alone_is_isolated(planted, staged, name):
     argv, text, mark = commands()[name]
     safe = {**staged.variables, "PATH": os.environ["PATH"].removeprefix(".::")}
     done = subprocess.run(argv, input=text, text=True, capture_output=True, check=False, env=safe)
-    assert unpacked(done.stdout, mark), done.stderr
+    assert unpack(done.stdout, mark), done.stderr
     assert not planted.exists()
 
 
@@ -100,7 +100,7 @@ def test_no_planted_file_is_executed(planted, staged, launcher, name):
         job = {"scheduler": "slurm", "job": "1"} if launcher == "srun" else {}
         hosts = (HERE, "another") if launcher == "ssh" else (HERE,)
         answers += everywhere(staged, Allocation(hosts, "test", **job), argv, text, 30.0)
-    assert answers and all(unpacked(answer.output, mark) for answer in answers), answers
+    assert answers and all(unpack(answer.output, mark) for answer in answers), answers
     assert not planted.exists(), planted.read_text()
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fablint.discover.discovering import Discovered, discover, read_files
+from fablint.discover.discovering import DiscoveredFabric, discover, read_files
 from fablint.discover.facts import Facts
-from fablint.discover.sources import Saved, read_saved
+from fablint.discover.sources import SavedOutput, read_saved
 from fablint.model import Answer
-from fablint.snapshot import heard
+from fablint.snapshot import read_answers
 from fablint.system import System
 from snapshot_trees import nested, printed
 
@@ -31,13 +31,13 @@ def sample(name: str) -> str:
 
 def facts(name: str, device: str = "") -> Facts:
     """What a sample says."""
-    return read_saved(Saved(name, sample(name), device))[1]
+    return read_saved(SavedOutput(name, sample(name), device))[1]
 
 
-def discovered(*files: str, answers: Sequence[Answer] = (), hosts: Sequence[str] = (), **more: Any) -> Discovered:
+def discovered(*files: str, answers: Sequence[Answer] = (), hosts: Sequence[str] = (), **more: Any) -> DiscoveredFabric:
     """Samples (`NAME`, `DEVICE=NAME`) and answers, merged."""
     named = [f"{device}{mark}{SAMPLES / name}" for device, mark, name in (_split(file) for file in files)]
-    return discover(BareFakeSystem(), heard(answers), read_files(named), hosts, **more)
+    return discover(BareFakeSystem(), read_answers(answers), read_files(named), hosts, **more)
 
 
 def _split(file: str) -> tuple[str, str, str]:

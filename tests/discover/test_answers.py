@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from discovery_help import discovered, lldp, nic, sample, says
 
-from fablint.discover.answers import read_answers
-from fablint.discover.facts import Told
+from fablint.discover.answers import read_snapshots
+from fablint.discover.facts import Origin
 from fablint.model import Answer, State
-from fablint.snapshot import heard
+from fablint.snapshot import read_answers
 
 MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"
 
@@ -23,26 +23,26 @@ MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"
     ],
 )
 def test_a_host_that_does_not_answer_is_a_fault(answer: Answer, why: str) -> None:
-    (finding,) = read_answers(heard([answer])).findings
+    (finding,) = read_snapshots(read_answers([answer])).findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", "n1")
     assert why in finding.evidence
     assert finding.next_step
 
 
-def test_why_there_is_no_lldp_is_told() -> None:
-    (report,) = read_answers(heard(says(f"n{n}") for n in range(3))).reports
+def test_the_reason_for_missing_lldp_is_reported() -> None:
+    (report,) = read_snapshots(read_answers(says(f"n{n}") for n in range(3))).reports
     assert (report.name, report.silent) == ("LLDP", "not installed (n[0-2])")
 
 
 def test_lldp_of_a_host_is_an_attachment() -> None:
-    answers = read_answers(heard([says("n1", lldp(("hsn0", "s0", "p7"), ("mgmt0", "m", "1")))]))
+    answers = read_snapshots(read_answers([says("n1", lldp(("hsn0", "s0", "p7"), ("mgmt0", "m", "1")))]))
     place = answers.facts.attachments[0]
     assert (place.host, place.nic, place.switch, place.port) == ("n1", "hsn0", "s0", "p7")
 
 
 def test_where_lldpd_is_silent_lldpad_tells() -> None:
     commands = {"lldptool/hsn0": {"output": sample("lldptool-tn-from-lldpd-switch.txt"), "status": 0}}
-    (place,) = read_answers(heard([says("n1", commands=commands)])).facts.attachments
+    (place,) = read_snapshots(read_answers([says("n1", commands=commands)])).facts.attachments
     assert (place.nic, place.switch, place.port) == ("hsn0", "x3000c0r42b0", "ros0p51")
 
 
@@ -55,7 +55,7 @@ def test_an_address_of_another_port_is_a_fault_of_the_configuration() -> None:
     (finding,) = found.findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "config", "nid1/hsn1")
     assert (
-        "port 22, but it is plugged into x3000c0r42b0 27, which is group0-switch0 port 27"
+        "port 22, but it is connected to x3000c0r42b0 27, which is group0-switch0 port 27"
         in finding.evidence.replace("ros0p27", "27")
     )
 
@@ -74,8 +74,8 @@ def test_addresses_alone_tell_switch_and_group_and_the_template_its_name() -> No
 
 def test_addresses_of_containers_tell_nothing() -> None:
     answers = [says("n0", nics=[nic("hsn0", address="02:00:00:00:00:40"), nic("veth7", address="02:00:00:00:01:41")])]
-    places = read_answers(heard(answers)).facts.attachments
-    assert [(place.nic, place.source) for place in places] == [("hsn0", Told.AMA)]
+    places = read_snapshots(read_answers(answers)).facts.attachments
+    assert [(place.nic, place.source) for place in places] == [("hsn0", Origin.AMA)]
 
 
 def test_how_nics_are_set_is_no_finding_here() -> None:

@@ -35,7 +35,7 @@ def findings(found: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def save_neighbours(bed: Cluster, folder: Path) -> list[str]:
-    """What every switch hears, as somebody would save it: its own name and its neighbours."""
+    """Saved LLDP output of every switch: its own name and its neighbours."""
     words: list[str] = []
     for switch in bed.topology()["switches"]:
         if switch.startswith("sw-"):
@@ -60,7 +60,7 @@ def test_lldp_and_slurm_agree_with_the_truth(bed: Cluster, tmp_path: Path) -> No
     assert topology.host_switch == {host: one["switch"] for host, one in truth.items()}
     assert {host: topology.group_of(host) for host in truth} == {h: f"group{one['group']}" for h, one in truth.items()}
     assert topology.ports["x1000c0r0b0", "nid001000"] == "h0"
-    assert {"LLDP", "scontrol"} <= {one["name"] for one in found["sources"] if one["told"]}
+    assert {"LLDP", "scontrol"} <= {one["name"] for one in found["sources"] if one["counts"]}
 
 
 def test_switches_tell_the_cables(bed: Cluster, tmp_path: Path) -> None:

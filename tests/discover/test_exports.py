@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from discovery_help import discovered, facts, lldp, says
 
-from fablint.discover import export, kind_of, load_topology, print_tree, write_host_files
-from fablint.discover.sources import Saved, read_saved
+from fablint.discover import export, format_tree, infer_format, load_topology, write_host_files
+from fablint.discover.sources import SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model import Cable, Switch, Topology
 
@@ -26,7 +26,7 @@ def test_slurm_reads_what_slurm_said() -> None:
     text = export(topology(), "slurm")
     assert "SwitchName=x1000c0r3b0 Nodes=nid[001001-001004]\n" in text
     assert "SwitchName=fabric Switches=group0,group1\n" in text
-    again = read_saved(Saved("topology.conf", text))[1]
+    again = read_saved(SavedOutput("topology.conf", text))[1]
     assert set(again.attachments) == set(facts(TREE).attachments)
     assert set(again.switches) == set(facts(TREE).switches)
 
@@ -85,25 +85,25 @@ def test_names_of_groups_cannot_leave_the_folder(tmp_path: Path) -> None:
 
 
 def test_the_suffix_tells_the_format(tmp_path: Path) -> None:
-    assert [kind_of(Path(name)) for name in ("a.yaml", "a.json", "topology.conf", "lists", str(tmp_path))] == [
+    assert [infer_format(Path(name)) for name in ("a.yaml", "a.json", "topology.conf", "lists", str(tmp_path))] == [
         "yaml",
         "json",
         "slurm",
         "hostfiles",
         "hostfiles",
     ]
-    with pytest.raises(UsageError, match="which format"):
-        kind_of(Path("a.txt"))
+    with pytest.raises(UsageError, match="stands for no format"):
+        infer_format(Path("a.txt"))
 
 
 # ------------------------------------------------------------------------------------------------ tree
 
 
 def test_the_tree_folds_hosts_and_ends_with_findings() -> None:
-    text = print_tree(discovered("fattree16-bad/ibnetdiscover.txt", "fattree16-bad/dump_fts.txt"))
+    text = format_tree(discovered("fattree16-bad/ibnetdiscover.txt", "fattree16-bad/dump_fts.txt"))
     assert "  leaf4   node[013-014,016] (3)\n" in text
     assert "  without hosts: spine[1-2] (2)\n" in text
-    assert "routes as the\n  forwarding tables say; from InfiniBand" in text
+    assert "routes from the\n  forwarding tables; from InfiniBand" in text
     assert text.index("sources") < text.index("findings") < text.index("FAULT cable leaf2=spine1")
     assert "scontrol, pbsnodes: not installed here" in text
 
@@ -111,21 +111,23 @@ def test_the_tree_folds_hosts_and_ends_with_findings() -> None:
 def test_the_tree_keeps_to_80_columns() -> None:
     lines = [lldp(("hsn0", f"x{1000 + n}c0r0b0", f"p{n}")) for n in range(200)]
     found = discovered(answers=[says(f"login-with-a-long-name-{n * 3}", text) for n, text in enumerate(lines)])
-    assert max(map(len, print_tree(found).splitlines())) <= 80
+    assert max(map(len, format_tree(found).splitlines())) <= 80
     one = discovered(answers=[says(f"n{n * n}", lldp(("hsn0", "s0", f"p{n}"))) for n in range(400)])
-    assert max(map(len, print_tree(one).splitlines())) <= 80
+    assert max(map(len, format_tree(one).splitlines())) <= 80
 
 
-def test_alike_findings_are_one_line() -> None:
+def test_equal_findings_share_a_line() -> None:
     found = discovered(
         answers=[says("n0", lldp(("hsn0", "s0", "p0")))] + [says(f"n{n}") for n in range(1, 5)],
         hosts=[f"n{n}" for n in range(5)],
     )
-    assert print_tree(found).count("SUSPECT") == 1
+    assert format_tree(found).count("SUSPECT") == 1
 
 
 def test_cables_are_counted() -> None:
     fabric = Topology({"s0": Switch("s0"), "s1": Switch("s1")}, {"h0": "s0"}, (Cable("s0", "s1"),), "file")
-    from fablint.discover import Discovered
+    from fablint.discover import DiscoveredFabric
 
-    assert print_tree(Discovered(fabric)).startswith("0 groups, 2 switches, 1 host, 1 cable between switches; routing")
+    assert format_tree(DiscoveredFabric(fabric)).startswith(
+        "0 groups, 2 switches, 1 host, 1 cable between switches; routing"
+    )

@@ -1,4 +1,4 @@
-"""One topology of several sources: who is believed, and what is told of the others."""
+"""One topology of several sources: the accepted source, and findings on the other sources."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from discovery_help import BareFakeSystem, discovered, facts, lldp, nic, sample,
 
 from fablint.discover import discover, read_files, write_topology
 from fablint.discover.agreement import Claim, settle
-from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told, Wire, gather
+from fablint.discover.facts import Attachment, Facts, Forward, Origin, SwitchFact, Wire, gather
 from fablint.discover.merge import merge
 from fablint.model import Cable, Finding, State
-from fablint.snapshot import NicFact, heard as snapshots
+from fablint.snapshot import NicFact, read_answers as snapshots
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.topology.file_reader import read_topology
 
@@ -26,7 +26,7 @@ def heard(wrong: dict[str, str] | None = None, names: dict[str, str] | None = No
     places = []
     for index, host in enumerate(HOSTS):
         switch = (wrong or {}).get(host, SWITCHES[index // 4])
-        places.append(Attachment(host, (names or {}).get(switch, switch), Told.LLDP, "hsn0", f"p{index}"))
+        places.append(Attachment(host, (names or {}).get(switch, switch), Origin.LLDP, "hsn0", f"p{index}"))
     return Facts(tuple(places))
 
 
@@ -58,7 +58,7 @@ def test_sources_that_agree_are_no_finding() -> None:
 def test_a_host_on_another_switch_than_slurm_thinks_is_a_contradiction() -> None:
     merged = merge(both(slurm(), heard(wrong={"nid001003": "x1001c0r3b0"})))
     assert said(merged.findings) == [
-        ("nid001003", "hangs on x1001c0r3b0 says LLDP, x1000c0r3b0 says Slurm; LLDP was taken")
+        ("nid001003", "is connected to x1001c0r3b0 according to LLDP, x1000c0r3b0 according to Slurm; LLDP was used")
     ]
     assert merged.findings[0].state is State.SUSPECT
     assert merged.topology is not None
@@ -68,7 +68,9 @@ def test_a_host_on_another_switch_than_slurm_thinks_is_a_contradiction() -> None
 def test_other_names_of_the_same_switches_are_no_contradiction() -> None:
     names = {name: f"sw-{index}" for index, name in enumerate(SWITCHES)}
     merged = merge(both(slurm(), heard(wrong={"nid001003": "x1001c0r3b0"}, names=names)))
-    assert said(merged.findings) == [("nid001003", "hangs on sw-2 says LLDP, x1000c0r3b0 says Slurm; LLDP was taken")]
+    assert said(merged.findings) == [
+        ("nid001003", "is connected to sw-2 according to LLDP, x1000c0r3b0 according to Slurm; LLDP was used")
+    ]
     assert merged.topology is not None
 
 
@@ -82,24 +84,26 @@ def test_what_a_source_does_not_tell_is_taken_from_the_next() -> None:
 
 
 def test_a_switch_in_two_groups_is_a_contradiction() -> None:
-    told = Facts(
-        switches=tuple(SwitchFact(name, Told.TEMPLATE, "g0" if i < 3 else "g1") for i, name in enumerate(SWITCHES))
+    stated = Facts(
+        switches=tuple(SwitchFact(name, Origin.TEMPLATE, "g0" if i < 3 else "g1") for i, name in enumerate(SWITCHES))
     )
-    merged = merge(both(slurm(), told))
+    merged = merge(both(slurm(), stated))
     assert [name for name, _ in said(merged.findings)] == ["x1001c0r3b0"]
 
 
-def test_a_host_with_two_nics_contradicts_nobody_who_knows_one_switch() -> None:
-    rails = [Claim(f"n{n}/hsn{rail}", f"s{rail}", Told.LLDP, f"n{n}") for n in range(4) for rail in range(2)]
-    taken, disputes = settle([rails, [Claim(f"n{n}", "leaf0", Told.SLURM) for n in range(4)]])
+def test_a_host_with_two_nics_agrees_with_a_source_that_has_one_switch() -> None:
+    rails = [Claim(f"n{n}/hsn{rail}", f"s{rail}", Origin.LLDP, f"n{n}") for n in range(4) for rail in range(2)]
+    taken, disputes = settle([rails, [Claim(f"n{n}", "leaf0", Origin.SLURM) for n in range(4)]])
     assert not disputes
     assert taken["n0/hsn1"].container == "s1"
 
 
 def test_long_and_short_names_are_the_same_host() -> None:
-    told = Facts((Attachment("n1.site.org", "s0.site.org", Told.LLDP, "hsn0"), Attachment("n1", "s0", Told.SLURM)))
+    stated = Facts(
+        (Attachment("n1.site.org", "s0.site.org", Origin.LLDP, "hsn0"), Attachment("n1", "s0", Origin.SLURM))
+    )
     for asked in ("n1", "n1.site.org"):
-        merged = merge(told, hosts=[asked])
+        merged = merge(stated, hosts=[asked])
         assert merged.topology is not None
         assert merged.topology.host_switch == {asked: "s0"}
         assert merged.topology.source == "LLDP"
@@ -107,18 +111,18 @@ def test_long_and_short_names_are_the_same_host() -> None:
 
 
 def test_a_number_of_a_switch_has_one_name() -> None:
-    told = Facts(
-        (Attachment("n1", "group0-switch3", Told.AMA, "hsn0"),),
+    stated = Facts(
+        (Attachment("n1", "group0-switch3", Origin.AMA, "hsn0"),),
         switches=(
-            SwitchFact("x1", Told.STT, "group0", "group0-switch3"),
-            SwitchFact("x2", Told.TEMPLATE, "group0", "group0-switch3"),
+            SwitchFact("x1", Origin.STT, "group0", "group0-switch3"),
+            SwitchFact("x2", Origin.TEMPLATE, "group0", "group0-switch3"),
         ),
     )
-    merged = merge(told)
+    merged = merge(stated)
     assert merged.topology is not None
     assert merged.topology.host_switch == {"n1": "x1"}
     assert said(merged.findings) == [
-        ("group0-switch3", "STT calls it x1, fabric template x2; STT was taken"),
+        ("group0-switch3", "STT names it x1, fabric template x2; STT was used"),
     ]
 
 
@@ -162,7 +166,7 @@ def test_without_names_the_fastest_are_the_fabric() -> None:
     assert fabric_nics(known, known) == {"eth1", "eth2"}
 
 
-def test_rails_hang_on_switches_of_their_own() -> None:
+def test_rails_have_switches_of_their_own() -> None:
     answers = [
         says(f"n{n}", lldp(("hsn0", "s0", f"p{n}"), ("hsn1", "s1", f"p{n}"), ("mgmt0", "m0", f"{n}"))) for n in range(3)
     ]
@@ -179,17 +183,17 @@ def test_rails_hang_on_switches_of_their_own() -> None:
 
 def test_a_cable_that_both_ends_tell_is_one_and_parallel_ones_are_several() -> None:
     wires = [
-        Wire("s0", "s1", Told.LLDP, "1", "7"),
-        Wire("s1", "s0", Told.LLDP, "7", "1"),
-        Wire("s0", "s1", Told.LLDP, "2", "8"),
+        Wire("s0", "s1", Origin.LLDP, "1", "7"),
+        Wire("s1", "s0", Origin.LLDP, "7", "1"),
+        Wire("s0", "s1", Origin.LLDP, "2", "8"),
     ]
-    merged = merge(Facts((Attachment("n0", "s0", Told.LLDP),), tuple(wires)))
+    merged = merge(Facts((Attachment("n0", "s0", Origin.LLDP),), tuple(wires)))
     assert merged.topology is not None
     assert merged.topology.cables == (Cable("s0", "s1"), Cable("s0", "s1"))
     assert merged.topology.ports["s0", "s1"] == "1,2"
 
 
-def test_halves_told_by_both_ends_are_counted_once() -> None:
+def test_half_cables_reported_by_both_ends_are_counted_once() -> None:
     found = discovered(TREE, "stt-show-fabric.txt")
     assert found.topology is not None
     names = [cable.name for cable in found.topology.cables]
@@ -204,7 +208,7 @@ def test_halves_told_by_both_ends_are_counted_once() -> None:
 
 
 def test_a_port_with_two_hosts_on_it_is_a_contradiction() -> None:
-    places = (Attachment("n0", "s0", Told.LLDP, "", "7"), Attachment("n1", "s0", Told.LLDP, "", "7"))
+    places = (Attachment("n0", "s0", Origin.LLDP, "", "7"), Attachment("n1", "s0", Origin.LLDP, "", "7"))
     merged = merge(Facts(places))
     assert [name for name, _ in said(merged.findings)] == ["s0/7"]
 
@@ -222,9 +226,9 @@ def test_tables_lead_where_ibtracert_went(fabric: str, pair: tuple[int, int]) ->
     assert way == [line.split('"')[1] for line in trace.splitlines() if "switch port" in line]
 
 
-def test_tables_that_go_in_a_circle_are_a_fault() -> None:
-    wires = tuple(Wire(a, b, Told.INFINIBAND, f"{b}", f"{a}") for a, b in (("s0", "s1"), ("s1", "s2"), ("s0", "s2")))
-    places = tuple(Attachment(f"n{n}", f"s{n}", Told.INFINIBAND) for n in range(3))
+def test_tables_with_a_routing_loop_are_a_fault() -> None:
+    wires = tuple(Wire(a, b, Origin.INFINIBAND, f"{b}", f"{a}") for a, b in (("s0", "s1"), ("s1", "s2"), ("s0", "s2")))
+    places = tuple(Attachment(f"n{n}", f"s{n}", Origin.INFINIBAND) for n in range(3))
     entries = (Forward("s0", "n2", "s1"), Forward("s1", "n2", "s0"), Forward("s0", "n1", "s1"))
     merged = merge(Facts(places, wires, forwards=entries))
     assert [(one.state, one.component, one.name) for one in merged.findings] == [(State.FAULT, "route", "n2")]
@@ -258,7 +262,7 @@ def test_half_of_the_hosts_missing_is_said_clearly() -> None:
     found = discovered(TREE, hosts=["nid001001", *(f"nid{n:06}" for n in range(2001, 2006))])
     (finding,) = found.findings
     assert finding.name == "nid[002001-002005]"
-    assert "5 hosts of 6 hang; more than half" in finding.evidence
+    assert "5 hosts of 6; these are more than half" in finding.evidence
 
 
 def test_name_blocks_are_the_last_resort() -> None:

@@ -1,4 +1,4 @@
-"""Cables that nobody has told of: which are presumed, and what they make of a slow way between two groups."""
+"""Assumed cables of a topology without cables, and the findings on a slow path between two groups."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.analyse import diagnose
-from fablint.discover import load_topology, with_presumed_cables, write_topology
-from fablint.discover.assumed_cables import MOST_IN_A_GROUP
+from fablint.discover import add_assumed_cables, load_topology, write_topology
+from fablint.discover.assumed_cables import MAX_GROUP_SWITCHES
 from fablint.model import SCOPES, Cable, Finding, Scope, State, Switch, Topology
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly
@@ -40,7 +40,7 @@ def names(found: Topology) -> set[str]:
     return {cable.name for cable in found.cables}
 
 
-def ways(found: Topology, switches: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
+def path_links(found: Topology, switches: Sequence[str]) -> dict[tuple[str, str], dict[str, float]]:
     """The links that a message between two of the switches may cross, and how likely each is."""
     routes = routes_of(found)
     pairs = list(permutations(switches, 2))
@@ -57,21 +57,21 @@ def ways(found: Topology, switches: Sequence[str]) -> dict[tuple[str, str], dict
 
 def test_two_groups_of_two_switches() -> None:
     before = topology(a=2, b=2)
-    after = with_presumed_cables(before)
+    after = add_assumed_cables(before)
     assert names(after) == {"as0=as1", "bs0=bs1", "as0=a", "as1=a", "bs0=b", "bs1=b", "a=b"}
     assert set(after.switches) - set(before.switches) == {"a", "b"}
     assert (after.switches["a"].group, after.switches["b"].group) == ("a", "b")
     assert (after.host_switch, after.source) == (before.host_switch, before.source)
 
 
-def test_one_group_has_no_way_out() -> None:
-    after = with_presumed_cables(topology(a=3))
+def test_one_group_has_no_path_out() -> None:
+    after = add_assumed_cables(topology(a=3))
     assert names(after) == {"as0=as1", "as0=as2", "as1=as2"}
     assert set(after.switches) == {"as0", "as1", "as2"}
 
 
 def test_groups_of_different_sizes() -> None:
-    after = with_presumed_cables(topology(a=3, b=1))
+    after = add_assumed_cables(topology(a=3, b=1))
     assert names(after) == {"as0=as1", "as0=as2", "as1=as2", "as0=a", "as1=a", "as2=a", "bs0=b", "a=b"}
 
 
@@ -84,41 +84,44 @@ UNTOUCHED = {
     "some switches without a group": topology(a=2, _=1),
     "every switch a group": topology(a=1, b=1, c=1),
     "a switch called as a group": CLASHING,
-    "a group too large": topology(a=MOST_IN_A_GROUP + 1, b=2),
+    "a group too large": topology(a=MAX_GROUP_SWITCHES + 1, b=2),
     "nothing": Topology({}, {}),
 }
 
 
 @pytest.mark.parametrize("case", UNTOUCHED)
 def test_it_stays_as_it_is(case: str) -> None:
-    assert with_presumed_cables(UNTOUCHED[case]) is UNTOUCHED[case]
+    assert add_assumed_cables(UNTOUCHED[case]) is UNTOUCHED[case]
 
 
 def test_a_large_group_is_joined_each_with_each() -> None:
-    assert len(with_presumed_cables(topology(a=MOST_IN_A_GROUP)).cables) == MOST_IN_A_GROUP * (MOST_IN_A_GROUP - 1) // 2
+    assert (
+        len(add_assumed_cables(topology(a=MAX_GROUP_SWITCHES)).cables)
+        == MAX_GROUP_SWITCHES * (MAX_GROUP_SWITCHES - 1) // 2
+    )
 
 
 def test_presuming_twice_is_the_same() -> None:
-    once = with_presumed_cables(topology(a=2, b=2))
-    assert with_presumed_cables(once) is once
+    once = add_assumed_cables(topology(a=2, b=2))
+    assert add_assumed_cables(once) is once
 
 
 def test_a_run_keeps_what_was_presumed(tmp_path: Path) -> None:
-    presumed = with_presumed_cables(topology(a=2, b=3))
+    presumed = add_assumed_cables(topology(a=2, b=3))
     (tmp_path / "topology.yaml").write_text(write_topology(presumed))
     read = load_topology(tmp_path / "topology.yaml")
     assert replace(read, source=presumed.source) == presumed
 
 
-# ------------------------------------------------------------------------------------------------ ways
+# ------------------------------------------------------------------------------------------------ paths
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5).filter(lambda sizes: max(sizes) > 1))
 @settings(max_examples=30)
-def test_between_two_switches_there_is_one_way(sizes: list[int]) -> None:
+def test_between_two_switches_there_is_one_path(sizes: list[int]) -> None:
     before = topology(**{f"g{number}": size for number, size in enumerate(sizes)})
-    found = with_presumed_cables(before)
-    for (start, end), links in ways(found, list(before.switches)).items():
+    found = add_assumed_cables(before)
+    for (start, end), links in path_links(found, list(before.switches)).items():
         a, b = (before.switches[name].group for name in (start, end))
         path = [f"{start}>{end}"] if a == b else [f"{start}>{a}", f"{a}>{b}", f"{b}>{end}"]
         assert links == dict.fromkeys(path, 1.0)
@@ -127,7 +130,7 @@ def test_between_two_switches_there_is_one_way(sizes: list[int]) -> None:
 def test_distances_are_those_of_the_groups() -> None:
     """A switch in the place of a group takes no host, and moves none."""
     before = topology(a=2, b=2)
-    after = with_presumed_cables(before)
+    after = add_assumed_cables(before)
     hosts = list(before.host_switch)
     pairs = np.array(list(combinations(range(len(hosts)), 2)), np.int32)
     scopes = [RoutedPlacement.on_routes(hosts, one).scopes(*pairs.T).tolist() for one in (before, after)]
@@ -139,7 +142,7 @@ def test_distances_are_those_of_the_groups() -> None:
 
 FLY = dragonfly(3, 3, 4, minimal_share=None)
 BARE = replace(FLY.topology, cables=())
-PRESUMED = with_presumed_cables(BARE)
+PRESUMED = add_assumed_cables(BARE)
 SERIAL = (SimulatedRow("latency", (8,), "serial"), SimulatedRow("bandwidth", (1 << 20,), "serial"))
 
 
@@ -153,28 +156,28 @@ def found(rounds: Rounds, *faults: Fault) -> list[Finding]:
     return list(diagnose(run, PRESUMED).verdict.findings)
 
 
-def accused(rounds: Rounds, *faults: Fault, states: Sequence[State] = (State.FAULT,)) -> set[tuple[str, str]]:
+def localised(rounds: Rounds, *faults: Fault, states: Sequence[State] = (State.FAULT,)) -> set[tuple[str, str]]:
     return {(one.component, one.name) for one in found(rounds, *faults) if one.state in states}
 
 
-def test_a_healthy_fabric_is_not_accused_for_cables_that_it_may_not_have(rounds: Rounds) -> None:
-    assert accused(rounds, states=(State.FAULT, State.SUSPECT)) == set()
+def test_a_healthy_fabric_has_no_finding_on_cables_that_it_may_not_have(rounds: Rounds) -> None:
+    assert localised(rounds, states=(State.FAULT, State.SUSPECT)) == set()
 
 
-def test_a_slow_cable_between_two_groups_is_named_as_the_way_between_them(rounds: Rounds) -> None:
-    """In truth it joins two switches, which nobody has told."""
+def test_a_slow_cable_between_two_groups_is_reported_as_the_path_between_them(rounds: Rounds) -> None:
+    """The cable connects two switches, which no source reports."""
     cable = next(cable for cable in FLY.topology.cables if cable.a[:2] == "g0" and cable.b[:2] == "g2")
-    there = accused(rounds, Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5))
-    both = accused(rounds, Fault("cable", cable.name, bandwidth_factor=0.5))
+    there = localised(rounds, Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5))
+    both = localised(rounds, Fault("cable", cable.name, bandwidth_factor=0.5))
     assert (there, both) == ({("link", "g0>g2")}, {("cable", "g0=g2")})
 
 
 def test_a_slow_cable_inside_a_group_has_its_own_name(rounds: Rounds) -> None:
-    """It carries messages of other groups as well, which nobody knows: their routes are suspect, and no more."""
+    """It carries messages of other groups as well, which no source reports: their routes are only suspect."""
     findings = found(rounds, Fault("cable", "g1r0=g1r2", bandwidth_factor=0.5))
     assert [one.name for one in findings if one.state is State.FAULT] == ["g1r0=g1r2"]
     assert all(one.component in ("route", "host") for one in findings if one.state is State.SUSPECT)
 
 
 def test_a_slow_host_is_a_host(rounds: Rounds) -> None:
-    assert accused(rounds, Fault("host", "h07", bandwidth_factor=0.5)) == {("host", "h07")}
+    assert localised(rounds, Fault("host", "h07", bandwidth_factor=0.5)) == {("host", "h07")}

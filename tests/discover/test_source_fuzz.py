@@ -9,12 +9,12 @@ import pytest
 from discovery_help import SAMPLES, BareFakeSystem
 from hypothesis import given, settings, strategies as st
 
-from fablint.discover import discover, print_tree, write_topology
-from fablint.discover.answers import read_answers
-from fablint.discover.sources import SOURCES, Saved
+from fablint.discover import discover, format_tree, write_topology
+from fablint.discover.answers import read_snapshots
+from fablint.discover.sources import SOURCES, SavedOutput
 from fablint.errors import UsageError
 from fablint.model import Answer
-from fablint.snapshot import heard
+from fablint.snapshot import read_answers
 from snapshot_trees import printed
 
 TEXTS = [
@@ -58,7 +58,7 @@ def read_all(text: str) -> None:
     for source in SOURCES:
         source.recognises(text)
         with suppress(UsageError):
-            source.read(Saved("fuzz", text, "x1000c0r3b0"))
+            source.read(SavedOutput("fuzz", text, "x1000c0r3b0"))
 
 
 @settings(max_examples=300)
@@ -71,13 +71,15 @@ def test_no_source_breaks(text: str) -> None:
 @given(st.lists(broken(), min_size=1, max_size=3))
 def test_what_was_understood_can_be_printed_and_written(texts: list[str]) -> None:
     known = [
-        Saved(f"f{i}", text, "x1000c0r3b0") for i, text in enumerate(texts) if any(s.recognises(text) for s in SOURCES)
+        SavedOutput(f"f{i}", text, "x1000c0r3b0")
+        for i, text in enumerate(texts)
+        if any(s.recognises(text) for s in SOURCES)
     ]
     try:
         found = discover(BareFakeSystem(), texts=known)
     except UsageError:
         return
-    assert print_tree(found)
+    assert format_tree(found)
     if found.topology:
         assert write_topology(found.topology)
 
@@ -88,7 +90,7 @@ def test_no_answer_breaks(net: object, lldp: object, other: object) -> None:
     said = {"output": json.dumps({"lldp": lldp}), "status": 0}
     files = {"sys": {"class": {"net": net, "infiniband": other, "cxi": other}}}
     document = {"fablint_snapshot": 1, "files": files, "commands": {"lldpcli": said, "lldptool/hsn0": other}}
-    read_answers(heard([Answer("n1", printed(document)), Answer("n2", json.dumps(document))]))
+    read_snapshots(read_answers([Answer("n1", printed(document)), Answer("n2", json.dumps(document))]))
 
 
 @pytest.mark.parametrize("text", ["[" * 100000, '{"lldp":' * 100000, "{" * 100000, "\x00" * 1000, "+-\n|" * 10000])

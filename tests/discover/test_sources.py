@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from discovery_help import SAMPLES, facts, sample
 
-from fablint.discover.facts import Attachment, Forward, SwitchFact, Told, Wire
-from fablint.discover.sources import SOURCES, Saved, read_saved
+from fablint.discover.facts import Attachment, Forward, Origin, SwitchFact, Wire
+from fablint.discover.sources import SOURCES, SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.snapshot.parsers.ama import decode
 from fablint.snapshot.parsers.lldp import neighbours
@@ -37,8 +37,8 @@ def test_a_source_alone_recognises_its_samples(name: str, pattern: str) -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_list_of_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"x\.txt: not an output that is known here: give one of .*ibnetdiscover"):
-        read_saved(Saved("x.txt", "hello\n"))
+    with pytest.raises(UsageError, match=r"x\.txt: unknown format: give one of .*ibnetdiscover"):
+        read_saved(SavedOutput("x.txt", "hello\n"))
 
 
 # ------------------------------------------------------------------------------------------------ LLDP
@@ -55,36 +55,37 @@ def test_both_shapes_of_lldpcli_tell_the_same(shape: str, ports: str, names: lis
 
 
 def test_a_slingshot_port_tells_its_group_by_its_address() -> None:
-    told = facts("lldpcli-json0-two-ports.json", "nid000001")
+    parsed = facts("lldpcli-json0-two-ports.json", "nid000001")
     assert (
-        Attachment("nid000001", "x3000c0r42b0", Told.LLDP, "hsn0", "ros0p21", "02:fe:00:00:00:15") in told.attachments
+        Attachment("nid000001", "x3000c0r42b0", Origin.LLDP, "hsn0", "ros0p21", "02:fe:00:00:00:15")
+        in parsed.attachments
     )
-    assert SwitchFact("x3000c0r42b0", Told.LLDP, "group0", "group0-switch0") in told.switches
+    assert SwitchFact("x3000c0r42b0", Origin.LLDP, "group0", "group0-switch0") in parsed.switches
 
 
-def test_a_switch_tells_who_hangs_on_it() -> None:
-    told = facts("lldpcli-json0-switch-side.json", "x3000c0r42b0")
-    assert [(wire.a_port, wire.b, wire.b_port) for wire in told.wires] == [
+def test_a_switch_reports_the_connected_hosts() -> None:
+    parsed = facts("lldpcli-json0-switch-side.json", "x3000c0r42b0")
+    assert [(wire.a_port, wire.b, wire.b_port) for wire in parsed.wires] == [
         ("ros0p21", "nid000001", "hsn0"),
         ("ros0p22", "nid000001", "hsn1"),
         ("ros0p23", "nid000002", "hsn0"),
     ]
-    assert told.stations == {"nid000001", "nid000002"}
+    assert parsed.stations == {"nid000001", "nid000002"}
 
 
-def test_nobody_guesses_whose_neighbours_they_are() -> None:
-    with pytest.raises(UsageError, match="does not say whose neighbours these are: write --from NAME="):
+def test_the_device_of_neighbours_is_not_guessed() -> None:
+    with pytest.raises(UsageError, match="does not name the device that has these neighbours: use --from NAME="):
         facts("lldpcli-json0-switch-side.json")
     chassis = '{"local-chassis": [{"chassis": [{"id": [{"type": "mac", "value": "1"}], "name": [{"value": "s9"}]}]}]}'
-    both = Saved("both", f"{chassis}\n{sample('lldpcli-json0-switch-side.json')}")
+    both = SavedOutput("both", f"{chassis}\n{sample('lldpcli-json0-switch-side.json')}")
     assert read_saved(both)[1].wires[0].a == "s9"
 
 
 def test_several_neighbours_on_one_port_are_a_finding_and_no_attachment() -> None:
-    told = facts("lldpcli-json0-several-neighbours-on-one-port.json", "nid000009")
-    assert not told.attachments
-    assert [finding.name for finding in told.findings] == ["nid000009/hsn0", "nid000009/hsn1"]
-    assert "hears 2 devices on one port (nid[000001-000002])" in told.findings[0].evidence
+    parsed = facts("lldpcli-json0-several-neighbours-on-one-port.json", "nid000009")
+    assert not parsed.attachments
+    assert [finding.name for finding in parsed.findings] == ["nid000009/hsn0", "nid000009/hsn1"]
+    assert "reports 2 devices on one port (nid[000001-000002])" in parsed.findings[0].evidence
 
 
 def test_lldptool_tells_switch_port_and_address() -> None:
@@ -100,29 +101,31 @@ def test_lldptool_tells_switch_port_and_address() -> None:
 
 @pytest.mark.parametrize("name", ["scontrol-show-topology-tree.txt", "topology.conf"])
 def test_slurms_lowest_switches_are_switches_and_their_parents_groups(name: str) -> None:
-    told = facts(name)
-    assert len(told.attachments) == 16
-    assert Attachment("nid001005", "x1000c0r7b0", Told.SLURM) in told.attachments
-    assert SwitchFact("x1001c0r7b0", Told.SLURM, "group1") in told.switches
-    assert not told.wires
+    parsed = facts(name)
+    assert len(parsed.attachments) == 16
+    assert Attachment("nid001005", "x1000c0r7b0", Origin.SLURM) in parsed.attachments
+    assert SwitchFact("x1001c0r7b0", Origin.SLURM, "group1") in parsed.switches
+    assert not parsed.wires
 
 
 def test_slurms_blocks_and_yaml() -> None:
     assert {place.switch for place in facts("scontrol-show-topology-block.txt").attachments} == {"b1", "b2"}
-    told = facts("slurm-topology.yaml")  # the default topology of the two
-    assert {fact.name: fact.group for fact in told.switches} == {"x1000c0r3b0": "group0", "x1000c0r7b0": "group0"}
-    assert len(told.attachments) == 8
+    parsed = facts("slurm-topology.yaml")  # the default topology of the two
+    assert {fact.name: fact.group for fact in parsed.switches} == {"x1000c0r3b0": "group0", "x1000c0r7b0": "group0"}
+    assert len(parsed.attachments) == 8
 
 
 def test_pbs_nodes_name_their_switch_in_a_resource() -> None:
-    told = facts("pbsnodes-switch-resource.txt")
-    assert told.attachments[0] == Attachment("nid001001", "x1000c0r3b0", Told.PBS)
-    assert told.switches == (SwitchFact("x1000c0r3b0", Told.PBS, "group0"),)
+    parsed = facts("pbsnodes-switch-resource.txt")
+    assert parsed.attachments[0] == Attachment("nid001001", "x1000c0r3b0", Origin.PBS)
+    assert parsed.switches == (SwitchFact("x1000c0r3b0", Origin.PBS, "group0"),)
 
 
 def test_absurd_ranges_are_left_out() -> None:
-    told = read_saved(Saved("t", "SwitchName=s0 Nodes=n[0-99999999999]\nSwitchName=s1 Nodes=n[0-999][0-999]\n"))[1]
-    assert not told.attachments
+    parsed = read_saved(
+        SavedOutput("t", "SwitchName=s0 Nodes=n[0-99999999999]\nSwitchName=s1 Nodes=n[0-999][0-999]\n")
+    )[1]
+    assert not parsed.attachments
 
 
 # ------------------------------------------------------------------------------------------------ Slingshot
@@ -138,16 +141,16 @@ def test_algorithmic_addresses() -> None:
 
 
 def test_the_fabric_template_names_switches_groups_and_cables() -> None:
-    told = facts("fabric_template.json")
-    assert SwitchFact("x1001c0r3b0", Told.TEMPLATE, "group1", "group1-switch0") in told.switches
-    assert Wire("x1000c0r3b0", "x1001c0r3b0", Told.TEMPLATE, "a0l29", "a0l48") in told.wires
+    parsed = facts("fabric_template.json")
+    assert SwitchFact("x1001c0r3b0", Origin.TEMPLATE, "group1", "group1-switch0") in parsed.switches
+    assert Wire("x1000c0r3b0", "x1001c0r3b0", Origin.TEMPLATE, "a0l29", "a0l48") in parsed.wires
 
 
 def test_the_topology_tool_names_switches_cables_and_what_is_down() -> None:
-    assert SwitchFact("x1001c0r7b0", Told.STT, "group1", "group1-switch1") in facts("stt-show-switches.txt").switches
-    told = facts("stt-show-fabric.txt")
-    assert len(told.wires) == 8  # four cables, each from both ends
-    (down,) = told.findings
+    assert SwitchFact("x1001c0r7b0", Origin.STT, "group1", "group1-switch1") in facts("stt-show-switches.txt").switches
+    parsed = facts("stt-show-fabric.txt")
+    assert len(parsed.wires) == 8  # four cables, each from both ends
+    (down,) = parsed.findings
     assert down.name == "x1000c0r3b0=x1001c0r3b0"
     assert "port j13p0" in down.evidence
 
@@ -157,20 +160,20 @@ def test_the_topology_tool_names_switches_cables_and_what_is_down() -> None:
 
 @pytest.mark.parametrize("name", ["ibnetdiscover.txt", "ibnetdiscover-p.txt", "iblinkinfo.txt", "iblinkinfo-line.txt"])
 def test_all_infiniband_outputs_tell_the_same(name: str) -> None:
-    told = facts(f"fattree16-bad/{name}")
-    assert {(place.end, place.switch, place.port) for place in told.attachments} >= {
+    parsed = facts(f"fattree16-bad/{name}")
+    assert {(place.end, place.switch, place.port) for place in parsed.attachments} >= {
         ("node005/mlx5_0", "leaf2", "1"),
         ("node016/mlx5_0", "leaf4", "4"),
     }
-    assert (len(told.attachments), len(told.wires), len(told.trained)) == (15, 15, 30)
-    ends = {frozenset({(wire.a, wire.a_port), (wire.b, wire.b_port)}) for wire in told.wires}
+    assert (len(parsed.attachments), len(parsed.wires), len(parsed.trained)) == (15, 15, 30)
+    ends = {frozenset({(wire.a, wire.a_port), (wire.b, wire.b_port)}) for wire in parsed.wires}
     assert frozenset({("leaf2", "21"), ("spine1", "3")}) in ends
-    assert {one.rate for one in told.trained} == {"4xEDR", "1xEDR", "4xQDR"}
+    assert {one.rate for one in parsed.trained} == {"4xEDR", "1xEDR", "4xQDR"}
 
 
 def test_switches_that_nobody_named_are_told_apart_by_their_guid() -> None:
     text = sample("fattree16-good/ibnetdiscover.txt").replace('"spine1"', '"MF0;sw"').replace('"spine2"', '"MF0;sw"')
-    names = {fact.name for fact in read_saved(Saved("ib", text))[1].switches}
+    names = {fact.name for fact in read_saved(SavedOutput("ib", text))[1].switches}
     assert {"guid-0002c90300a00050", "guid-0002c90300a00060", "leaf1"} <= names
 
 
@@ -178,9 +181,9 @@ def test_a_switchs_own_computing_part_is_no_host() -> None:
     text = sample("fattree16-good/ibnetdiscover.txt").replace(
         '"node001 mlx5_0"', '"Mellanox Technologies Aggregation Node"'
     )
-    assert len(read_saved(Saved("ib", text))[1].attachments) == 15
+    assert len(read_saved(SavedOutput("ib", text))[1].attachments) == 15
 
 
 def test_forwarding_entries_bear_the_switchs_guid() -> None:
-    told = facts("fattree16-good/dump_fts.txt")
-    assert Forward("guid-0002c90300a00040", "node001", "21") in told.forwards
+    parsed = facts("fattree16-good/dump_fts.txt")
+    assert Forward("guid-0002c90300a00040", "node001", "21") in parsed.forwards

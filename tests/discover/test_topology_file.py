@@ -91,7 +91,7 @@ def test_a_link_says_its_port_at_each_end(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_it_says_how_messages_find_their_way(tmp_path: Path, text: str, routing: Routing) -> None:
+def test_the_routing_of_a_file_is_read(tmp_path: Path, text: str, routing: Routing) -> None:
     assert read(tmp_path, LINKED + text).routing == routing
 
 

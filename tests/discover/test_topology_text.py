@@ -115,9 +115,9 @@ def test_names_that_follow_each_other_are_folded() -> None:
     )
 
 
-def test_a_map_that_nobody_declared_says_so() -> None:
+def test_an_inferred_map_is_marked() -> None:
     text = write_topology(Topology({"s0": Switch("s0")}, {"h0": "s0"}, inferred=True))
-    assert text.startswith("# made by fablint from the times themselves: nobody declared it\nformat: 1\n")
+    assert text.startswith("# inferred by fablint from measured times; no source declared it\nformat: 1\n")
 
 
 @pytest.mark.parametrize("name", ["a,b", "h[0-1]", "h[0-", "a&b", "", " a", "a/b", "a\nb", "h٣"])

@@ -13,7 +13,7 @@ from fablint.model import Allocation, Component, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.preflight.after_measuring import spanning
 from fablint.preflight.site.site_file import parse_site
-from fablint.snapshot import Heard, Snapshot
+from fablint.snapshot import CollectedSnapshots, Snapshot
 from fablint.system import System
 from fablint.workflows import fabric_discovery
 from fablint.workflows.check.counter_changes import HostCounters, nic_counters
@@ -46,9 +46,9 @@ def asked_again(
     """Hosts that say this when they are asked after the measurement."""
     later = snapshots(files, NOW + LASTED_S)
 
-    def fake_ask(_: System, allocation: Allocation) -> Heard:
+    def fake_ask(_: System, allocation: Allocation) -> CollectedSnapshots:
         gone = {name: why for name, why in (silent or {}).items() if name in allocation.hosts}
-        return Heard({}, {name: later[name] for name in allocation.hosts if name not in gone}, gone)
+        return CollectedSnapshots({}, {name: later[name] for name in allocation.hosts if name not in gone}, gone)
 
     monkeypatch.setattr(fabric_discovery, "collect_snapshots", fake_ask)
 

@@ -13,7 +13,7 @@ from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import CHECKS, Fleet, Host, judge
 from fablint.preflight.base import Check
 from fablint.snapshot import Snapshot, command_to_collect
-from fablint.snapshot.collecting import snapshot_of, unpacked
+from fablint.snapshot.collecting import snapshot_of, unpack
 
 FAMILIES = {"net", "lldp", "ss", "cxi", "ib", "opa", "pcie", "host", "log", "gpu", "tool", "fabric"}
 COMPONENTS = {"host", "nic", "cable", "link", "switch", "route", "config"}
@@ -35,7 +35,7 @@ def test_texts_of_a_check(check: type[Check]) -> None:
     assert len(rule.id) <= 20, "sinfo -R shows 20 letters of a reason"
     assert rule.id.partition(".")[0] in FAMILIES
     assert rule.component in COMPONENTS
-    assert all(text.strip() == text and text for text in (rule.what, rule.source, rule.rule, rule.mend))
+    assert all(text.strip() == text and text for text in (rule.what, rule.source, rule.rule, rule.remedy))
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -76,7 +76,7 @@ def test_every_check_understands_this_machine() -> None:
     done = subprocess.run(
         [sys.executable, *argv[1:]], input=program, capture_output=True, text=True, timeout=60, check=True
     )
-    taken = unpacked(done.stdout)
+    taken = unpack(done.stdout)
     assert taken is not None
     fitness = judge(Fleet([Host(snapshot_of(taken))]))
     assert told(fitness, Outcome.ERROR) == []

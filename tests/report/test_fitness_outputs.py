@@ -18,7 +18,7 @@ from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Seve
 from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
 
 HOSTS = tuple(f"nid{number:06d}" for number in range(1001, 1017))
-MENDS = {
+REMEDIES = {
     "net.link.up": "look at cable, NIC and the port of the switch",
     "net.link.mtu": "set the same MTU everywhere; long messages are lost on the way",
     "net.errors": "clean or swap the cable",
@@ -29,7 +29,7 @@ def told(*results: Result, hosts: Sequence[str] = HOSTS, silent: dict[str, str] 
     """What these results make, with a rule for each check that they name."""
     checks = dict.fromkeys(one.check for one in results)
     rules = {
-        name: Rule(name, "what", "source", "rule", Severity.FAIL, "nic", False, MENDS.get(name, f"mend {name}"))
+        name: Rule(name, "what", "source", "rule", Severity.FAIL, "nic", False, REMEDIES.get(name, f"repair {name}"))
         for name in checks
     }
     return Fitness([*hosts, *(silent or {})], results, rules, silent or {})
@@ -73,15 +73,15 @@ def sick() -> Fitness:
 def test_what_is_wrong_worst_first():
     assert fitness_table(sick(), 80) == (
         "FAIL   no answer     nid001099: does not answer ssh within 21 s\n"
-        "       mend: log in to it; leave it out with -x till then\n"
+        "       remedy: log in to it; leave it out with -x till then\n"
         "FAIL   net.link.up   nid001013 hsn1: link down\n"
-        "       mend: look at cable, NIC and the port of the switch\n"
+        "       remedy: look at cable, NIC and the port of the switch\n"
         "FAIL   net.link.mtu  nid[001003,001007] hsn[0-1]: MTU 1500, 14 others 9000\n"
-        "       mend: set the same MTU everywhere; long messages are lost on the way\n"
+        "       remedy: set the same MTU everywhere; long messages are lost on the way\n"
         "WARN   net.errors    nid[001001-001008] hsn0: rx_crc_errors 1 in 3 h;\n"
         "       rx_crc_errors 2 in 3 h; rx_crc_errors 3 in 3 h; rx_crc_errors 4 in 3 h;\n"
         "       and 4 more\n"
-        "       mend: clean or swap the cable\n"
+        "       remedy: clean or swap the cable\n"
         "ERROR  host.time     nid001005: chronyc printed '?[31mgibberish'\n"
         "\n"
         "17 hosts: 12 fit, 4 unfit (nid[001003,001007,001013,001099]), 1 unclear\n"
@@ -136,7 +136,7 @@ def test_many_parts_of_a_check_are_cut_short():
     table = fitness_table(told(*results, hosts=["n1"]), 80)
     assert table.count("FAIL") == 8
     assert "... and 23 more (--json has all)\n" in table
-    assert table.count("mend:") == 1
+    assert table.count("remedy:") == 1
 
 
 def test_a_long_list_of_hosts_is_cut_and_counted():
@@ -153,7 +153,7 @@ def test_a_check_says_once_how_it_is_mended_and_not_what_was_not_understood():
         failed("net.link.up", "a", "", "gibberish", Outcome.ERROR),
     ]
     table = fitness_table(told(*results, hosts=["a", "b"]), 80)
-    assert table.count("mend: clean or swap the cable") == table.count("mend:") == 1
+    assert table.count("remedy: clean or swap the cable") == table.count("remedy:") == 1
 
 
 def test_colour_where_it_is_asked_for():
@@ -254,7 +254,7 @@ def test_junit_says_what_failed_and_a_warning_is_no_failure():
     assert case.get("classname") == "net.link.up"
     failure = case.find("failure")
     assert failure is not None
-    assert (failure.get("message"), failure.text) == ("link down", f"mend: {MENDS['net.link.up']}")
+    assert (failure.get("message"), failure.text) == ("link down", f"remedy: {REMEDIES['net.link.up']}")
     warned = root.find("testsuite[@name='net.errors']/testcase[@name='nid001001/hsn0']")
     assert warned is not None
     assert [child.tag for child in warned] == ["system-out"]

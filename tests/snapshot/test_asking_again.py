@@ -8,7 +8,7 @@ import pytest
 
 from fablint import cluster
 from fablint.model import Allocation, Answer
-from fablint.snapshot import Heard
+from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
 from fablint.workflows import fabric_discovery
 from snapshot_trees import printed
@@ -36,7 +36,7 @@ class CheckRequest:
         ]
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, *said: Mapping[str, str]) -> tuple[CheckRequest, Heard]:
+def asked(monkeypatch: pytest.MonkeyPatch, *said: Mapping[str, str]) -> tuple[CheckRequest, CollectedSnapshots]:
     hosts = CheckRequest(*said)
     monkeypatch.setattr(cluster, "everywhere", hosts.everywhere)
     return hosts, fabric_discovery.collect_snapshots(System(), Allocation(HOSTS, "test"))
@@ -47,21 +47,21 @@ def limits(words: str) -> tuple[float, ...]:
 
 
 def test_only_hosts_whose_time_ran_out_and_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    hosts, heard = asked(monkeypatch, {"a": "", "b": "reading /sys/x"}, {"b": ""})
+    hosts, collected = asked(monkeypatch, {"a": "", "b": "reading /sys/x"}, {"b": ""})
     (first, usual, patience), (second, more, more_patience) = hosts.calls
     assert (first, second) == (HOSTS, ("b",))
     assert all(b > a for a, b in zip(limits(usual), limits(more), strict=True))
     assert more_patience > limits(more)[1] > limits(usual)[1] and patience > limits(usual)[1]
-    assert {name: one.incomplete for name, one in heard.snapshots.items()} == {"a": "", "b": ""}
-    assert heard.documents["b"]["time"] == 2
-    assert list(heard.silent) == ["c"]
+    assert {name: one.incomplete for name, one in collected.snapshots.items()} == {"a": "", "b": ""}
+    assert collected.documents["b"]["time"] == 2
+    assert list(collected.silent) == ["c"]
 
 
 def test_what_was_known_stays_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    hosts, heard = asked(monkeypatch, {"a": "", "b": "reading /sys/x", "c": ""}, {})
+    hosts, collected = asked(monkeypatch, {"a": "", "b": "reading /sys/x", "c": ""}, {})
     assert len(hosts.calls) == 2
-    assert heard.snapshots["b"].incomplete == "reading /sys/x"
-    assert heard.silent == {}
+    assert collected.snapshots["b"].incomplete == "reading /sys/x"
+    assert collected.silent == {}
 
 
 def test_whole_snapshots_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from fablint.snapshot.cable_speeds import Trained, slow_cables
+from fablint.snapshot.cable_speeds import TrainedCable, slow_cables
 from fablint.snapshot.parsers.infiniband_tools import bytes_per_second
 
 
-def to_hosts(leaf: str, stem: str, rates: dict[str, int], first: int = 1) -> list[Trained]:
+def to_hosts(leaf: str, stem: str, rates: dict[str, int], first: int = 1) -> list[TrainedCable]:
     """Cables of a leaf to hosts of a class, so many at each rate."""
-    found: list[Trained] = []
+    found: list[TrainedCable] = []
     for rate, count in rates.items():
         for _ in range(count):
             number = first + len(found)
             found.append(
-                Trained(leaf, f"{stem}{number:03d}/mlx5_0", rate, bytes_per_second(rate), str(number), "1", True)
+                TrainedCable(leaf, f"{stem}{number:03d}/mlx5_0", rate, bytes_per_second(rate), str(number), "1", True)
             )
     return found
 
 
-def slow(*cables: list[Trained]) -> list[tuple[str, str, bool]]:
+def slow(*cables: list[TrainedCable]) -> list[tuple[str, str, bool]]:
     found = slow_cables([one for several in cables for one in several])
-    return [(one.cable.rate, one.others, one.sure) for one in found]
+    return [(one.cable.rate, one.others, one.is_certain) for one in found]
 
 
 def test_half_the_width_of_a_class_of_hosts_is_a_design_and_one_lane_is_the_fault() -> None:
@@ -54,5 +54,5 @@ def test_cables_that_lost_lanes_are_no_design_however_many() -> None:
 
 def test_between_switches_a_narrow_cable_is_slow_beside_many_narrow_ones() -> None:
     rates = ["4xHDR"] * 8 + ["2xHDR"] * 4
-    cables = [Trained("leaf1", f"spine{n}", rate, bytes_per_second(rate), str(n)) for n, rate in enumerate(rates)]
+    cables = [TrainedCable("leaf1", f"spine{n}", rate, bytes_per_second(rate), str(n)) for n, rate in enumerate(rates)]
     assert [rate for rate, _, _ in slow(cables)] == ["2xHDR"] * 4

@@ -15,8 +15,8 @@ import pytest
 
 from fablint.errors import UsageError
 from fablint.model import Answer
-from fablint.snapshot import heard, load_snapshots, save_snapshots, snapshot_of
-from fablint.snapshot.collecting import unpacked
+from fablint.snapshot import load_snapshots, read_answers, save_snapshots, snapshot_of
+from fablint.snapshot.collecting import unpack
 from snapshot_trees import nested, printed
 
 DOCUMENT = {"fablint_snapshot": 1, "host": "n1", "files": nested({"/sys/class/net/hsn0/mtu": "9000\n"})}
@@ -30,14 +30,14 @@ def test_a_snapshot_is_found_among_what_launchers_and_shells_print() -> None:
     lines = printed({**DOCUMENT, "kernel": "x" * 40 + "".join(map(str, range(2000)))}).splitlines()
     assert len(lines) > 3
     text = "module load\n" + "\r\nwarning: slow\n".join(f"0: {line}" for line in lines) + "\nlogout\n"
-    said = heard([Answer("nid7", text)])
+    said = read_answers([Answer("nid7", text)])
     assert not said.silent
     assert said.snapshots["nid7"].host == "nid7"  # as it was asked, not as it calls itself
     assert said.snapshots["nid7"].number("/sys/class/net/hsn0/mtu") == 9000
 
 
 def test_a_program_that_failed_at_its_end_was_heard() -> None:
-    assert not heard([Answer("n1", printed(DOCUMENT), error="exit status 1")]).silent
+    assert not read_answers([Answer("n1", printed(DOCUMENT), error="exit status 1")]).silent
 
 
 WHOLE = printed(DOCUMENT)
@@ -63,8 +63,8 @@ PACKED = zlib.compress(json.dumps(DOCUMENT).encode())
     ],
 )
 def test_what_was_cut_off_or_is_something_else_is_no_snapshot(text: str) -> None:
-    assert unpacked(text) is None
-    assert "it printed no facts" in heard([Answer("n1", text)]).silent["n1"]
+    assert unpack(text) is None
+    assert "it printed no facts" in read_answers([Answer("n1", text)]).silent["n1"]
 
 
 def test_a_text_that_unpacks_to_more_than_any_snapshot_has_is_refused() -> None:
@@ -74,7 +74,7 @@ def test_a_text_that_unpacks_to_more_than_any_snapshot_has_is_refused() -> None:
         bomb += packer.compress(b"x" * (1 << 20))
     bomb += packer.compress(b'"}') + packer.flush()
     assert len(bomb) < 1 << 17
-    assert unpacked(framed(bomb)) is None
+    assert unpack(framed(bomb)) is None
 
 
 def test_what_is_of_another_kind_is_left_out() -> None:

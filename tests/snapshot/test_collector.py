@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fablint.model import Answer
-from fablint.snapshot import Snapshot, command_to_collect, heard, nics_of
+from fablint.snapshot import Snapshot, command_to_collect, nics_of, read_answers
 from fablint.snapshot.agent import collector as the_program
 from fablint.snapshot.agent.machine import Late, Machine
 from snapshot_trees import unfold
@@ -42,7 +42,7 @@ def printed(sysroot: Path | None = None, limit_s: float | str = 20.0, environ: M
 
 
 def taken(*words: Any, **named: Any) -> Snapshot:
-    said = heard([Answer("n1", printed(*words, **named))])
+    said = read_answers([Answer("n1", printed(*words, **named))])
     assert not said.silent
     return said.snapshots["n1"]
 
@@ -58,7 +58,7 @@ def test_it_is_for_old_interpreters_and_needs_nothing_else() -> None:
 def test_this_machine_in_short_lines() -> None:
     output = printed()
     assert max(map(len, output.splitlines())) < 500
-    snapshot = heard([Answer("here", output)]).snapshots["here"]
+    snapshot = read_answers([Answer("here", output)]).snapshots["here"]
     assert snapshot.incomplete == ""
     assert (snapshot.host, snapshot.level) == ("here", "quick")
     assert snapshot.kernel == os.uname().release == snapshot.read("/proc/sys/kernel/osrelease")
@@ -231,7 +231,7 @@ def test_what_a_large_host_prints_stays_small(tmp_path: Path) -> None:
     (root / "var/log").mkdir(parents=True)
     (root / "var/log/dmesg").write_text(_log(6000, chance))
     output = printed(root)
-    snapshot = heard([Answer("n1", output)]).snapshots["n1"]
+    snapshot = read_answers([Answer("n1", output)]).snapshots["n1"]
     assert snapshot.incomplete == ""
     assert len(snapshot.names("/sys/devices/system/cpu")) == 512
     assert {f"hsn{rail}" for rail in range(4)} == set(snapshot.names("/sys/class/net"))

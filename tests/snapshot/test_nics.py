@@ -6,7 +6,7 @@ import pytest
 
 from fablint.snapshot import nics_of, rails, snapshot_of
 from fablint.snapshot.host_snapshot import Snapshot
-from fablint.snapshot.neighbours import heard_by
+from fablint.snapshot.neighbours import neighbours_of
 from fablint.snapshot.parsers.slingshot_tlv import Requested, requested
 from snapshot_trees import FIXTURES, nested
 
@@ -52,7 +52,7 @@ def test_addresses_are_those_of_ip() -> None:
 )
 def test_the_tlv_of_a_slingshot_switch_says_how_the_nic_should_be_set(command: str, name: str) -> None:
     text = (FIXTURES / "discover" / name).read_text()
-    first = heard_by(read({}, commands={command: {"output": text, "status": 0}}))[0]
+    first = neighbours_of(read({}, commands={command: {"output": text, "status": 0}}))[0]
     address = "10.253.0.21/16" if command == "lldpcli" else "10.253.0.34/16"
     assert (first.port, requested(first.tlv)) == ("hsn0", Requested(address, 9000))
 

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 
 from fablint.model import Answer
-from fablint.snapshot import Snapshot, fabric_nics, heard, nics_of, rails, snapshot_of
-from fablint.snapshot.collecting import unpacked
-from fablint.snapshot.neighbours import heard_by
+from fablint.snapshot import Snapshot, fabric_nics, nics_of, rails, read_answers, snapshot_of
+from fablint.snapshot.collecting import unpack
+from fablint.snapshot.neighbours import neighbours_of
 from fablint.snapshot.parsers.lldp import local_name
 from fablint.snapshot.parsers.slingshot_tlv import requested
 from snapshot_trees import FIXTURES, nested, printed
@@ -50,7 +50,7 @@ def look_at(snapshot: Snapshot) -> None:
     nics = nics_of(snapshot)
     rails(nics)
     known = {nic.name: nic for nic in nics}
-    neighbours = heard_by(snapshot)
+    neighbours = neighbours_of(snapshot)
     fabric_nics({one.port for one in neighbours}, known)
     for one in neighbours:
         requested(one.tlv)
@@ -68,7 +68,7 @@ def test_any_document_is_a_snapshot(document: dict[str, Any]) -> None:
     snapshot = snapshot_of(document)
     look_at(snapshot)
     assert abs(snapshot.time) < 1e13  # a number in any case
-    assert heard([Answer("n1", printed({"fablint_snapshot": 1, **document}))]).snapshots["n1"].host == "n1"
+    assert read_answers([Answer("n1", printed({"fablint_snapshot": 1, **document}))]).snapshots["n1"].host == "n1"
 
 
 @settings(max_examples=200)
@@ -83,7 +83,7 @@ def test_any_output_of_lldp_and_ip_is_read(lldp: object, ip: object, text: str) 
 @settings(max_examples=200)
 @given(st.one_of(st.text(), st.text().map("fablint:{}.".format), st.binary().map(lambda raw: raw.decode("latin1"))))
 def test_any_text_is_unpacked(text: str) -> None:
-    assert unpacked(text) is None
+    assert unpack(text) is None
 
 
 @settings(max_examples=200)
@@ -93,5 +93,5 @@ def test_an_answer_that_was_broken_is_unpacked_or_is_none(document: object, data
     for at in data.draw(st.lists(st.integers(0, len(packed) - 1), max_size=3)):
         packed[at] = data.draw(st.integers(0, 255))
     kept = packed[: data.draw(st.integers(0, len(packed)))]
-    found = unpacked(f"fablint:{base64.b64encode(kept).decode()}.")
+    found = unpack(f"fablint:{base64.b64encode(kept).decode()}.")
     assert found is None or found["fablint_snapshot"] == 1

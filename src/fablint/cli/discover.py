@@ -13,17 +13,17 @@ from fablint.cli.session import Session, columns, verb
 from fablint.errors import IncompleteError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.discover import Discovered
+    from fablint.discover import DiscoveredFabric
     from fablint.model import Topology
 
-KINDS = ("yaml", "json", "slurm", "hostfiles")  # those of fablint.discover.KINDS, which brings YAML
+FORMATS = ("yaml", "json", "slurm", "hostfiles")  # those of fablint.discover.FORMATS, which imports YAML
 
 _options = with_options(
     click.option("-w", "--hosts", metavar="HOSTS", help="Hosts, as in nid[001000-001063] [those of the job]."),
     *fabric_options,
     nic_option,
     click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the topology; suffix: format."),
-    click.option("--to", "kind", type=click.Choice(KINDS), help="Format of FILE [by its suffix]."),
+    click.option("--to", "kind", type=click.Choice(FORMATS), help="Format of FILE [by its suffix]."),
 )
 
 
@@ -56,11 +56,11 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
     if kind and output is None:
         raise UsageError("--to needs a file to write", "give one with -o")
     if output is not None:
-        kind = kind or stage.kind_of(output)
+        kind = kind or stage.infer_format(output)
         _refuse_taken(output, kind)
     fabric, allocation = discover_fabric(session.machine(), FabricRequest(**options))
     hosts = list(allocation.hosts) if allocation else []
-    session.result(stage.print_tree(fabric, columns()), _facts(fabric, hosts))
+    session.result(stage.format_tree(fabric, columns()), _facts(fabric, hosts))
     if fabric.topology is None:
         raise IncompleteError(*_nothing(fabric, len(hosts)))
     if output is not None and kind is not None:
@@ -78,7 +78,7 @@ def _refuse_taken(output: Path, kind: str) -> None:
         raise UsageError(f"{output.absolute().parent} is not a directory", "create it, or write elsewhere")
 
 
-def _nothing(fabric: Discovered, hosts: int) -> tuple[str, str]:
+def _nothing(fabric: DiscoveredFabric, hosts: int) -> tuple[str, str]:
     """Return the error where no source placed a host."""
     from fablint.snapshot.neighbours import RUNS
 
@@ -101,7 +101,7 @@ def _write(topology: Topology, output: Path, kind: str) -> None:
         output.write_text(stage.export(topology, kind), encoding="utf-8")
 
 
-def _facts(fabric: Discovered, hosts: list[str]) -> dict[str, Any]:
+def _facts(fabric: DiscoveredFabric, hosts: list[str]) -> dict[str, Any]:
     """Return the result as JSON."""
     from fablint import discover as stage
 
@@ -112,5 +112,5 @@ def _facts(fabric: Discovered, hosts: list[str]) -> dict[str, Any]:
         "topology": stage.topology_document(fabric.topology) if fabric.topology else None,
         "findings": [finding.model_dump(mode="json") for finding in fabric.findings],
         "nics": [dataclasses.asdict(nic) for nic in fabric.nics],
-        "sources": [{"name": one.name, "told": dict(one.told), "silent": one.silent} for one in fabric.sources],
+        "sources": [{"name": one.name, "counts": dict(one.counts), "silent": one.silent} for one in fabric.sources],
     }

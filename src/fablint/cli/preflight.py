@@ -80,7 +80,7 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
     result = _result(session, values)
     code = session.fitness(values["level"], result.fitness)
     if save:
-        save_snapshots(result.heard.documents.values(), save, private=session.machine().is_root())
+        save_snapshots(result.collected.documents.values(), save, private=session.machine().is_root())
     if output:
         _learn(session, result, values["level"], output)
     if junit:
@@ -110,7 +110,7 @@ def _learn(session: Session, result: PreflightResult, level: str, output: Path) 
     from fablint.text.names import plural
     from fablint.workflows import host_preflight
 
-    site = host_preflight.learn_site(session.machine(), result.heard, level)
+    site = host_preflight.learn_site(session.machine(), result.collected, level)
     _write(output, site.text)
     session.say(f"{output}: {plural(site.values, 'value')} of {plural(site.classes, 'class')} of hosts")
     if site.doubtful or site.divided:

@@ -1,28 +1,28 @@
-"""What the fabric is made of: which host hangs on which switch, which cables join them, how messages are routed.
+"""Discovery of the fabric: the switch of each host, the cables between switches, and the routing of messages.
 
-From a topology file that somebody wrote (`load_topology`), or from every source that exists (`discover`).
+The topology comes from a topology file (`load_topology`) or is merged from all available sources (`discover`).
 """
 
 from __future__ import annotations
 
-from fablint.discover.assumed_cables import with_presumed_cables
-from fablint.discover.discovering import Discovered, discover, read_files
-from fablint.discover.exports import KINDS, export, kind_of, write_host_files
-from fablint.discover.tree import print_tree
+from fablint.discover.assumed_cables import add_assumed_cables
+from fablint.discover.discovering import DiscoveredFabric, discover, read_files
+from fablint.discover.exports import FORMATS, export, infer_format, write_host_files
+from fablint.discover.tree import format_tree
 from fablint.topology.file_reader import load_topology
 from fablint.topology.file_writer import topology_document, write_topology
 
 __all__ = [
-    "KINDS",
-    "Discovered",
+    "FORMATS",
+    "DiscoveredFabric",
+    "add_assumed_cables",
     "discover",
     "export",
-    "kind_of",
+    "format_tree",
+    "infer_format",
     "load_topology",
-    "print_tree",
     "read_files",
     "topology_document",
-    "with_presumed_cables",
     "write_host_files",
     "write_topology",
 ]

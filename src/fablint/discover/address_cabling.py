@@ -1,17 +1,17 @@
-"""What algorithmic MAC addresses tell of the fabric: where the NICs hang, and which are plugged in elsewhere."""
+"""Attachments of NICs from their algorithmic MAC addresses, and NICs whose cable contradicts their address."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fablint.discover.facts import Attachment, SwitchFact, Told
+from fablint.discover.facts import Attachment, Origin, SwitchFact
 from fablint.model import Finding, State
 from fablint.snapshot.nics import NicFact
 from fablint.snapshot.parsers.ama import decode
 
 
 def attachments(nics: Iterable[NicFact]) -> tuple[tuple[Attachment, ...], tuple[SwitchFact, ...]]:
-    """Where the NICs' own addresses say that they hang."""
+    """Return the attachments and switches that the NICs' own algorithmic addresses encode."""
     places: list[Attachment] = []
     switches: dict[str, SwitchFact] = {}
     for nic in nics:
@@ -19,13 +19,16 @@ def attachments(nics: Iterable[NicFact]) -> tuple[tuple[Attachment, ...], tuple[
         if place is None or nic.kind == "virtual" or nic.mac[3:5].lower() != "00":
             continue
         name = place.switch_name
-        places.append(Attachment(nic.host, name, Told.AMA, nic.name, str(place.port)))
-        switches[name] = SwitchFact(name, Told.AMA, place.group_name)
+        places.append(Attachment(nic.host, name, Origin.AMA, nic.name, str(place.port)))
+        switches[name] = SwitchFact(name, Origin.AMA, place.group_name)
     return tuple(places), tuple(switches.values())
 
 
 def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicFact]) -> list[Finding]:
-    """NICs whose address is not that of the switch port that LLDP sees: their traffic goes astray."""
+    """Return a fault for each NIC whose address differs from that of the switch port that LLDP reports.
+
+    The fabric delivers the traffic of such a NIC to another port.
+    """
     findings = []
     for place in places:
         nic = nics.get((place.host, place.nic))
@@ -37,9 +40,9 @@ def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicF
                 state=State.FAULT,
                 component="config",
                 name=place.end,
-                evidence=f"its MAC {nic.mac} is that of {here.switch_name} port {here.port}, but it is plugged into "
+                evidence=f"its MAC {nic.mac} belongs to {here.switch_name} port {here.port}, but it is connected to "
                 f"{place.switch} {place.port}, which is {there.switch_name} port {there.port}",
-                next_step="mend the cabling or the fabric template, then bring the NIC up again",
+                next_step="correct the cabling or the fabric template, then bring the NIC up again",
             )
         )
     return findings

@@ -1,7 +1,8 @@
-"""Several sources say which container a thing is in: host on switch, switch in group. Whom to believe, and who differs.
+"""Agreement of several sources on the container of each item: the switch of a host, the group of a switch.
 
-Sources may call the same container by other names: Slurm's `s0` may be LLDP's `x1000c0r0b0`. Names that the more
-trusted sources do not know are translated by where most of the things sit; only what then differs is a contradiction.
+Sources may name the same container differently: Slurm's `s0` may be LLDP's `x1000c0r0b0`. A name that the more trusted
+sources do not use is mapped to the container that holds most of the same items; only the remaining differences are
+contradictions.
 """
 
 from __future__ import annotations
@@ -10,73 +11,78 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fablint.discover.facts import Told
+from fablint.discover.facts import Origin
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A source says that a thing is in a container. `whole` is what the thing belongs to: the host of a NIC."""
+    """Statement of a source that an item is in a container. `whole` is the owner of the item: the host of a NIC."""
 
-    thing: str
+    item: str
     container: str
-    source: Told
+    source: Origin
     whole: str = ""
 
     @property
     def owner(self) -> str:
-        return self.whole or self.thing
+        """Owner of the item; an item without an owner is its own owner."""
+        return self.whole or self.item
 
 
 @dataclass(frozen=True)
 class Dispute:
-    """A source differs from a more trusted one."""
+    """A claim that differs from that of a more trusted source."""
 
-    thing: str
+    item: str
     taken: Claim
     other: Claim
 
 
 def settle(claims: Sequence[Sequence[Claim]]) -> tuple[dict[str, Claim], list[Dispute]]:
-    """The claims to believe, by thing, and who differs. `claims` holds those of each source, most trusted first.
+    """Return the accepted claim of each item, and the claims that differ from it.
 
-    What a source says of a host as a whole is compared with all of the host's NICs, and the other way round.
+    `claims` holds the claims of each source, the most trusted source first. A claim about a host is compared with the
+    claims about all NICs of the host, and vice versa.
     """
     taken: dict[str, Claim] = {}
     owned: dict[str, list[Claim]] = defaultdict(list)  # by owner
     disputes: list[Dispute] = []
-    for said in claims:
-        names = _translation(said, owned)
+    for own_claims in claims:
+        names = _translation(own_claims, owned)
         fresh: list[Claim] = []
-        for claim in said:
+        for claim in own_claims:
             container = names.get(claim.container, claim.container)
-            believed = [taken[claim.thing]] if claim.thing in taken else _comparable(claim, owned[claim.owner])
-            if not believed:
-                fresh.append(Claim(claim.thing, container, claim.source, claim.whole))
-            elif container not in {other.container for other in believed} and claim.source != believed[0].source:
-                disputes.append(Dispute(claim.thing, believed[0], claim))
+            accepted = [taken[claim.item]] if claim.item in taken else _comparable(claim, owned[claim.owner])
+            if not accepted:
+                fresh.append(Claim(claim.item, container, claim.source, claim.whole))
+            elif container not in {other.container for other in accepted} and claim.source != accepted[0].source:
+                disputes.append(Dispute(claim.item, accepted[0], claim))
         for claim in fresh:
-            if claim.thing not in taken:
-                taken[claim.thing] = claim
+            if claim.item not in taken:
+                taken[claim.item] = claim
                 owned[claim.owner].append(claim)
     return taken, disputes
 
 
-_SAME_NAMES = (Told.LLDP, Told.AMA)  # call NICs as the kernel does: each can tell of one that the other misses
+_SAME_NAMES = (
+    Origin.LLDP,
+    Origin.AMA,
+)  # use the kernel's names of NICs; each can lack a NIC that the other has
 
 
 def _comparable(claim: Claim, owned: Sequence[Claim]) -> list[Claim]:
-    """What is believed of the same host, where the claim cannot be about another NIC of it."""
-    if claim.whole and claim.thing != claim.whole and claim.source in _SAME_NAMES:
+    """Return the accepted claims about the same host, unless the claim can concern another NIC of the host."""
+    if claim.whole and claim.item != claim.whole and claim.source in _SAME_NAMES:
         return [other for other in owned if other.source not in _SAME_NAMES]
     return list(owned)
 
 
-def _translation(said: Sequence[Claim], owned: Mapping[str, Sequence[Claim]]) -> dict[str, str]:
-    """The believed name of each container that goes by another: where most of its things are, one for each."""
+def _translation(own_claims: Sequence[Claim], owned: Mapping[str, Sequence[Claim]]) -> dict[str, str]:
+    """Return the accepted name of each container with another name: the container of most of the same items."""
     known = {claim.container for claims in owned.values() for claim in claims}
-    own = {claim.container for claim in said} & known
-    shared: dict[tuple[str, str], set[str]] = defaultdict(set)  # (our name, a believed one): what both are said to hold
-    for claim in said:
+    own = {claim.container for claim in own_claims} & known
+    shared: dict[tuple[str, str], set[str]] = defaultdict(set)  # (own name, accepted name): items of both
+    for claim in own_claims:
         for other in owned.get(claim.owner, ()) if claim.container not in known else ():
             shared[claim.container, other.container].add(claim.owner)
     names: dict[str, str] = {}
@@ -88,9 +94,10 @@ def _translation(said: Sequence[Claim], owned: Mapping[str, Sequence[Claim]]) ->
     return names
 
 
-def disputes_of(disputes: Sequence[Dispute]) -> dict[tuple[str, Told, str, Told], list[str]]:
-    """Things by what is disputed of them alike: (taken container, by whom, the other one, by whom)."""
-    alike: dict[tuple[str, Told, str, Told], list[str]] = defaultdict(list)
-    for one in disputes:
-        alike[one.taken.container, one.taken.source, one.other.container, one.other.source].append(one.thing)
-    return alike
+def group_disputes(disputes: Sequence[Dispute]) -> dict[tuple[str, Origin, str, Origin], list[str]]:
+    """Group items with the same dispute: (accepted container, its source, other container, its source)."""
+    groups: dict[tuple[str, Origin, str, Origin], list[str]] = defaultdict(list)
+    for dispute in disputes:
+        key = (dispute.taken.container, dispute.taken.source, dispute.other.container, dispute.other.source)
+        groups[key].append(dispute.item)
+    return groups

@@ -1,8 +1,8 @@
-"""Cables that nobody has told of: without them a slow way between two switches would have no name.
+"""Assumed cables: names for the paths between switches whose cables no source reports.
 
-Sources at the hosts (LLDP, Slurm, addresses) tell switches and groups, and not what joins them. Presumed is what a
-dragonfly has: a cable between each two switches of a group, and one way between each two groups, which each switch
-of the group reaches somehow. A part named so is a way, whatever cables it is made of.
+Sources at the hosts (LLDP, Slurm, addresses) report switches and groups, but not the cables between them. The assumed
+cables are those of a dragonfly: one between every two switches of a group, and one between every two groups, which
+every switch of the group reaches. An assumed cable stands for a path, whatever cables the path consists of.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from itertools import combinations
 
 from fablint.model import Cable, Switch, Topology
 
-MOST_IN_A_GROUP = 64  # switches: in larger groups they are not joined each with each
+MAX_GROUP_SWITCHES = 64  # in larger groups not every pair of switches has a cable
 
 
-def with_presumed_cables(topology: Topology) -> Topology:
-    """The same with a cable for each way; as it is where cables are known, or nothing tells which groups there are.
+def add_assumed_cables(topology: Topology) -> Topology:
+    """Return the topology with assumed cables; unchanged if its cables are known or a switch has no group.
 
-    A group gets a switch of its name, through which its switches reach the other groups.
+    Each group gets a switch with the name of the group, through which its switches reach the other groups.
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for switch in topology.switches.values():
         groups[switch.group].append(switch.name)
     if topology.cables or "" in groups or set(groups) & set(topology.switches):
         return topology
-    if len(groups) == len(topology.switches) or max(map(len, groups.values())) > MOST_IN_A_GROUP:
+    if len(groups) == len(topology.switches) or max(map(len, groups.values())) > MAX_GROUP_SWITCHES:
         return topology
     cables = [Cable(a, b) for members in groups.values() for a, b in combinations(members, 2)]
     if len(groups) > 1:

@@ -1,23 +1,23 @@
-"""Cables that run at less than their like, as findings."""
+"""Findings about cables that run below the rate of comparable cables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from fablint.model import Finding, State
-from fablint.snapshot.cable_speeds import Slow, Trained, slow_cables
+from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
 
 
-def judge_cables(trained: Iterable[Trained]) -> list[Finding]:
-    """A fault where the like cables are at one of its ends, which are of the same make; else a suspect."""
+def judge_cables(trained: Iterable[TrainedCable]) -> list[Finding]:
+    """Return a finding for each slow cable: a fault if the comparable cables share an end with it, else a suspect."""
     return [_finding(slow) for slow in slow_cables(trained)]
 
 
-def _finding(slow: Slow) -> Finding:
+def _finding(slow: SlowCable) -> Finding:
     cable = slow.cable
     a, b = (cable.b.partition("/")[0], cable.a) if cable.to_host else (cable.a, cable.b)
     return Finding(
-        state=State.FAULT if slow.sure else State.SUSPECT,
+        state=State.FAULT if slow.is_certain else State.SUSPECT,
         component="cable",
         name=f"{a}={b}",
         quantity="bandwidth",

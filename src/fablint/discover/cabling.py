@@ -1,4 +1,4 @@
-"""Cables between switches, each once, and the port at each end."""
+"""Cables between switches without duplicates, and the port at each end."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from fablint.text.names import natural
 
 
 @dataclass
-class Plugs:
-    """What is plugged in where."""
+class Cabling:
+    """Cables, the ports at their ends, and a finding for each port with two ends."""
 
     cables: list[Cable] = field(default_factory=list)
-    wires: list[Wire] = field(default_factory=list)  # those that the cables were made of
+    wires: list[Wire] = field(default_factory=list)  # sources of the cables
     ports: dict[tuple[str, str], str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    _taken: dict[tuple[str, str], str] = field(default_factory=dict)  # (switch, port): what hangs on it
+    _taken: dict[tuple[str, str], str] = field(default_factory=dict)  # (switch, port): the connected end
 
     def plug(self, switch: str, port: str, end: str) -> None:
-        """Note a port; one that has something else on it already is a finding."""
+        """Record the end at a port. A port that has another end already is a finding."""
         if not port:
             return
         there = self._taken.setdefault((switch, port), end)
         if there != end:
-            evidence = f"both {there} and {end} are said to be on it; {there} was taken"
-            step = "LLDP remembers for two minutes who was there: ask again, then look at the cable"
+            evidence = f"sources report both {there} and {end} on this port; {there} was used"
+            step = (
+                "run discovery again after two minutes, since LLDP keeps old neighbours so long; then check the cable"
+            )
             name = f"{switch}/{port}"
             self.findings.append(
                 Finding(state=State.SUSPECT, component="config", name=name, evidence=evidence, next_step=step)
@@ -40,9 +42,9 @@ class Plugs:
             self.ports[switch, end] = ",".join(filter(None, [*ports, port]))
 
 
-def plug_in(places: Sequence[Attachment], wires: Sequence[Wire], on: Mapping[str, Claim], rails: bool) -> Plugs:
-    """Cables and ports. `on` says which switch of each attachment is believed; `rails`: are NICs told apart?"""
-    plugs = Plugs()
+def build_cabling(places: Sequence[Attachment], wires: Sequence[Wire], on: Mapping[str, Claim], rails: bool) -> Cabling:
+    """Build the cables and ports. `on` gives the accepted switch of each end; `rails`: ends are NICs, not hosts."""
+    cabling = Cabling()
     several: dict[str, int] = defaultdict(int)
     for claim in on.values():
         several[claim.owner] += 1
@@ -50,7 +52,7 @@ def plug_in(places: Sequence[Attachment], wires: Sequence[Wire], on: Mapping[str
         if place.switch == on[place.end].container and place.source is on[place.end].source:
             railed = rails and several[place.host] > 1
             if not railed or place.nic:
-                plugs.plug(place.switch, place.port, place.end if railed else place.host)
+                cabling.plug(place.switch, place.port, place.end if railed else place.host)
     pairs: dict[tuple[str, str], list[Wire]] = defaultdict(list)
     for wire in wires:
         wire = wire if natural(wire.a) <= natural(wire.b) else _turned(wire)
@@ -58,12 +60,12 @@ def plug_in(places: Sequence[Attachment], wires: Sequence[Wire], on: Mapping[str
     for (a, b), between in sorted(pairs.items(), key=lambda pair: (natural(pair[0][0]), natural(pair[0][1]))):
         trusted = min((wire.source for wire in between), key=TRUST.__getitem__)
         single = _once([wire for wire in between if wire.source is trusted])
-        plugs.cables += [Cable(a, b, wire.speed) for wire in single]
-        plugs.wires += single
+        cabling.cables += [Cable(a, b, wire.speed) for wire in single]
+        cabling.wires += single
         for wire in single:
-            plugs.plug(a, wire.a_port, b)
-            plugs.plug(b, wire.b_port, a)
-    return plugs
+            cabling.plug(a, wire.a_port, b)
+            cabling.plug(b, wire.b_port, a)
+    return cabling
 
 
 def _turned(wire: Wire) -> Wire:
@@ -71,9 +73,10 @@ def _turned(wire: Wire) -> Wire:
 
 
 def _once(wires: Sequence[Wire]) -> list[Wire]:
-    """Cables between two switches, told from both ends: each once.
+    """Return each cable between two switches once, although both ends report it.
 
-    Who tells only its own port tells half a cable; the two halves are not joined, but counted from the fuller end.
+    A report with one port only is half a cable; halves are paired in the order of their ports, and the end with more
+    of them gives the number of cables.
     """
     whole = {(wire.a_port, wire.b_port): wire for wire in wires if wire.a_port and wire.b_port}
     here = {wire.a_port: wire for wire in wires if wire.a_port and not wire.b_port}

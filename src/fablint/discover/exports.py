@@ -1,4 +1,4 @@
-"""A topology for others: YAML, JSON, Slurm's topology.conf, and a list of hosts for each switch and group."""
+"""Export of a topology: YAML, JSON, Slurm's topology.conf, and a list of hosts for each switch and group."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from fablint.model import Topology
 from fablint.text.names import natural
 from fablint.topology.file_writer import folded_runs, topology_document, write_topology
 
-KINDS = ("yaml", "json", "slurm", "hostfiles")
+FORMATS = ("yaml", "json", "slurm", "hostfiles")
 _SUFFIX = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "slurm"}
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_.:-]|^\.+")
 
 
-def kind_of(output: Path) -> str:
-    """The format that a name asks for: that of its suffix, without one a folder of host files.
+def infer_format(output: Path) -> str:
+    """Return the format that the suffix of a file name stands for; without a suffix, a folder of host files.
 
-    Raises UsageError for a suffix that says nothing.
+    Raises UsageError for an unknown suffix.
     """
     if output.is_dir() or not output.suffix:
         return "hostfiles"
     if output.suffix not in _SUFFIX:
         known = ", ".join(_SUFFIX)
-        raise UsageError(f"{output}: which format?", f"call it {known} or a folder, or say --to {'|'.join(KINDS)}")
+        raise UsageError(
+            f"{output}: the suffix stands for no format", f"use {known}, a folder, or --to {'|'.join(FORMATS)}"
+        )
     return _SUFFIX[output.suffix]
 
 
 def export(topology: Topology, kind: str) -> str:
-    """The text of a file. Raises UsageError where a name cannot be written."""
+    """Return the text of a file in the format `kind`. Raises UsageError for a name that the format does not allow."""
     if kind == "yaml":
         return write_topology(topology)
     if kind == "json":
@@ -41,9 +43,9 @@ def export(topology: Topology, kind: str) -> str:
 
 
 def write_host_files(topology: Topology, folder: Path) -> int:
-    """`switches/NAME.txt` and `groups/NAME.txt`, a host on each line; returns how many files there are.
+    """Write `switches/NAME.txt` and `groups/NAME.txt` with one host per line; return the number of files.
 
-    Raises UsageError where the folder is not empty.
+    Raises UsageError for a folder that is not empty.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists already", "choose another name or remove it")
@@ -56,7 +58,7 @@ def write_host_files(topology: Topology, folder: Path) -> int:
 
 
 def _host_files(topology: Topology) -> dict[str, list[str]]:
-    """Hosts by name of the file. A host with NICs on several switches is in the file of each."""
+    """Return the hosts of each file, by file name. A host with NICs on several switches is in the file of each."""
     ends = [(end.partition("/")[0], switch) for end, switch in topology.nic_switch.items()]
     files: dict[str, dict[str, None]] = defaultdict(dict)
     for host, name in [*topology.host_switch.items(), *ends]:
@@ -72,7 +74,7 @@ def _file_name(name: str) -> str:
 
 
 def _slurm(topology: Topology) -> str:
-    """topology.conf: switches, groups above them, one root above all. A host is on the switch of its first NIC."""
+    """Return topology.conf: switches, their groups, and one root. A host is on the switch of its first NIC."""
     hosts: dict[str, list[str]] = defaultdict(list)
     for host, switch in topology.host_switch.items():
         hosts[switch].append(host)
@@ -93,12 +95,12 @@ def _slurm(topology: Topology) -> str:
 
 
 def _free_name(group: str, topology: Topology) -> str:
-    """A group is a switch to Slurm; it may not bear a switch's name."""
+    """Return a name for a group that no switch has, since Slurm treats a group as a switch."""
     return f"group-{group}" if group in topology.switches else group
 
 
 def _node_list(hosts: Sequence[str]) -> str:
-    """`nid[001000-001003],login1`: Slurm takes no text behind the bracket."""
+    """Fold hosts as `nid[001000-001003],login1`: Slurm accepts no text after the bracket."""
     plain: list[str] = []
     for folded, run in folded_runs(sorted(hosts, key=natural)):
         plain += [folded] if folded.endswith("]") or len(run) == 1 else run

@@ -1,4 +1,4 @@
-"""What sources say about a fabric, each fact with its source. Nothing is decided here: `merge` does."""
+"""Facts about a fabric, each with its origin. `merge` decides between contradictory facts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from fablint.model import Finding, Routing
-from fablint.snapshot.cable_speeds import Trained
+from fablint.snapshot.cable_speeds import TrainedCable
 
 
-class Told(StrEnum):
-    """Who says it, the most trusted first: what was written for us, what the cables say, what was configured."""
+class Origin(StrEnum):
+    """Origin of a fact, the most trusted first: topology files, then reports over cables, then configurations."""
 
     FILE = "file"
     LLDP = "LLDP"
@@ -24,35 +24,36 @@ class Told(StrEnum):
     BLOCKS = "name blocks"
 
 
-TRUST = {told: rank for rank, told in enumerate(Told)}
+TRUST = {origin: rank for rank, origin in enumerate(Origin)}
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A host, or a NIC of it, hangs on a switch."""
+    """The switch that a host, or one of its NICs, is connected to."""
 
     host: str
     switch: str
-    source: Told
+    source: Origin
     nic: str = ""
     port: str = ""  # of the switch
     address: str = ""  # MAC of the switch's port
 
     @property
     def end(self) -> str:
+        """`HOST/NIC`, or `HOST` if the source does not name the NIC."""
         return f"{self.host}/{self.nic}" if self.nic else self.host
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A cable between two devices that are not hosts as far as the source can tell."""
+    """A cable between two devices that the source does not report as hosts."""
 
     a: str
     b: str
-    source: Told
+    source: Origin
     a_port: str = ""
     b_port: str = ""
-    speed: float | None = None  # bytes/s, as ordered: what a cable trained to is in `Facts.trained`
+    speed: float | None = None  # bytes/s, nominal; the rate that a cable trained to is in `Facts.trained`
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,14 @@ class SwitchFact:
     """A switch, its group, and another name by which sources know it (an algorithmic address, a GUID)."""
 
     name: str
-    source: Told
+    source: Origin
     group: str = ""
     alias: str = ""
 
 
 @dataclass(frozen=True)
 class Forward:
-    """A switch sends what is for a host out of a port, or, where the source says so, to a switch."""
+    """Entry of a forwarding table: the port for a host's messages, or the next switch if the source gives it."""
 
     switch: str
     host: str
@@ -77,24 +78,25 @@ class Forward:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that sources said so far."""
+    """All facts of one or several sources."""
 
     attachments: tuple[Attachment, ...] = ()
     wires: tuple[Wire, ...] = ()
     switches: tuple[SwitchFact, ...] = ()
     forwards: tuple[Forward, ...] = ()
-    trained: tuple[Trained, ...] = ()
-    stations: frozenset[str] = frozenset()  # devices that say they are no switch
+    trained: tuple[TrainedCable, ...] = ()
+    stations: frozenset[str] = frozenset()  # devices that report not to be a switch
     routing: Routing | None = None  # as a file declares it
     findings: tuple[Finding, ...] = ()
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
+        """True without attachments, wires, switches, forwarding entries and trained cables."""
         return not (self.attachments or self.wires or self.switches or self.forwards or self.trained)
 
 
 def gather(several: Iterable[Facts]) -> Facts:
-    """All facts in one."""
+    """Merge the facts of several sources into one object, without resolving contradictions."""
     every = list(several)
     lists = {
         item.name: tuple(value for facts in every for value in getattr(facts, item.name))
@@ -108,15 +110,15 @@ def gather(several: Iterable[Facts]) -> Facts:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What became of a source: what it told, or why it was not asked."""
+    """Report on a source: the number of reported items, or the reason why there are none."""
 
     name: str  # `LLDP`, `ibnetdiscover`, `topo.yaml`
-    told: Mapping[str, int] = field(default_factory=dict)  # `hosts`, `switches`, `cables`, `routes`: how many
-    silent: str = ""  # why it told nothing
+    counts: Mapping[str, int] = field(default_factory=dict)  # of `host`, `switch`, `cable`, `route`
+    silent: str = ""  # reason why nothing is reported
 
 
 def report_on(name: str, facts: Facts) -> SourceReport:
-    """How many hosts, switches and cables a source named."""
+    """Count the hosts, switches, cables and routes that a source reports."""
     switches = {fact.name for fact in facts.switches} | {place.switch for place in facts.attachments}
     counts = {
         "host": len({place.host for place in facts.attachments}),
@@ -124,5 +126,5 @@ def report_on(name: str, facts: Facts) -> SourceReport:
         "cable": len(facts.wires),
         "route": len(facts.forwards),
     }
-    told = {what: count for what, count in counts.items() if count}
-    return SourceReport(name, told, "" if told else "it names no host and no switch")
+    present = {item: count for item, count in counts.items() if count}
+    return SourceReport(name, present, "" if present else "it names no host and no switch")

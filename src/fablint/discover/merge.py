@@ -1,4 +1,4 @@
-"""One topology from what all sources say, and a finding for each contradiction among them."""
+"""Merge the facts of all sources into one topology, with a finding for each contradiction."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fablint.discover.agreement import Claim, Dispute, disputes_of, settle
-from fablint.discover.cabling import plug_in
-from fablint.discover.facts import TRUST, Attachment, Facts, SwitchFact, Told, Wire
+from fablint.discover.agreement import Claim, Dispute, group_disputes, settle
+from fablint.discover.cabling import build_cabling
+from fablint.discover.facts import TRUST, Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.next_hops import find_routing
 from fablint.model import Finding, State, Switch, Topology
 from fablint.snapshot import NicFact
@@ -18,16 +18,16 @@ from fablint.text.names import fold, natural, one_spelling
 
 @dataclass(frozen=True)
 class Merged:
-    """The topology, None where no source placed a host; and what the sources do not agree on."""
+    """The topology, None if no source gives the switch of a host; findings; and hosts without a switch."""
 
     topology: Topology | None
     findings: tuple[Finding, ...] = ()
-    missing: tuple[str, ...] = ()  # hosts that no source placed
+    missing: tuple[str, ...] = ()  # hosts whose switch no source gives
 
 
 @dataclass
 class _MergedFacts:
-    """Facts under one name for each thing."""
+    """Facts in which every switch and host has one name."""
 
     places: list[Attachment] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
@@ -36,16 +36,16 @@ class _MergedFacts:
 
 
 def merge(facts: Facts, nics: Iterable[NicFact] = (), hosts: Sequence[str] = ()) -> Merged:
-    """The topology of `hosts` (of all that are known where there is none).
+    """Return the topology of `hosts`; of all known hosts if `hosts` is empty.
 
-    Where sources differ the most trusted one is taken (`Told`, in that order), and the difference is a finding.
+    If sources differ, the most trusted source (in the order of `Origin`) is used, and the difference is a finding.
     """
-    draft = _named_alike(facts, hosts)
+    draft = _unify_names(facts, hosts)
     _keep_fabric(draft, nics)
     settled, disputes = settle(_by_trust(Claim(p.end, p.switch, p.source, p.host) for p in draft.places))
-    wanted = set(hosts) or {place.host for place in draft.places}
-    on = {end: claim for end, claim in settled.items() if claim.owner in wanted}
-    draft.findings += _contradictions(disputes, wanted, "hangs on")
+    selected = set(hosts) or {place.host for place in draft.places}
+    on = {end: claim for end, claim in settled.items() if claim.owner in selected}
+    draft.findings += _contradictions(disputes, selected, "is connected to")
     host_switch, nic_switch = _places(on, hosts)
     missing = tuple(host for host in hosts if host not in host_switch)
     if not host_switch:
@@ -56,26 +56,26 @@ def merge(facts: Facts, nics: Iterable[NicFact] = (), hosts: Sequence[str] = ())
     draft.findings += _contradictions(disputes, names, "is in")
     of = {name: claim.container for name, claim in groups.items()}
     ordered = sorted(names - set(host_switch), key=lambda name: (natural(of.get(name, "")), natural(name)))
-    plugs = plug_in([place for place in draft.places if place.end in on], wires, on, bool(nic_switch))
+    cabling = build_cabling([place for place in draft.places if place.end in on], wires, on, bool(nic_switch))
     topology = Topology(
         switches={name: Switch(name, of.get(name, "")) for name in ordered},
         host_switch=host_switch,
-        cables=tuple(plugs.cables),
-        source=", ".join(told for told in Told if told in {claim.source for claim in on.values()}),
+        cables=tuple(cabling.cables),
+        source=", ".join(origin for origin in Origin if origin in {claim.source for claim in on.values()}),
         nic_switch=nic_switch,
-        ports=plugs.ports,
+        ports=cabling.ports,
     )
-    routing, unsound = find_routing(facts, draft.switches, topology, plugs.wires)
+    routing, unsound = find_routing(facts, draft.switches, topology, cabling.wires)
     return Merged(
-        replace(topology, routing=routing), (*facts.findings, *draft.findings, *plugs.findings, *unsound), missing
+        replace(topology, routing=routing), (*facts.findings, *draft.findings, *cabling.findings, *unsound), missing
     )
 
 
-# ------------------------------------------------------------------------------------------------ one name each
+# ------------------------------------------------------------------------------------------------ unique names
 
 
-def _named_alike(facts: Facts, hosts: Sequence[str]) -> _MergedFacts:
-    """The facts, aliases of switches and long names of hosts resolved; cables of hosts among the attachments."""
+def _unify_names(facts: Facts, hosts: Sequence[str]) -> _MergedFacts:
+    """Resolve aliases of switches and long host names; move the cables of hosts to the attachments."""
     names, draft = _aliases(facts.switches)
     switches = {fact.name for fact in facts.switches} | {place.switch for place in facts.attachments}
     named = {place.host for place in facts.attachments} | (facts.stations - switches)
@@ -102,21 +102,21 @@ def _named_alike(facts: Facts, hosts: Sequence[str]) -> _MergedFacts:
 
 
 def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _MergedFacts]:
-    """What each other name of a switch stands for; a name that stands for two is a finding."""
+    """Return the switch of each alias; an alias of two switches is a finding."""
     draft = _MergedFacts()
-    told: dict[str, SwitchFact] = {}
+    known: dict[str, SwitchFact] = {}
     for fact in sorted(switches, key=lambda fact: TRUST[fact.source]):
         if not fact.alias:
             continue
-        first = told.setdefault(fact.alias, fact)
+        first = known.setdefault(fact.alias, fact)
         if first.name != fact.name:
-            evidence = f"{first.source} calls it {first.name}, {fact.source} {fact.name}; {first.source} was taken"
+            evidence = f"{first.source} names it {first.name}, {fact.source} {fact.name}; {first.source} was used"
             draft.findings.append(_suspect(fact.alias, evidence))
-    return {alias: fact.name for alias, fact in told.items()}, draft
+    return {alias: fact.name for alias, fact in known.items()}, draft
 
 
 def _keep_fabric(draft: _MergedFacts, nics: Iterable[NicFact]) -> None:
-    """Leave out NICs that only manage their host."""
+    """Drop NICs of the management network."""
     known: dict[str, dict[str, NicFact]] = defaultdict(dict)
     for nic in nics:
         known[nic.host][nic.name] = nic
@@ -125,37 +125,37 @@ def _keep_fabric(draft: _MergedFacts, nics: Iterable[NicFact]) -> None:
         if place.nic:
             named[place.host].add(place.nic)
     keep = {host: fabric_nics(there, known.get(host, {})) for host, there in named.items()}
-    draft.places = [p for p in draft.places if not p.nic or p.source is Told.FILE or p.nic in keep[p.host]]
+    draft.places = [p for p in draft.places if not p.nic or p.source is Origin.FILE or p.nic in keep[p.host]]
 
 
-# ------------------------------------------------------------------------------------------------ who is right
+# ------------------------------------------------------------------------------------------------ contradictions
 
 
 def _by_trust(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """The claims of each source, most trusted first."""
-    by_source: dict[Told, list[Claim]] = defaultdict(list)
+    """Return the claims of each source, the most trusted source first."""
+    by_source: dict[Origin, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_source[claim.source].append(claim)
     return [by_source[source] for source in sorted(by_source, key=TRUST.__getitem__)]
 
 
-def _contradictions(disputes: Sequence[Dispute], wanted: Iterable[str], verb: str) -> list[Finding]:
-    """One finding for all things of which the same is disputed."""
-    asked = set(wanted)
-    alike = disputes_of([one for one in disputes if one.taken.owner in asked])
+def _contradictions(disputes: Sequence[Dispute], selected: Iterable[str], verb: str) -> list[Finding]:
+    """Return one finding for all items with the same dispute."""
+    owners = set(selected)
+    groups = group_disputes([dispute for dispute in disputes if dispute.taken.owner in owners])
     return [
-        _suspect(fold(things), f"{verb} {taken} says {by}, {other} says {other_by}; {by} was taken")
-        for (taken, by, other, other_by), things in alike.items()
+        _suspect(fold(items), f"{verb} {taken} according to {by}, {other} according to {other_by}; {by} was used")
+        for (taken, by, other, other_by), items in groups.items()
     ]
 
 
 def _suspect(name: str, evidence: str) -> Finding:
-    step = "find out which is right; correct the other, or decide with a topology file (--from)"
+    step = "determine which source is right and correct the other, or pass a topology file to --from"
     return Finding(state=State.SUSPECT, component="config", name=name, evidence=evidence, next_step=step)
 
 
 def _places(on: Mapping[str, Claim], hosts: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The switch of each host, and of each NIC where a host has several: the first NIC is rail 0."""
+    """Return the switch of each host, and of each NIC of hosts with several NICs. The first NIC is rail 0."""
     ends: dict[str, list[str]] = defaultdict(list)
     for end, claim in on.items():
         ends[claim.owner].append(end)

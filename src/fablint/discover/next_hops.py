@@ -1,22 +1,22 @@
-"""How messages find their way: forwarding tables as ports, turned into next switches; Slingshot is adaptive."""
+"""Routing of the fabric: forwarding tables with ports replaced by next switches; Slingshot is adaptive."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from fablint.discover.facts import Facts, SwitchFact, Told, Wire
+from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.model import Finding, Routing, State, Topology
 from fablint.text.names import fold
 from fablint.topology.forwarding import USUAL_SHARE, Tables, routing_loops
 
-_SLINGSHOT = (Told.AMA, Told.STT, Told.TEMPLATE)
+_SLINGSHOT = (Origin.AMA, Origin.STT, Origin.TEMPLATE)
 
 
 def find_routing(
     facts: Facts, switches: Iterable[SwitchFact], topology: Topology, wires: Sequence[Wire]
 ) -> tuple[Routing, list[Finding]]:
-    """What is known of the routing, and tables that cannot be right. `switches` and `wires` bear their final names."""
+    """Return the routing, and findings on tables with routing loops. `switches` and `wires` have their final names."""
     declared = facts.routing
     if declared is not None and declared.kind != "tables":
         return declared, []
@@ -38,32 +38,32 @@ def _tables(
     for wire in wires:
         behind[wire.a, wire.a_port], behind[wire.b, wire.b_port] = wire.b, wire.a
         joined |= {(wire.a, wire.b), (wire.b, wire.a)}
-    said: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    entries: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for entry in facts.forwards:
         switch = names.get(entry.switch, entry.switch)
         onward = names.get(entry.onward, entry.onward) or behind.get((switch, entry.port), "")
         if (switch, onward) in joined and topology.host_switch.get(entry.host, switch) != switch:
-            said[switch][entry.host].add(onward)
-    # A host with several addresses has an entry for each; where they differ, the way of its messages is not known.
+            entries[switch][entry.host].add(onward)
+    # A host with several addresses has an entry for each; if these differ, the path of its messages is unknown.
     tables = {
         switch: {host: next(iter(onward)) for host, onward in table.items() if len(onward) == 1}
-        for switch, table in said.items()
+        for switch, table in entries.items()
     }
-    return _without_circles(tables, topology)
+    return _without_loops(tables, topology)
 
 
-def _without_circles(tables: Tables, topology: Topology) -> tuple[Tables, list[Finding]]:
-    """Hosts that messages do not reach, for they go in a circle, are a finding and have no way."""
-    lost = {host: way for host, way in routing_loops(tables, topology.host_switch)}
-    if not lost:
+def _without_loops(tables: Tables, topology: Topology) -> tuple[Tables, list[Finding]]:
+    """Drop the entries for hosts behind a routing loop, and report these hosts as a finding."""
+    loops = dict(routing_loops(tables, topology.host_switch))
+    if not loops:
         return tables, []
     findings = [
         Finding(
             state=State.FAULT,
             component="route",
-            name=fold(lost),
-            evidence=f"the forwarding tables send messages in a circle: {next(iter(lost.values()))}",
+            name=fold(loops),
+            evidence=f"the forwarding tables have a routing loop: {next(iter(loops.values()))}",
             next_step="let the subnet manager compute the routes again",
         )
     ]
-    return {s: {h: onward for h, onward in table.items() if h not in lost} for s, table in tables.items()}, findings
+    return {s: {h: onward for h, onward in table.items() if h not in loops} for s, table in tables.items()}, findings

@@ -1,4 +1,4 @@
-"""What was discovered, as a tree of 80 columns: groups, their switches, their hosts; sources and findings below."""
+"""Discovered fabric as text: a tree of groups, switches and hosts, then sources and findings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from fablint.discover.discovering import Discovered
+from fablint.discover.discovering import DiscoveredFabric
 from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
 from fablint.text.names import fold, plural
@@ -14,16 +14,13 @@ from fablint.text.names import fold, plural
 WIDTH = 80
 
 
-def print_tree(found: Discovered, width: int = WIDTH) -> str:
-    """The text for people."""
-    parts = [list(_fabric(found.topology, width))] if found.topology else []
-    if found.sources:
-        parts += [
-            ["sources", *(line for text in _sources(found.sources) for line in _wrapped(text, "  ", "    ", width))]
-        ]
-    if found.findings:
-        parts += [["findings", *(line for text in _findings(found) for line in _wrapped(text, "  ", "    ", width))]]
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+def format_tree(fabric: DiscoveredFabric, width: int = WIDTH) -> str:
+    """Format the fabric, its sources and findings with lines of at most `width` columns."""
+    sections = [list(_fabric(fabric.topology, width))] if fabric.topology else []
+    for title, texts in (("sources", _sources(fabric.sources)), ("findings", _findings(fabric))):
+        lines = [line for text in texts for line in _wrapped(text, "  ", "    ", width)]
+        sections += [[title, *lines]] if lines else []
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
 def _fabric(topology: Topology, width: int) -> Iterator[str]:
@@ -62,7 +59,7 @@ def _headline(topology: Topology, groups: Mapping[str, object]) -> str:
     ]
     routing = {
         "shortest": "routing unknown",
-        "tables": "routes as the forwarding tables say",
+        "tables": "routes from the forwarding tables",
         "adaptive": "adaptive routing",
     }
     known = routing.get(topology.routing.kind, f"routing {topology.routing.kind}")
@@ -70,29 +67,29 @@ def _headline(topology: Topology, groups: Mapping[str, object]) -> str:
 
 
 def _sources(reports: Sequence[SourceReport]) -> Iterator[str]:
-    """What each told; those that are silent for the same reason in one line."""
+    """Yield one line per source with its counts; sources without facts for the same reason share a line."""
     silent: dict[str, list[str]] = defaultdict(list)
     for report in reports:
-        if report.told:
-            yield f"{report.name}: {', '.join(plural(count, what) for what, count in report.told.items())}"
+        if report.counts:
+            yield f"{report.name}: {', '.join(plural(count, item) for item, count in report.counts.items())}"
         else:
             silent[report.silent].append(report.name)
     yield from (f"{', '.join(names)}: {why}" for why, names in silent.items())
 
 
-def _findings(found: Discovered) -> Iterator[str]:
-    """Worst first; those that say the same of several parts in one."""
-    alike: dict[tuple[State, str, str, str], list[Finding]] = defaultdict(list)
-    for finding in sorted(found.findings, key=lambda finding: finding.rank):
+def _findings(fabric: DiscoveredFabric) -> Iterator[str]:
+    """Yield the findings, worst first; findings that differ by the component only share a line."""
+    groups: dict[tuple[State, str, str, str], list[Finding]] = defaultdict(list)
+    for finding in sorted(fabric.findings, key=lambda finding: finding.rank):
         _, _, nic = finding.name.rpartition("/")
-        alike[finding.state, finding.component, finding.evidence, nic if "/" in finding.name else ""].append(finding)
-    for (state, component, evidence, nic), several in alike.items():
+        groups[finding.state, finding.component, finding.evidence, nic if "/" in finding.name else ""].append(finding)
+    for (state, component, evidence, nic), several in groups.items():
         names = fold(finding.name.rpartition("/")[0] or finding.name for finding in several)
         step = f" ({several[0].next_step})" if several[0].next_step else ""
         yield f"{state} {component} {names}{'/' + nic if nic else ''}: {evidence}{step}"
 
 
 def _wrapped(text: str, first: str, later: str, width: int) -> list[str]:
-    """Lines of at most `width` columns; a list of names is broken after a comma."""
+    """Wrap a text to lines of at most `width` columns; a list of names is broken after a comma."""
     wrapper = textwrap.TextWrapper(width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
     return wrapper.wrap(text)

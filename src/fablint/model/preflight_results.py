@@ -78,7 +78,7 @@ class Rule:
     severity: Severity
     component: Component
     root: bool
-    mend: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def finding_of(one: Result, rule: Rule) -> Finding:
         component=rule.component,
         name=one.name,
         evidence=f"{one.check}: {one.message}",
-        next_step=rule.mend,
+        next_step=rule.remedy,
     )
 
 

@@ -28,7 +28,7 @@ class Check(ABC):
     severity: ClassVar[Severity]  # of what does not hold
     component: ClassVar[Component]  # what is at fault then
     root: ClassVar[bool] = False  # is it seen by root only?
-    mend: ClassVar[str]  # what to do
+    remedy: ClassVar[str]  # what to do
     compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time
 
     reads: ClassVar[str] = ""  # a long text of each host that other checks read as well
@@ -80,7 +80,7 @@ class Check(ABC):
 
     @classmethod
     def described(cls) -> Rule:
-        return Rule(cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.mend)
+        return Rule(cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.remedy)
 
     def passed(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
         return Result(self.id, host, target, Outcome.PASS, message, value, None, unit)

@@ -12,7 +12,7 @@ from fablint.preflight.counter_deltas import Delta, delta, figure, total
 from fablint.preflight.host_classes import Boards, Built, completed
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
-from fablint.snapshot.neighbours import heard_by
+from fablint.snapshot.neighbours import neighbours_of
 from fablint.snapshot.parsers.inet import Inet
 from fablint.snapshot.parsers.kernel_log import KernelLog
 from fablint.snapshot.parsers.lldp import Neighbour
@@ -59,7 +59,7 @@ class Host:
     @cached_property
     def neighbours(self) -> Sequence[Neighbour]:
         """Who is heard by LLDP."""
-        return heard_by(self.snapshot)
+        return neighbours_of(self.snapshot)
 
     @cached_property
     def inet(self) -> Inet:

@@ -27,7 +27,7 @@ def junit_text(fitness: Fitness) -> str:
     for one in fitness.results:
         found[one.check].append(one)
     for check, results in found.items():
-        _add_suite(root, check, results, fitness.rules[check].mend)
+        _add_suite(root, check, results, fitness.rules[check].remedy)
     _count(root, list(root))
     Tree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Tree.tostring(root, encoding="unicode") + "\n"
@@ -39,16 +39,16 @@ def _answer(fitness: Fitness, host: str) -> Result:
     return Result(ANSWERS, host, "", Outcome.PASS if why is None else Outcome.FAIL, f"no answer: {why or ''}")
 
 
-def _add_suite(root: Tree.Element, name: str, results: list[Result], mend: str) -> None:
+def _add_suite(root: Tree.Element, name: str, results: list[Result], remedy: str) -> None:
     suite = Tree.SubElement(root, "testsuite", name=_plain(name))
     for one in results:
         case = Tree.SubElement(suite, "testcase", classname=_plain(one.check), name=_plain(one.name))
         if child := _CHILDREN.get(one.outcome):
             words = f"{one.message} ({one.suppressed.words})" if one.suppressed else one.message
             Tree.SubElement(case, child, message=_plain(words))
-            case[0].text = f"mend: {_plain(mend)}" if one.outcome is Outcome.FAIL else None
+            case[0].text = f"remedy: {_plain(remedy)}" if one.outcome is Outcome.FAIL else None
         elif one.outcome is Outcome.WARN:
-            Tree.SubElement(case, "system-out").text = f"WARN: {_plain(one.message)}\nmend: {_plain(mend)}"
+            Tree.SubElement(case, "system-out").text = f"WARN: {_plain(one.message)}\nremedy: {_plain(remedy)}"
     _count(suite, [suite])
 
 

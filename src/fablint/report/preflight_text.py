@@ -24,7 +24,7 @@ from fablint.text.names import fold, plural
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
 _SHOWN = (*WRONG, Outcome.SUPPRESSED)
 _COLOURS = {Outcome.FAIL: 31, Outcome.WARN: 33, Outcome.ERROR: 36, Outcome.SUPPRESSED: 2}  # ANSI
-_MENDED = (Outcome.FAIL, Outcome.WARN)
+_REPAIRABLE = (Outcome.FAIL, Outcome.WARN)
 _MESSAGES = 4  # of a part that are told one by one; more of them share a line
 _LINES = 8  # of a check
 _FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
@@ -90,13 +90,13 @@ def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> 
     told = _told(fitness)
     column = max((len(one.check) for one in told), default=0)
     lines: list[str] = []
-    mended: set[str] = set()
+    with_remedy: set[str] = set()
     for one in told:
         for words in one.lines:
             lines += _paint(_wrap(f"{one.outcome:<6} {one.check:<{column}}  {words}", width), one.outcome, color)
-        if one.mend and one.check not in mended:
-            lines += _wrap(f"{_INDENT}mend: {one.mend}", width)
-            mended.add(one.check)
+        if one.remedy and one.check not in with_remedy:
+            lines += _wrap(f"{_INDENT}remedy: {one.remedy}", width)
+            with_remedy.add(one.check)
     notes = [line for note in fitness.notes for line in _wrap(note, width)]
     return "\n".join([*lines, *([""] if lines else []), *notes, *_summary(fitness, width, brief=not lines)]) + "\n"
 
@@ -121,7 +121,7 @@ class _Told(NamedTuple):
     outcome: Outcome
     check: str
     lines: Sequence[str]
-    mend: str
+    remedy: str
 
 
 def _told(fitness: Fitness) -> list[_Told]:
@@ -137,7 +137,7 @@ def _told(fitness: Fitness) -> list[_Told]:
             found[one.outcome, one.check].append(one)
     told = [_of_cause(cause, results, fitness) for cause, results in common.items()]
     told += [
-        _Told(outcome, check, _lines(results), fitness.rules[check].mend if outcome in _MENDED else "")
+        _Told(outcome, check, _lines(results), fitness.rules[check].remedy if outcome in _REPAIRABLE else "")
         for (outcome, check), results in found.items()
     ]
     silent: dict[str, list[str]] = defaultdict(list)
@@ -156,7 +156,7 @@ def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Told:
     others = f"; also {', '.join(check for check in checks if check != worst.check)}" if len(checks) > 1 else ""
     where = _where((one.host for one in results), fold({one.target for one in results if one.check == worst.check}))
     line = f"{where}: {worst.message}{others}: common to {cause}"
-    return _Told(worst.outcome, worst.check, [line], fitness.rules[worst.check].mend)
+    return _Told(worst.outcome, worst.check, [line], fitness.rules[worst.check].remedy)
 
 
 def _lines(results: Iterable[Result]) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fablint.snapshot.collecting import (
-    Heard,
+    CollectedSnapshots,
     command_to_collect,
-    heard,
     load_snapshots,
+    read_answers,
     save_snapshots,
     snapshot_of,
     with_nics,
@@ -17,18 +17,18 @@ from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.nics import NicFact, nics_of
 
 __all__ = [
-    "Heard",
+    "CollectedSnapshots",
     "NicFact",
     "Output",
     "Snapshot",
     "adapters",
     "command_to_collect",
     "fabric_nics",
-    "heard",
     "host_facts",
     "load_snapshots",
     "nics_of",
     "rails",
+    "read_answers",
     "save_snapshots",
     "snapshot_of",
     "with_nics",

@@ -15,7 +15,7 @@ _STEM = re.compile(r"[\d/]")
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedCable:
     """What a cable runs at. `a` and `b` are switches or `HOST/NIC`s."""
 
     a: str
@@ -37,16 +37,16 @@ class Trained:
         return f"{_end(self.a, self.a_port)} to {_end(self.b, self.b_port)}"
 
 
-class Slow(NamedTuple):
+class SlowCable(NamedTuple):
     """A cable below its like."""
 
-    cable: Trained
+    cable: TrainedCable
     usual: float  # bytes per second of its like
     others: str  # `5 other cables of leaf2 at 4xEDR`
-    sure: bool  # like in kind and place, not only in kind
+    is_certain: bool  # compared at one of its ends, not only with the whole fabric
 
 
-def slow_cables(trained: Iterable[Trained]) -> list[Slow]:
+def slow_cables(trained: Iterable[TrainedCable]) -> list[SlowCable]:
     """Cables below what most of their like run at: the other cables of the kind at either end, else in the fabric.
 
     At an end the others are of the same make, so that it is sure; in the whole fabric there may be older parts. The
@@ -65,7 +65,7 @@ def slow_cables(trained: Iterable[Trained]) -> list[Slow]:
         less = [(words, *usual) for words, usual in around if cable.bytes_per_second < like.speed.get(usual[0], 0.0)]
         if less:
             words, usual, count = less[0]
-            found.append(Slow(cable, like.speed[usual], f"{count} other {words} at {usual}", sure))
+            found.append(SlowCable(cable, like.speed[usual], f"{count} other {words} at {usual}", sure))
     return found
 
 
@@ -81,7 +81,7 @@ class _Like:
     designs_at: Mapping[tuple[str, str], set[str]]  # rates of a kind at a switch
 
     @classmethod
-    def of(cls, every: Sequence[Trained]) -> _Like:
+    def of(cls, every: Sequence[TrainedCable]) -> _Like:
         fabric: dict[bool, Counter[str]] = defaultdict(Counter)
         at_end: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
         of_kind: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -100,7 +100,7 @@ class _Like:
         speed = {cable.rate: cable.bytes_per_second for cable in every}
         return cls(speed, fabric, at_end, of_kind, designs, designs_at)
 
-    def usual_at(self, end: str, cable: Trained) -> tuple[str, int]:
+    def usual_at(self, end: str, cable: TrainedCable) -> tuple[str, int]:
         """What the other cables at an end run at: those of the kind where there are enough."""
         same = self.of_kind[end, cable.kind]
         return _usual(cable, same if same.total() > LEAST_OTHERS else self.at_end[end, cable.to_host])
@@ -119,7 +119,7 @@ def _designs(rates: Counter[str], widest: int, *, whole: bool = False) -> set[st
     }
 
 
-def _usual(cable: Trained, rates: Counter[str]) -> tuple[str, int]:
+def _usual(cable: TrainedCable, rates: Counter[str]) -> tuple[str, int]:
     """What most of the others run at, and how many they are; an empty name without a clear majority.
 
     Others that are wider count together: one lane is too few beside two and beside four.

@@ -47,7 +47,7 @@ _PACKED = 1  # gzip's level: six times as fast as the usual one, and a fifth lar
 
 
 @dataclass(frozen=True)
-class Heard:
+class CollectedSnapshots:
     """What came back from hosts: their snapshots, as documents and understood, and why others are silent."""
 
     documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -55,26 +55,28 @@ class Heard:
     silent: Mapping[str, str] = field(default_factory=dict)
 
 
-def heard(answers: Iterable[Answer]) -> Heard:
+def read_answers(answers: Iterable[Answer]) -> CollectedSnapshots:
     """The snapshots in the answers of hosts."""
     documents: dict[str, Mapping[str, Any]] = {}
     silent: dict[str, str] = {}
     sharing = Sharing()
     with no_collection():
         for answer in answers:
-            document = unpacked(answer.output)
+            document = unpack(answer.output)
             if document is None:
                 silent[answer.host] = answer.error or _instead(answer.output)
             else:
                 documents[answer.host] = sharing.of({**document, "host": answer.host})
-        return Heard(documents, {host: snapshot_of(document) for host, document in documents.items()}, silent)
+        return CollectedSnapshots(
+            documents, {host: snapshot_of(document) for host, document in documents.items()}, silent
+        )
 
 
-def with_nics(known: Heard, names: Sequence[str]) -> Heard:
+def with_nics(known: CollectedSnapshots, names: Sequence[str]) -> CollectedSnapshots:
     """The same snapshots, of whose hosts the NICs with these `names` are the fabric's."""
     documents = {host: {**document, "nics": list(names)} for host, document in known.documents.items()}
     snapshots = {host: replace(one, nics=tuple(names)) for host, one in known.snapshots.items()}
-    return Heard(documents, snapshots, known.silent)
+    return CollectedSnapshots(documents, snapshots, known.silent)
 
 
 def _instead(output: str) -> str:
@@ -104,7 +106,7 @@ def program(name: str) -> str:
     return "".join(_OWN_IMPORTS.sub("", text) for text in texts)
 
 
-def unpacked(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] | None:
+def unpack(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] | None:
     """The document in what a host printed that bears the mark; what others print around it is left out."""
     packed = "".join(piece for line in printed.splitlines() for piece in _PIECE.findall(line))
     try:

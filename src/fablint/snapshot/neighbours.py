@@ -12,7 +12,7 @@ from fablint.text.names import fold
 RUNS = "LLDP runs on the host"  # whatever it hears
 
 
-def heard_by(snapshot: Snapshot) -> list[Neighbour]:
+def neighbours_of(snapshot: Snapshot) -> list[Neighbour]:
     """Neighbours on all NICs: those that lldpd knows, else those of lldpad."""
     found = neighbours(snapshot.command("lldpcli").text)
     if not found:
@@ -21,7 +21,7 @@ def heard_by(snapshot: Snapshot) -> list[Neighbour]:
     return found
 
 
-def why_unheard(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:
+def why_no_neighbour(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:
     """Why no switch of the fabric is heard: the daemon does not run, hears nothing, or hears others `elsewhere`."""
     if elsewhere:
         names, ports = fold(one.name for one in elsewhere), fold(one.port for one in elsewhere)

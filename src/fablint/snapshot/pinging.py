@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fablint.model import Answer
-from fablint.snapshot.collecting import PYTHON, Heard, program, snapshot_of, unpacked
+from fablint.snapshot.collecting import PYTHON, CollectedSnapshots, program, snapshot_of, unpack
 from fablint.snapshot.nics import ip_documents
 from fablint.snapshot.parsers.documents import dicts
 
@@ -26,17 +26,19 @@ def pinger(table: Sequence[dict[str, Any]], offsets: Sequence[int], count: int, 
     return [*PYTHON], f"{program('pinger')}\n\nmain({asked!a})\n"
 
 
-def with_reach(heard: Heard, answers: Iterable[Answer]) -> Heard:
+def with_reach(collected: CollectedSnapshots, answers: Iterable[Answer]) -> CollectedSnapshots:
     """Snapshots to which is added what their hosts' pingers said, or why they said nothing.
 
     Neighbour tables are those after the pings, as far as these went.
     """
-    documents = dict(heard.documents)
+    documents = dict(collected.documents)
     for one in answers:
         if one.host in documents:
-            said = unpacked(one.output, "fablint_reach") or {"error": _why(one)}
+            said = unpack(one.output, "fablint_reach") or {"error": _why(one)}
             documents[one.host] = _renewed({**documents[one.host], "reach": said})
-    return Heard(documents, {host: snapshot_of(document) for host, document in documents.items()}, heard.silent)
+    return CollectedSnapshots(
+        documents, {host: snapshot_of(document) for host, document in documents.items()}, collected.silent
+    )
 
 
 def _renewed(document: dict[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from fablint.system import System
 from fablint.text.names import fold
 
 if TYPE_CHECKING:
-    from fablint.discover import Discovered
-    from fablint.snapshot import Heard
+    from fablint.discover import DiscoveredFabric
+    from fablint.snapshot import CollectedSnapshots
 
 ANSWER_S = 18.0  # after the time that a snapshot usually takes: a host without an answer is reported then
 _LOGIN_S = 10.0  # after the longest time that a snapshot may take
@@ -33,12 +33,12 @@ class FabricRequest:
     nics: tuple[str, ...] = ()  # NICs of the fabric; none: they are detected
 
 
-def discover_fabric(system: System, request: FabricRequest) -> tuple[Discovered, Allocation | None]:
+def discover_fabric(system: System, request: FabricRequest) -> tuple[DiscoveredFabric, Allocation | None]:
     """Discover the fabric of the usable hosts of a request.
 
     Returns
     -------
-    Discovered
+    DiscoveredFabric
         The fabric; drained and down hosts are excluded and have a finding.
     Allocation or None
         The hosts, None where only files were read.
@@ -69,33 +69,33 @@ def discover_hosts(
     files: Sequence[str] = (),
     blocks: int | None = None,
     nics: Sequence[str] = (),
-) -> Discovered:
+) -> DiscoveredFabric:
     """Discover the fabric of an allocation; every host is asked once."""
     from fablint import discover
 
     texts = discover.read_files(files)
-    heard = restrict_to_nics(collect_snapshots(system, allocation), nics)
-    return discover.discover(system, heard, texts, allocation.hosts, blocks)
+    collected = restrict_to_nics(collect_snapshots(system, allocation), nics)
+    return discover.discover(system, collected, texts, allocation.hosts, blocks)
 
 
-def restrict_to_nics(heard: Heard, names: Sequence[str], *, refuse: bool = True) -> Heard:
+def restrict_to_nics(collected: CollectedSnapshots, names: Sequence[str], *, refuse: bool = True) -> CollectedSnapshots:
     """Return the snapshots with only these NICs as those of the fabric; unchanged where `names` is empty.
 
     Raises UsageError for a name that no host has, unless `refuse` is False.
     """
     from fablint.snapshot import nics_of, with_nics
 
-    if not names or not heard.snapshots:
-        return heard
-    known = {nic.name for snapshot in heard.snapshots.values() for nic in nics_of(snapshot)}
+    if not names or not collected.snapshots:
+        return collected
+    known = {nic.name for snapshot in collected.snapshots.values() for nic in nics_of(snapshot)}
     known |= {name.rpartition("-")[0] for name in known}  # an RDMA device with several ports
     missing = [name for name in names if name not in known]
     if missing and refuse:
         raise UsageError(f"--nic {','.join(missing)}: no host has such a NIC", f"they have {fold(known - {''})}")
-    return with_nics(heard, names)
+    return with_nics(collected, names)
 
 
-def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> Heard:
+def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> CollectedSnapshots:
     """Collect snapshots of all hosts in parallel. Hosts whose time ran out are asked once more, with more time."""
     from fablint.snapshot.collecting import MORE
 
@@ -108,15 +108,15 @@ def collect_snapshots(system: System, allocation: Allocation, level: str = "quic
     return replace(first, documents=documents, snapshots=snapshots)
 
 
-def _ask(system: System, allocation: Allocation, level: str, times: float = 1.0) -> Heard:
+def _ask(system: System, allocation: Allocation, level: str, times: float = 1.0) -> CollectedSnapshots:
     """Collect snapshots once; `times` multiplies the usual time limits."""
     from fablint import cluster
-    from fablint.snapshot import command_to_collect, heard
+    from fablint.snapshot import command_to_collect, read_answers
     from fablint.snapshot.collecting import AIMS_S, LIMITS_S
 
     argv, text = command_to_collect(level, times=times)
     limit_s = max(times * AIMS_S[level] + ANSWER_S, times * LIMITS_S[level] + _LOGIN_S)
-    return heard(cluster.everywhere(system, allocation, argv, text, limit_s))
+    return read_answers(cluster.everywhere(system, allocation, argv, text, limit_s))
 
 
 def usable_hosts(

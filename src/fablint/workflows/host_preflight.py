@@ -20,7 +20,7 @@ from fablint.workflows import fabric_discovery
 if TYPE_CHECKING:
     from fablint.preflight.site.expectations import Site
     from fablint.preflight.site.learning import Learned
-    from fablint.snapshot import Heard
+    from fablint.snapshot import CollectedSnapshots
 
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
 _NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host name with its number on Slingshot
@@ -40,7 +40,7 @@ class SiteDeclaration:
 class PreflightResult:
     """Snapshots of hosts, and the results of all checks on them."""
 
-    heard: Heard
+    collected: CollectedSnapshots
     fitness: Fitness
 
 
@@ -78,33 +78,37 @@ def preflight_hosts(
     UsageError
         No host has a NIC of that name.
     """
-    heard = fabric_discovery.collect_snapshots(system, allocation, level)
-    heard = fabric_discovery.restrict_to_nics(heard, nics, refuse=ping)  # a NIC may fail while hosts are measured
+    collected = fabric_discovery.collect_snapshots(system, allocation, level)
+    collected = fabric_discovery.restrict_to_nics(
+        collected, nics, refuse=ping
+    )  # a NIC may fail while hosts are measured
     if ping:
-        heard = ping_each_other(system, allocation, heard, level)
+        collected = ping_each_other(system, allocation, collected, level)
     if level == "full":
-        heard = replace(heard, documents={**heard.documents, **query_fabric(system, allocation.hosts)})
-    return PreflightResult(heard, judge_snapshots(system, heard, declared, keep=keep))
+        collected = replace(collected, documents={**collected.documents, **query_fabric(system, allocation.hosts)})
+    return PreflightResult(collected, judge_snapshots(system, collected, declared, keep=keep))
 
 
-def ping_each_other(system: System, allocation: Allocation, heard: Heard, level: str) -> Heard:
+def ping_each_other(
+    system: System, allocation: Allocation, collected: CollectedSnapshots, level: str
+) -> CollectedSnapshots:
     """Let the hosts with a snapshot ping each other; return the snapshots with the answers added."""
     from fablint.cluster import everywhere
     from fablint.preflight import Host, offsets, repeats, table
     from fablint.snapshot.pinging import LIMITS_S, pinger, with_reach
 
-    rows = table([Host(one) for one in heard.snapshots.values()])
+    rows = table([Host(one) for one in collected.snapshots.values()])
     if len(rows) < 2:
-        return heard
+        return collected
     argv, text = pinger(rows, offsets(len(rows), level), repeats(len(rows), level), level)
     some = replace(allocation, hosts=tuple(row["host"] for row in rows))
-    return with_reach(heard, everywhere(system, some, argv, text, LIMITS_S[level] + fabric_discovery.ANSWER_S))
+    return with_reach(collected, everywhere(system, some, argv, text, LIMITS_S[level] + fabric_discovery.ANSWER_S))
 
 
 def query_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
     """Collect the output of the fabric's own tools as the document `FABRIC`; none where no tool is installed here."""
     from fablint.cluster import everywhere
-    from fablint.snapshot import command_to_collect, heard
+    from fablint.snapshot import command_to_collect, read_answers
     from fablint.snapshot.collecting import LIMITS_S
 
     if not any(map(system.which, _FABRIC_TOOLS)):
@@ -113,7 +117,7 @@ def query_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[s
     argv, text = command_to_collect("fabric", nids=f"{min(nids)}-{max(nids)}" if nids else "")
     here = Allocation((os.uname().nodename,), "this machine")
     answers = everywhere(system, here, argv, text, LIMITS_S["fabric"] + fabric_discovery.ANSWER_S)
-    document = heard(answers).documents.get(here.hosts[0])
+    document = read_answers(answers).documents.get(here.hosts[0])
     return {FABRIC: document} if document else {}
 
 
@@ -126,14 +130,14 @@ def preflight_tree(
 ) -> PreflightResult:
     """Judge the tree of files below a folder in place of /. Raises UsageError where it is not a folder."""
     from fablint.cluster import everywhere
-    from fablint.snapshot import command_to_collect, heard
+    from fablint.snapshot import command_to_collect, read_answers
 
     if not sysroot.is_dir():
         raise UsageError(f"{sysroot}: is not a directory", "give the folder that stands for /, with sys and proc in it")
     argv, text = command_to_collect(level, sysroot.absolute())
     here = Allocation((os.uname().nodename,), "this machine")
     name = _host_name(sysroot)
-    snapshots = heard(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
+    snapshots = read_answers(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
     snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
     return PreflightResult(snapshots, judge_snapshots(system, snapshots, declared, keep=False))
 
@@ -154,10 +158,10 @@ def preflight_saved(
     nics: Sequence[str] = (),
 ) -> PreflightResult:
     """Judge saved snapshots. Raises UsageError where a file holds none."""
-    from fablint.snapshot import Heard, load_snapshots, snapshot_of
+    from fablint.snapshot import CollectedSnapshots, load_snapshots, snapshot_of
 
     documents = {_name(document): document for path in files for document in load_snapshots(path)}
-    snapshots = Heard(
+    snapshots = CollectedSnapshots(
         documents, {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC}
     )
     snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
@@ -165,7 +169,7 @@ def preflight_saved(
 
 
 def judge_snapshots(
-    system: System, heard: Heard, declared: SiteDeclaration | None = None, *, keep: bool = True
+    system: System, collected: CollectedSnapshots, declared: SiteDeclaration | None = None, *, keep: bool = True
 ) -> Fitness:
     """Apply all checks. With `keep` counters are compared with earlier readings, and kept for the next time."""
     from fablint.preflight import Fleet, Host, judge
@@ -173,27 +177,27 @@ def judge_snapshots(
     from fablint.workflows.counter_history import CounterHistory
 
     readings = CounterHistory(system.home_folder("preflight", PRIVATE_FOLDER) if keep else None)
-    hosts = [Host(one, readings.before(one), partial(readings.older, one)) for one in heard.snapshots.values()]
-    fabric = heard.documents.get(FABRIC)
+    hosts = [Host(one, readings.before(one), partial(readings.older, one)) for one in collected.snapshots.values()]
+    fabric = collected.documents.get(FABRIC)
     now = snapshot_of(fabric) if fabric else None
     known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
     declared = declared or SiteDeclaration()
-    fleet = Fleet(hosts, heard.silent, declared.topology, now, [snapshot_of(one) for one in known if one])
+    fleet = Fleet(hosts, collected.silent, declared.topology, now, [snapshot_of(one) for one in known if one])
     each = system.forked_map if len(hosts) >= MANY else map
     fitness = judge(fleet, site=declared.site, each=each)
-    readings.keep(heard.snapshots.values())
+    readings.keep(collected.snapshots.values())
     if fabric:
         counts = {name: said for name, said in fabric.get("commands", {}).items() if name == "ibqueryerrors"}
         readings.keep_document(FABRIC, {"fablint_snapshot": 1, "time": fabric.get("time"), "commands": counts})
     return fitness
 
 
-def learn_site(system: System, heard: Heard, level: str) -> Learned:
+def learn_site(system: System, collected: CollectedSnapshots, level: str) -> Learned:
     """Return a site file with the values of these hosts. Raises IncompleteError where no snapshot is complete."""
     from fablint.preflight import Fleet, Host
     from fablint.preflight.site.learning import learn
 
-    fleet = Fleet([Host(one) for one in heard.snapshots.values()], heard.silent)
+    fleet = Fleet([Host(one) for one in collected.snapshots.values()], collected.silent)
     if not fleet.classes:
         raise IncompleteError("no host gave a complete snapshot", "there is nothing to learn; see above why")
     count = sum(len(one.hosts) for one in fleet.classes)

@@ -10,7 +10,7 @@ from analyse_cases import named
 from path_cases import Small
 
 from fablint.analyse import diagnose
-from fablint.discover import with_presumed_cables
+from fablint.discover import add_assumed_cables
 from fablint.model import Run, State
 
 LEFT_OUT = {3}  # of the pairs between s0 and s1 without slow hosts: their sum modulo 4
@@ -33,7 +33,7 @@ def slow(fabric: Small, run: Run, hosts: set[int], factor: float) -> Run:
 @pytest.mark.parametrize("cables", ["unknown", "presumed"])
 @pytest.mark.parametrize(("fabric", "hosts"), [(Small(12, 2, per_group=4), {0}), (Small(6, 4, per_group=3), {0, 2})])
 def test_the_paths_of_slow_hosts_are_not_slow(fabric: Small, hosts: set[int], cables: str, factor: float) -> None:
-    topology = fabric.topology if cables == "unknown" else with_presumed_cables(fabric.topology)
+    topology = fabric.topology if cables == "unknown" else add_assumed_cables(fabric.topology)
     diagnosis = diagnose(slow(fabric, fabric.run(1, "list"), hosts, factor), topology)
     assert named(diagnosis, State.FAULT) == {("host", f"h{host:02}", "both") for host in hosts}
     assert not [one for one in diagnosis.verdict.findings if one.state is State.SUSPECT]
@@ -50,7 +50,7 @@ def test_a_slow_path_beside_a_slow_host_is_named() -> None:
 def test_a_path_measured_mostly_with_the_slow_host_is_not_slow(seed: int, cables: str) -> None:
     """In half of the rounds, chance gives some paths three quarters of their pairs from the slow host."""
     fabric = Small(12, 2, per_group=4)
-    topology = fabric.topology if cables == "unknown" else with_presumed_cables(fabric.topology)
+    topology = fabric.topology if cables == "unknown" else add_assumed_cables(fabric.topology)
     run = slow(fabric, fabric.run(seed, "list"), {0}, 10.0)
     (row,) = run.rows
     times = np.array(row.arrays["time_median"])

@@ -10,12 +10,12 @@ from path_cases import EDGE_S, HOP_S, Small
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
-from fablint.discover import with_presumed_cables
+from fablint.discover import add_assumed_cables
 from fablint.model import Diagnosis, Finding, State, Topology
 
 LATE_S = 1e-3
 GROUPS = Small(6, 3, per_group=3, noise=0.02)
-PRESUMED = with_presumed_cables(GROUPS.topology)
+PRESUMED = add_assumed_cables(GROUPS.topology)
 INSIDE = Finding(state=State.FAULT, component="cable", name="s0=s1", evidence="slow")
 OUTWARD = Finding(state=State.FAULT, component="link", name="s1>g0", evidence="slower")
 

@@ -50,14 +50,18 @@ def test_exports(fablint: Fablint, tmp_path: Path, words: tuple[str, ...], writt
     ("words", "status", "line"),
     [
         (("--from", "none.txt"), 2, "none.txt: cannot be read: No such file or directory"),
-        (("--from", SAMPLES / "README.md"), 2, "not an output that is known here: give one of"),
-        (("--from", SAMPLES / "lldpcli-json0-switch-side.json"), 2, "it does not say whose neighbours these are"),
+        (("--from", SAMPLES / "README.md"), 2, "unknown format: give one of"),
+        (
+            ("--from", SAMPLES / "lldpcli-json0-switch-side.json"),
+            2,
+            "the output does not name the device that has these neighbours",
+        ),
         (
             ("--from", SAMPLES / "lldpcli-json0-no-neighbours.json"),
             3,
             "no source says to which switch the hosts are connected",
         ),
-        ((*TREE, "-o", "t.txt"), 2, "t.txt: which format?"),
+        ((*TREE, "-o", "t.txt"), 2, "t.txt: the suffix stands for no format"),
         ((*TREE, "-o", "none/t.json"), 2, "is not a directory"),
         ((*TREE, "--to", "yaml"), 2, "--to needs a file to write"),
         ((*TREE, "-w", "x[1-"), 2, "x[1-"),
@@ -85,5 +89,5 @@ def test_json_has_findings_and_sources(fablint: Fablint) -> None:
     found = json.loads(fablint("discover", *FAT_TREE, "--json").stdout)
     assert found["exit_code"] == 1
     assert {one["name"] for one in found["findings"]} == {"leaf2=spine1", "node006=leaf2"}
-    assert found["sources"][0]["told"] == {"host": 15, "switch": 6, "cable": 15}
+    assert found["sources"][0]["counts"] == {"host": 15, "switch": 6, "cable": 15}
     assert found["topology"]["format"] == 1

@@ -122,7 +122,7 @@ def test_all_of_ours_are_in_the_table() -> None:
     families = {check.id.partition(".")[0] for check in OURS}
     assert families >= {"cxi", "ib", "opa", "pcie", "tool", "fabric"}
     assert {cxi.CxiLink, ports.IbPortState, omnipath.OmniPathPort, pcie.PcieWidth, tools.CxiHealth} <= set(OURS)
-    assert all(len(check.id) <= 20 and check.mend and check.rule for check in OURS)
+    assert all(len(check.id) <= 20 and check.remedy and check.rule for check in OURS)
 
 
 def test_an_empty_snapshot_is_skipped() -> None:

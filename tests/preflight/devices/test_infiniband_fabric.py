@@ -12,7 +12,7 @@ from fablint.model import Cable, Switch, Topology
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check
 from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
-from fablint.snapshot import Heard, Output, Snapshot, save_snapshots, snapshot_of
+from fablint.snapshot import CollectedSnapshots, Output, Snapshot, save_snapshots, snapshot_of
 from fablint.system import System
 from fablint.workflows.host_preflight import FABRIC, judge_snapshots, preflight_saved, query_fabric
 
@@ -218,8 +218,8 @@ def named(results: list[Result]) -> list[str]:
 
 def test_the_fabric_is_kept_for_the_next_time(tmp_path: Path) -> None:
     system, text = Manager(tmp_path), sample("ibsim/fattree16-bad/ibqueryerrors.txt")
-    heard = Heard({FABRIC: document(text)})
-    first, second = (judge_snapshots(system, heard).results for _ in range(2))
+    collected = CollectedSnapshots({FABRIC: document(text)})
+    first, second = (judge_snapshots(system, collected).results for _ in range(2))
     assert named(list(first)) == ["node006", "leaf2", "spine1"]
     assert named(list(second)) == ["node006"]
 

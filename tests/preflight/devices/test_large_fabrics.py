@@ -9,7 +9,7 @@ import pytest
 from preflight_help import of, outcomes, wrong
 from simulated_fabric import Tree
 
-from fablint.discover.sources import Saved, read_saved
+from fablint.discover.sources import SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricLinks
@@ -66,7 +66,7 @@ def test_a_file_whose_end_is_missing_is_refused(part: float) -> None:
     text = Tree().net_file()
     cut = text[: int(part * len(text))]
     with pytest.raises(UsageError) as refused:
-        read_saved(Saved("fabric.txt", cut))
+        read_saved(SavedOutput("fabric.txt", cut))
     assert str(refused.value).startswith("fabric.txt: the output is cut off: cables lead to ")
     assert "\n" not in str(refused.value)
     fabric = Snapshot("here", commands={"ibnetdiscover": Output(cut, status=0)})

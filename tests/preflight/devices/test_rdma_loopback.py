@@ -14,7 +14,7 @@ from fablint.model import Answer
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.host import tools
 from fablint.preflight.host import Host
-from fablint.snapshot import command_to_collect, heard
+from fablint.snapshot import command_to_collect, read_answers
 
 RDMAVM = Path(__file__).parents[4] / "shared" / "rdmavm" / "rdmavm"
 CANNOT_RUN = 77
@@ -44,7 +44,7 @@ def test_a_soft_roce_device_writes_to_itself(rdmavm: Path, tmp_path: Path) -> No
     )
     if done.returncode == CANNOT_RUN:
         pytest.skip(done.stderr.strip().splitlines()[-1])
-    snapshot = heard([Answer("node0", done.stdout)]).snapshots["node0"]
+    snapshot = read_answers([Answer("node0", done.stdout)]).snapshots["node0"]
     said = snapshot.command("ib_write_bw/rxe0")
     assert said.status == 0, (said, done.stderr)
     assert re.search(r"GID index\s*: 1\b", said.text)

@@ -18,7 +18,7 @@ from fablint.preflight.host import Host
 from fablint.preflight.pings.mesh import table
 from fablint.preflight.runner import judge
 from fablint.report.preflight_text import fitness_json, fitness_table
-from fablint.snapshot import Heard, Snapshot
+from fablint.snapshot import CollectedSnapshots, Snapshot
 from fablint.snapshot.host_snapshot import Output
 from fablint.system import System
 from fablint.workflows.fabric_discovery import restrict_to_nics
@@ -98,7 +98,9 @@ def test_a_bond_is_pinged_and_its_members_are_heard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("build", [single("ens3f0np0"), bond])
 def test_lldp_of_roce_interfaces_is_a_topology(tmp_path: Path, build: Build) -> None:
-    found = discover(BareFakeSystem(), Heard({}, fleet(tmp_path, build)), hosts=[f"n{index:03d}" for index in range(4)])
+    found = discover(
+        BareFakeSystem(), CollectedSnapshots({}, fleet(tmp_path, build)), hosts=[f"n{index:03d}" for index in range(4)]
+    )
     assert found.topology is not None
     assert found.topology.host_switch == {f"n{index:03d}": f"leaf{index // 2}" for index in range(4)}
     assert "mgmt1" not in found.topology.switches
@@ -145,7 +147,7 @@ def test_a_snapshot_that_ended_early_says_so() -> None:
 
 
 def test_a_name_that_no_host_has_is_refused(tmp_path: Path) -> None:
-    known = Heard({}, fleet(tmp_path, single("ens3f0np0"), 2))
+    known = CollectedSnapshots({}, fleet(tmp_path, single("ens3f0np0"), 2))
     with pytest.raises(UsageError) as refused:
         restrict_to_nics(known, ("ens9", "ens3f0np0"))
     assert str(refused.value) == "--nic ens9: no host has such a NIC: they have eno1,ens3f0np0,mlx5_0"
@@ -156,7 +158,7 @@ def test_a_name_that_no_host_has_is_refused(tmp_path: Path) -> None:
 def test_a_host_without_the_nic_that_was_named(tmp_path: Path) -> None:
     snapshots = fleet(tmp_path, single("ens3f0np0"))
     other = read(RoceHost("n004", [Nic("eno1", "10.9.0.9/24", speed=1000)]), tmp_path)
-    known = restrict_to_nics(Heard({}, {**snapshots, "n004": replace(other, host="n004")}), ("ens3f0np0",))
+    known = restrict_to_nics(CollectedSnapshots({}, {**snapshots, "n004": replace(other, host="n004")}), ("ens3f0np0",))
     fitness = judged(dict(known.snapshots))
     assert dict(fitness.not_examined) == {"n004": "it has no ens3f0np0 (--nic)"}
     assert ("net.rails.count", "n004", "ens3f0np0") in wrong(fitness)
@@ -177,9 +179,9 @@ def heard(folder: Path, fabric: bool, management: bool, running: bool = True) ->
         one = read(RoceHost(f"n{index}", ends), folder)
         snapshots[one.host] = one if running else replace(one, commands={"lldpcli": Output(error="not installed")})
     results = [one for one in judged(snapshots).results if one.check == "lldp.neighbor"]
-    found = discover(BareFakeSystem(), Heard({}, snapshots), hosts=list(snapshots))
+    found = discover(BareFakeSystem(), CollectedSnapshots({}, snapshots), hosts=list(snapshots))
     (report,) = (one for one in found.sources if one.name == "LLDP")
-    return {one.message for one in results}, report.silent or str(dict(report.told))
+    return {one.message for one in results}, report.silent or str(dict(report.counts))
 
 
 def test_lldp_tells_a_silent_switch_from_a_daemon_that_does_not_run(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ import pytest
 
 from fablint import cluster
 from fablint.model import Allocation, Answer
-from fablint.snapshot import Heard, snapshot_of
+from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.snapshot.agent import pinger as program
 from fablint.snapshot.agent.machine import say
-from fablint.snapshot.collecting import unpacked
+from fablint.snapshot.collecting import unpack
 from fablint.snapshot.pinging import pinger, with_reach
 from fablint.workflows import host_preflight
 
@@ -270,7 +270,7 @@ def run(table: list[dict[str, Any]], steps: list[int], **environ: str) -> Any:
     done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False, env=there, cwd="/")
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) < 500
-    return unpacked(done.stdout, "fablint_reach")
+    return unpack(done.stdout, "fablint_reach")
 
 
 @pytest.mark.skipif(shutil.which("ping") is None, reason="there is no ping")
@@ -314,9 +314,9 @@ def test_neighbour_tables_are_those_after_the_pings(state, mac, kept):
     old, other = entry("10.0.0.2", mac, state), entry("10.0.0.9", "other", "STALE")
     said = {"output": json.dumps([old, other]), "status": 0}
     document = {"fablint_snapshot": 1, "host": "a", "commands": {"ip-neigh": said}}
-    heard = Heard({"a": document}, {"a": snapshot_of(document)})
+    collected = CollectedSnapshots({"a": document}, {"a": snapshot_of(document)})
     fresh = [entry("10.0.0.2", "new"), entry("10.0.0.3", "more")]
-    found = with_reach(heard, [Answer("a", printed({"fablint_reach": 1, "pings": [], "neighbours": fresh}))])
+    found = with_reach(collected, [Answer("a", printed({"fablint_reach": 1, "pings": [], "neighbours": fresh}))])
     after = json.loads(found.snapshots["a"].command("ip-neigh").text)
     assert after == [*([old] if kept else []), other, *fresh]
 
@@ -327,7 +327,7 @@ def printed(document: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def two_hosts(**state: str) -> Heard:
+def two_hosts(**state: str) -> CollectedSnapshots:
     """Hosts with an address each, as their snapshots tell."""
     documents = {}
     for number, name in enumerate(("a", "b"), 1):
@@ -339,7 +339,7 @@ def two_hosts(**state: str) -> Heard:
             "files": {"sys": {"class": {"net": {"hsn0": nic}}}},
             "commands": {"ip-addr": {"output": json.dumps(addresses), "status": 0}},
         }
-    return Heard(documents, {name: snapshot_of(one) for name, one in documents.items()})
+    return CollectedSnapshots(documents, {name: snapshot_of(one) for name, one in documents.items()})
 
 
 def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, staged):
@@ -362,11 +362,13 @@ def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, stag
 
 def test_what_was_said_is_kept_with_the_snapshot():
     documents = {name: {"fablint_snapshot": 1, "host": name} for name in ("a", "b", "c")}
-    heard = Heard(documents, {name: snapshot_of(one) for name, one in documents.items()}, {"d": "dead"})
-    found = with_reach(heard, [Answer("a", "", "no end after 23 s"), Answer("b", "hello")])
+    collected = CollectedSnapshots(
+        documents, {name: snapshot_of(one) for name, one in documents.items()}, {"d": "dead"}
+    )
+    found = with_reach(collected, [Answer("a", "", "no end after 23 s"), Answer("b", "hello")])
     assert found.snapshots["a"].reach == {"error": "no end after 23 s"}
     assert found.snapshots["b"].reach == {"error": "it printed nothing that can be understood"}
     assert not found.snapshots["c"].reach
-    assert found.silent == heard.silent
+    assert found.silent == collected.silent
     again = {name: snapshot_of(one) for name, one in found.documents.items()}
     assert again == found.snapshots

@@ -11,7 +11,7 @@ from test_reach import FAMILY, FINE, LOST, Row, pinged
 from fablint.measure import Silent
 from fablint.model import Finding, State
 from fablint.preflight import Fleet, Host, judge, unanswered
-from fablint.snapshot import Heard
+from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
 from fablint.workflows.check.cluster_check import start_trials_of
 from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
@@ -60,8 +60,8 @@ def test_hosts_of_unanswered_pings_are_suspects_of_a_launch_and_addresses_have_h
     pairs = unanswered(hosts)
     assert pairs
     assert all("n5" in pair for pair in pairs)
-    heard = Heard({}, {one.name: one.snapshot for one in hosts})
-    trials = start_trials_of(Context(System(), Silent()), PreflightResult(heard, judge(Fleet(hosts), FAMILY)))
+    collected = CollectedSnapshots({}, {one.name: one.snapshot for one in hosts})
+    trials = start_trials_of(Context(System(), Silent()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
     names = [one.name for one in hosts]
     assert trials.suspects(names, []) == ["n5"]
     assert trials.suspects(names, ["connect() to 10.150.0.12:1024 failed"]) == ["n5", "n2"]
@@ -70,7 +70,7 @@ def test_hosts_of_unanswered_pings_are_suspects_of_a_launch_and_addresses_have_h
 def test_an_address_that_two_hosts_have_names_none() -> None:
     hosts = pinged(4, lambda one, other: FINE)
     twin = replace(hosts[1].snapshot, host="m1")
-    heard = Heard({}, {"n0": hosts[0].snapshot, "n1": hosts[1].snapshot, "m1": twin})
-    trials = start_trials_of(Context(System(), Silent()), PreflightResult(heard, judge(Fleet(hosts), FAMILY)))
+    collected = CollectedSnapshots({}, {"n0": hosts[0].snapshot, "n1": hosts[1].snapshot, "m1": twin})
+    trials = start_trials_of(Context(System(), Silent()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
     assert trials.addresses["10.150.0.10"] == "n0"
     assert "10.150.0.11" not in trials.addresses

@@ -15,7 +15,7 @@ from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageE
 from fablint.model import Allocation, Finding, Plan, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.plan.check.suites import find_suite
-from fablint.snapshot import Heard
+from fablint.snapshot import CollectedSnapshots
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
 from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
@@ -56,12 +56,12 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     def fake_look(_: System, allocation: Allocation, **__: bool) -> host_preflight.PreflightResult:
         silent = {host: "no answer within 20 s" for host in allocation.hosts if host in fake.silent}
         return host_preflight.PreflightResult(
-            Heard({}, {}, silent), Fitness(allocation.hosts, fake.warnings, RULES, silent)
+            CollectedSnapshots({}, {}, silent), Fitness(allocation.hosts, fake.warnings, RULES, silent)
         )
 
     monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
     monkeypatch.setattr(host_preflight, "preflight_hosts", fake_look)
-    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: Heard())
+    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: CollectedSnapshots())
     return fake
 
 

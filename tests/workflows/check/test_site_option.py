@@ -11,7 +11,7 @@ import pytest
 from fablint.measure import Silent
 from fablint.model import Allocation
 from fablint.plan.check.suites import find_suite
-from fablint.snapshot import Heard, snapshot_of
+from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.system import System
 from fablint.workflows import fabric_discovery, host_preflight, run_files
 from fablint.workflows.check.check_record import CheckRecord
@@ -113,9 +113,9 @@ def document(number: int) -> dict[str, Any]:
 def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     """Six hosts that answer, do not ping each other, and are not measured."""
     documents = {f"n{number}": document(number) for number in range(1, 7)}
-    heard = Heard(documents, {name: snapshot_of(one) for name, one in documents.items()})
+    collected = CollectedSnapshots(documents, {name: snapshot_of(one) for name, one in documents.items()})
     monkeypatch.setattr(fabric_discovery, "usable_hosts", lambda *_, **__: (Allocation(tuple(documents), "test"), []))
-    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: heard)
+    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: collected)
     monkeypatch.setattr(host_preflight, "ping_each_other", lambda _, __, found, ___: found)
     monkeypatch.setattr(LevelRuns, "check", lambda self: self)
     return Context(System(), Silent())

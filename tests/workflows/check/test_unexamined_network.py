@@ -14,7 +14,7 @@ from fake_launches import FakeCluster, FakeSystem, Notes
 from fablint.model import Allocation, Finding
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result, Rule, Severity
 from fablint.plan.check.suites import find_suite
-from fablint.snapshot import Heard
+from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
 from fablint.workflows import fabric_discovery, host_preflight, measurement
 from fablint.workflows.check.check_run import CheckOutcome
@@ -46,12 +46,12 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckOutcome:
         return Allocation(HOSTS, "test"), []
 
     def fake_look(_: System, allocation: Allocation, **__: bool) -> host_preflight.PreflightResult:
-        return host_preflight.PreflightResult(Heard(), Fitness(allocation.hosts, RESULTS, RULES))
+        return host_preflight.PreflightResult(CollectedSnapshots(), Fitness(allocation.hosts, RESULTS, RULES))
 
     monkeypatch.setattr(measurement, "measure", fake.measure)
     monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
     monkeypatch.setattr(host_preflight, "preflight_hosts", fake_look)
-    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: Heard())
+    monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: CollectedSnapshots())
     wanted = ClusterCheckRequest(fabric_discovery.FabricRequest(",".join(HOSTS)), find_suite("quick"))
     return check_cluster(Context(fake.system, Notes()), wanted, tmp_path / "a.run")
 

@@ -1,4 +1,4 @@
-"""The sources, one row each. A new one is a file here and a row below."""
+"""Table of sources. A new source is a file in this folder and a row of the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fablint.discover.sources.own_file import OwnFile
 from fablint.discover.sources.pbs import PbsNodes
 from fablint.discover.sources.slingshot import FabricTemplate, SttFabric, SttSwitches
 from fablint.discover.sources.slurm import SlurmTree, SlurmYaml
-from fablint.discover.sources.source import Saved, Source
+from fablint.discover.sources.source import SavedOutput, Source
 from fablint.errors import UsageError
 
 SOURCES: tuple[Source, ...] = (
@@ -32,13 +32,13 @@ SOURCES: tuple[Source, ...] = (
 )
 
 
-def read_saved(saved: Saved) -> tuple[Source, Facts]:
-    """The source whose output it is, and what it says. Raises UsageError for an unknown format."""
+def read_saved(saved: SavedOutput) -> tuple[Source, Facts]:
+    """Return the source that recognises a saved output, and its facts. Raises UsageError for an unknown format."""
     for source in SOURCES:
         if source.recognises(saved.text):
             return source, source.read(saved)
     known = ", ".join(source.name for source in SOURCES)
-    raise UsageError(f"{saved.name}: not an output that is known here", f"give one of {known}")
+    raise UsageError(f"{saved.name}: unknown format", f"give one of {known}")
 
 
-__all__ = ["SOURCES", "Saved", "Source", "read_saved"]
+__all__ = ["SOURCES", "SavedOutput", "Source", "read_saved"]

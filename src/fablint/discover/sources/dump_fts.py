@@ -1,4 +1,4 @@
-"""`dump_fts` (formerly dump_lfts): out of which port each switch sends what is for a LID."""
+"""`dump_fts` (formerly dump_lfts): output port of each switch for each LID."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fablint.discover.facts import Facts, Forward
-from fablint.discover.sources.source import Saved
+from fablint.discover.sources.source import SavedOutput
 from fablint.snapshot.parsers.infiniband_tools import guid_alias, host_and_nic
 
 _SWITCH = re.compile(r"^Unicast lids .* of switch .*\bguid (?:0x)?([0-9a-f]+)\b", re.IGNORECASE)
@@ -14,7 +14,7 @@ _ENTRY = re.compile(r"^0x[0-9a-f]+\s+(\d+)\s*:\s*\(Channel Adapter portguid 0x[0
 
 
 class DumpFts:
-    """Forwarding tables. Which switch a port leads to is told by another output, such as ibnetdiscover's."""
+    """Forwarding tables. The switch behind a port comes from another source, such as ibnetdiscover."""
 
     name = "dump_fts"
     command = ("dump_fts",)
@@ -22,7 +22,7 @@ class DumpFts:
     def recognises(self, text: str) -> bool:
         return any(_SWITCH.match(line) for line in text.splitlines())
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         return Facts(forwards=tuple(_entries(saved.text)))
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from fablint.discover.facts import Facts
 from fablint.discover.sources.infiniband_cables import facts_of
-from fablint.discover.sources.source import Saved
-from fablint.snapshot.parsers.infiniband_tools import Joined, Port, rate_of
+from fablint.discover.sources.source import SavedOutput
+from fablint.snapshot.parsers.infiniband_tools import Port, PortPair, rate_of
 
 _HEAD = re.compile(r"^(CA|Switch|Router|RT):?\s+(?:0x([0-9a-f]+)\s+)?(.*?):?\s*$", re.IGNORECASE)
 _STATE = r"==\(\s*(\d+X)\s+([\d.]+)\s+Gbps\s+Active/\s*LinkUp\s*\)==>"
@@ -22,41 +22,41 @@ _LINE = re.compile(
 
 
 class IbLinkInfo:
-    """Ports with the width and speed that they run at."""
+    """Ports with their current width and speed."""
 
     name = "iblinkinfo"
-    command: tuple[str, ...] = ()  # ibnetdiscover tells the same
+    command: tuple[str, ...] = ()  # ibnetdiscover reports the same
 
     def recognises(self, text: str) -> bool:
         return any(_BLOCK.match(line) or _LINE.match(line) for line in text.splitlines())
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         return facts_of([*_lines(saved.text), *_blocks(saved.text)])
 
 
-def _lines(text: str) -> Iterator[Joined]:
-    """Of `--line`. It does not say who is a switch: all lines of a switch bear one GUID, others' each its own."""
+def _lines(text: str) -> Iterator[PortPair]:
+    """Parse `--line` output. It does not mark switches: a GUID on several lines is a switch, else a host port."""
     ports = Counter(match[1].lower() for match in map(_ANY_LINE.match, text.splitlines()) if match)
     for row in map(_LINE.match, text.splitlines()):
         if row:
             here = Port(row[1], row[2].strip(), row[4], ports[row[1].lower()] > 1)
             there = Port(row[7], row[10].strip(), row[9], ports[row[7].lower()] > 1)
-            yield Joined(here, there, rate_of(row[5], row[6]))
+            yield PortPair(here, there, rate_of(row[5], row[6]))
 
 
-def _blocks(text: str) -> Iterator[Joined]:
-    """Of the other form: a heading for each node. The other end of a cable is told by its LID only."""
+def _blocks(text: str) -> Iterator[PortPair]:
+    """Parse output with a heading per node, which identifies the other end of a cable by its LID only."""
     nodes = {lid: (guid, switch) for _, guid, switch, lid, _ in _rows(text)}
     for name, guid, switch, lid, row in _rows(text):
         there_guid, there_switch = nodes.get(row[6], (row[6], " " not in row[8].strip()))
         here = Port(guid, name, row[3], switch)
         there = Port(there_guid, row[8].strip(), row[7], there_switch)
         if lid != row[6]:
-            yield Joined(here, there, rate_of(row[4], row[5]))
+            yield PortPair(here, there, rate_of(row[4], row[5]))
 
 
 def _rows(text: str) -> Iterator[tuple[str, str, bool, str, re.Match[str]]]:
-    """Name, GUID, is it a switch, LID of a node, and each of its ports that is in use."""
+    """Yield name, GUID, whether it is a switch, and LID of a node with the match of each of its active ports."""
     head: re.Match[str] | None = None
     for line in text.splitlines():
         if match := _HEAD.match(line):

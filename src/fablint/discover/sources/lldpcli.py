@@ -1,4 +1,4 @@
-"""`lldpcli -f json0 show neighbors` (and `-f json`) of a switch or a host: who is at the other end of each cable."""
+"""`lldpcli -f json0 show neighbors` (and `-f json`) of a switch or a host: the device at each cable's other end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from fablint.discover.facts import Attachment, Facts, SwitchFact, Told, Wire
-from fablint.discover.sources.source import Saved
+from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact, Wire
+from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
 from fablint.model import Finding, State
 from fablint.snapshot.parsers import ama
@@ -19,54 +19,54 @@ _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 
 
 class Lldpcli:
-    """Neighbours as lldpd knows them."""
+    """Neighbours in lldpd."""
 
     name = "lldpcli"
-    command: tuple[str, ...] = ()  # asked on each host, for its snapshot
+    command: tuple[str, ...] = ()  # run on each host for its snapshot
 
     def recognises(self, text: str) -> bool:
         return text.lstrip()[:1] == "{" and any(
             isinstance(item, dict) and ("lldp" in item or "local-chassis" in item) for item in documents(text)
         )
 
-    def read(self, saved: Saved) -> Facts:
-        """Cables of the device that heard these neighbours. Raises UsageError where nobody says which one that is."""
+    def read(self, saved: SavedOutput) -> Facts:
+        """Read the cables of the device with these neighbours. Raises UsageError if the device is unknown."""
         device = saved.device or local_name(saved.text)
-        heard = neighbours(saved.text)
-        if not heard:
+        found = neighbours(saved.text)
+        if not found:
             return Facts()
         if not device:
             raise UsageError(
-                f"{saved.name}: it does not say whose neighbours these are",
-                f"write --from NAME={saved.name}, or add the output of `lldpcli -f json0 show chassis`",
+                f"{saved.name}: the output does not name the device that has these neighbours",
+                f"use --from NAME={saved.name}, or add the output of `lldpcli -f json0 show chassis`",
             )
-        return wires(switch_name(device), heard)
+        return _wires(switch_name(device), found)
 
 
-def wires(device: str, heard: list[Neighbour]) -> Facts:
-    """The cables of a device; whether it is a switch or a host is settled when all sources are merged.
+def _wires(device: str, found: list[Neighbour]) -> Facts:
+    """Return the cables of a device; the merge of all sources decides whether it is a switch or a host.
 
-    One all of whose ports bear the names of NICs is a host.
+    A device whose ports all have names of NICs is a host.
     """
-    if all(_NIC.fullmatch(neighbour.port) for neighbour in heard):
-        return of_host(device, heard)
-    single, findings = one_per_port(device, heard)
+    if all(_NIC.fullmatch(neighbour.port) for neighbour in found):
+        return of_host(device, found)
+    single, findings = _one_per_port(device, found)
     stations = frozenset(neighbour.name for neighbour in single if neighbour.bridge is False)
     return Facts(
-        wires=tuple(Wire(device, one.name, Told.LLDP, one.port, one.its_port) for one in single),
+        wires=tuple(Wire(device, end.name, Origin.LLDP, end.port, end.its_port) for end in single),
         switches=tuple(_switches(single)),
         stations=stations,
         findings=tuple(findings),
     )
 
 
-def of_host(host: str, heard: list[Neighbour]) -> Facts:
-    """Where the NICs of a host hang."""
-    single, findings = one_per_port(host, heard)
+def of_host(host: str, found: list[Neighbour]) -> Facts:
+    """Return the attachments of a host's NICs to the neighbours `found` on them."""
+    single, findings = _one_per_port(host, found)
     places = [neighbour for neighbour in single if neighbour.bridge is not False]
     return Facts(
         attachments=tuple(
-            Attachment(host, switch_name(one.name), Told.LLDP, one.port, one.its_port, one.address) for one in places
+            Attachment(host, switch_name(end.name), Origin.LLDP, end.port, end.its_port, end.address) for end in places
         ),
         switches=tuple(_switches(places)),
         stations=frozenset({host}),
@@ -74,10 +74,13 @@ def of_host(host: str, heard: list[Neighbour]) -> Facts:
     )
 
 
-def one_per_port(device: str, heard: list[Neighbour]) -> tuple[list[Neighbour], list[Finding]]:
-    """One neighbour for each port. Several mean that something between them hears no LLDP; a lone switch is kept."""
+def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour], list[Finding]]:
+    """Return one neighbour per port, and a finding for each port with several.
+
+    Several neighbours mean that a device between them forwards LLDP frames; if one of them is a switch, it is kept.
+    """
     ports: dict[str, dict[tuple[str, str], Neighbour]] = defaultdict(dict)
-    for neighbour in heard:
+    for neighbour in found:
         ports[neighbour.port][neighbour.name, neighbour.its_port] = neighbour
     kept, findings = [], []
     for port, there in ports.items():
@@ -91,21 +94,21 @@ def one_per_port(device: str, heard: list[Neighbour]) -> tuple[list[Neighbour], 
                 state=State.SUSPECT,
                 component="config",
                 name=f"{device}/{port}",
-                evidence=f"LLDP hears {len(there)} devices on one port ({fold(one.name for one in there.values())}): "
-                "something between them is no LLDP switch, or passes LLDP on",
-                next_step="look what the cable is plugged into",
+                evidence=f"LLDP reports {len(there)} devices on one port ({fold(end.name for end in there.values())}): "
+                "a device between them does not support LLDP or forwards LLDP frames",
+                next_step="check what the cable is connected to",
             )
         )
     return kept, findings
 
 
-def _switches(heard: list[Neighbour]) -> Iterator[SwitchFact]:
-    """The switches among neighbours; an algorithmic address tells the group and the number of one."""
-    for neighbour in heard:
+def _switches(found: list[Neighbour]) -> Iterator[SwitchFact]:
+    """Yield the switches among neighbours; an algorithmic address contains the group and number of the switch."""
+    for neighbour in found:
         if neighbour.bridge is False:
             continue
         place = ama.decode(neighbour.address)
         if place and neighbour.address[3:5] == "fe":
-            yield SwitchFact(switch_name(neighbour.name), Told.LLDP, place.group_name, place.switch_name)
+            yield SwitchFact(switch_name(neighbour.name), Origin.LLDP, place.group_name, place.switch_name)
         elif neighbour.bridge:
-            yield SwitchFact(switch_name(neighbour.name), Told.LLDP)
+            yield SwitchFact(switch_name(neighbour.name), Origin.LLDP)

@@ -1,12 +1,12 @@
-"""A topology file of ours: what somebody wrote, or what `fablint discover -o` found earlier."""
+"""Topology file of fablint: written by the site, or by an earlier `fablint discover -o`."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from fablint.discover.facts import Attachment, Facts, Forward, SwitchFact, Told, Wire
-from fablint.discover.sources.source import Saved
+from fablint.discover.facts import Attachment, Facts, Forward, Origin, SwitchFact, Wire
+from fablint.discover.sources.source import SavedOutput
 from fablint.model import Routing, Topology
 from fablint.topology.file_reader import read_topology
 
@@ -14,7 +14,7 @@ _KEYS = [re.compile(rf'(?:^|[{{,])\s*"?{key}"?\s*:', re.MULTILINE) for key in ("
 
 
 class OwnFile:
-    """YAML or JSON. The only source that is refused where it is wrong: it was written for us."""
+    """YAML or JSON. The only source whose errors are refused, since the file is written for fablint."""
 
     name = "topology file"
     command: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class OwnFile:
     def recognises(self, text: str) -> bool:
         return all(key.search(text) for key in _KEYS)
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         return _facts(read_topology(saved.path or Path(saved.name), saved.text))
 
 
@@ -33,22 +33,24 @@ def _facts(topology: Topology) -> Facts:
     tables = topology.routing.tables
     return Facts(
         attachments=tuple(
-            Attachment(host, switch, Told.FILE, nic, topology.ports.get((switch, f"{host}/{nic}" if nic else host), ""))
+            Attachment(
+                host, switch, Origin.FILE, nic, topology.ports.get((switch, f"{host}/{nic}" if nic else host), "")
+            )
             for host, nic, switch in [*places, *rails]
         ),
         wires=tuple(_wires(topology)),
-        switches=tuple(SwitchFact(switch.name, Told.FILE, switch.group) for switch in topology.switches.values()),
+        switches=tuple(SwitchFact(switch.name, Origin.FILE, switch.group) for switch in topology.switches.values()),
         forwards=tuple(Forward(s, host, onward=there) for s, table in tables.items() for host, there in table.items()),
         routing=topology.routing if topology.routing != Routing() else None,
     )
 
 
 def _wires(topology: Topology) -> list[Wire]:
-    """The cables; of parallel ones, whose ports stand side by side, each with its own."""
-    left: dict[tuple[str, str], list[str]] = {ends: port.split(",") for ends, port in topology.ports.items()}
+    """Return the cables; parallel cables get their ports in the order of the file."""
+    unused: dict[tuple[str, str], list[str]] = {ends: port.split(",") for ends, port in topology.ports.items()}
 
     def port(here: str, there: str) -> str:
-        ports = left.get((here, there), [])
+        ports = unused.get((here, there), [])
         return ports.pop(0) if ports else ""
 
-    return [Wire(c.a, c.b, Told.FILE, port(c.a, c.b), port(c.b, c.a), c.speed) for c in topology.cables]
+    return [Wire(c.a, c.b, Origin.FILE, port(c.a, c.b), port(c.b, c.a), c.speed) for c in topology.cables]

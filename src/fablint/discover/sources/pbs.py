@@ -1,11 +1,11 @@
-"""`pbsnodes -av`: sites that place jobs by switch write the switch of a node, and what is above it, in a resource."""
+"""`pbsnodes -av`: sites that place jobs by switch set a resource to the switch of each node and its parent."""
 
 from __future__ import annotations
 
 import re
 
-from fablint.discover.facts import Attachment, Facts, SwitchFact, Told
-from fablint.discover.sources.source import Saved
+from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact
+from fablint.discover.sources.source import SavedOutput
 from fablint.text.names import plain, switch_name
 
 _NODE = re.compile(r"^(\S+)$")
@@ -13,7 +13,7 @@ _SWITCH = re.compile(r"^\s+resources_available\.switch = (\S+)")
 
 
 class PbsNodes:
-    """Rows of a node, the resource `switch` of each."""
+    """Resource `switch` of each node."""
 
     name = "pbsnodes"
     command = ("pbsnodes", "-av")
@@ -21,7 +21,7 @@ class PbsNodes:
     def recognises(self, text: str) -> bool:
         return "resources_available." in text and re.search(r"^\s+(Mom|state) = ", text, re.MULTILINE) is not None
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         host = ""
         places: list[Attachment] = []
         switches: dict[str, SwitchFact] = {}
@@ -32,6 +32,6 @@ class PbsNodes:
                 name, _, group = resource[1].partition(",")
                 name = switch_name(name)
                 if name and name != host:
-                    places.append(Attachment(host, name, Told.PBS))
-                    switches[name] = SwitchFact(name, Told.PBS, plain(group.partition(",")[0]))
+                    places.append(Attachment(host, name, Origin.PBS))
+                    switches[name] = SwitchFact(name, Origin.PBS, plain(group.partition(",")[0]))
         return Facts(tuple(places), switches=tuple(switches.values()))

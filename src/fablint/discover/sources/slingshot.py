@@ -1,4 +1,4 @@
-"""Slingshot's own words about its switches: the site's fabric template, and the Slingshot Topology Tool (STT)."""
+"""Slingshot's reports on its switches: the site's fabric template, and the Slingshot Topology Tool (STT)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fablint.discover.facts import Facts, SwitchFact, Told, Wire
-from fablint.discover.sources.source import Saved
+from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
+from fablint.discover.sources.source import SavedOutput
 from fablint.model import Finding, State
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
@@ -26,7 +26,7 @@ class FabricTemplate:
     def recognises(self, text: str) -> bool:
         return '"swcNum"' in text and '"switches"' in text
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         switches, wires = [], []
         for document in dicts(documents(saved.text)):
             switches += [fact for row in dicts(document.get("switches")) if (fact := _template_switch(row))]
@@ -43,18 +43,18 @@ class SttSwitches:
     def recognises(self, text: str) -> bool:
         return any({"xname", "snum", "gnum"} <= set(row) for row in _table(text))
 
-    def read(self, saved: Saved) -> Facts:
-        found = []
+    def read(self, saved: SavedOutput) -> Facts:
+        switches = []
         for row in _table(saved.text):
             group, number = _number(row.get("gnum")), _number(row.get("snum"))
             name = switch_name(row.get("xname", ""))
             if name and group is not None and number is not None:
-                found.append(SwitchFact(name, Told.STT, f"group{group}", ama.alias(group, number)))
-        return Facts(switches=tuple(found))
+                switches.append(SwitchFact(name, Origin.STT, f"group{group}", ama.alias(group, number)))
+        return Facts(switches=tuple(switches))
 
 
 class SttFabric:
-    """STT `show fabric`: the cables between switches, each from both ends, and whether they are up."""
+    """STT `show fabric`: the cables between switches, reported from both ends, with their state."""
 
     name = "STT show fabric"
     command: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class SttFabric:
     def recognises(self, text: str) -> bool:
         return any({"xname", "dst", "ptype", "status"} <= set(row) for row in _table(text))
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         wires, switches = [], {}
         down: dict[tuple[str, str], list[Finding]] = defaultdict(list)
         for row in _table(saved.text):
@@ -70,16 +70,16 @@ class SttFabric:
             if row.get("ptype") != "Fabric" or not here or not there or here[0] == there[0]:
                 continue
             if place := ama.decode(row.get("mac", "")):
-                switches[here[0]] = SwitchFact(here[0], Told.STT, place.group_name, place.switch_name)
+                switches[here[0]] = SwitchFact(here[0], Origin.STT, place.group_name, place.switch_name)
             if row.get("status") == "False":
                 down[row["xname"].rpartition("p")[0], row["dst"]].append(_down(here, there, row))
             else:
-                wires.append(Wire(here[0], there[0], Told.STT, here[1]))
+                wires.append(Wire(here[0], there[0], Origin.STT, here[1]))
         return Facts(wires=tuple(wires), switches=tuple(switches.values()), findings=tuple(_once(down)))
 
 
 def _once(down: Mapping[tuple[str, str], list[Finding]]) -> Iterator[Finding]:
-    """Cables that are down, by the jacks at both ends: those that the other end names too are named once."""
+    """Yield the findings on cables that are down, by the jacks at both ends; of two ends that report a cable, one."""
     for (here, there), findings in down.items():
         other = down.get((there, here), [])
         if len(findings) > len(other) or (len(findings) == len(other) and here < there):
@@ -93,7 +93,7 @@ def _down(here: tuple[str, str], there: tuple[str, str], row: Mapping[str, str])
         component="cable",
         name=f"{here[0]}={there[0]}",
         evidence=f"port {here[1]} of {here[0]} is down: a {kind or 'fabric'} cable to {there[0]} {there[1]}",
-        next_step="reseat or replace the cable; `show-flaps` of the fabric manager tells how long it has been so",
+        next_step="reseat or replace the cable; `show-flaps` of the fabric manager shows since when it is down",
     )
 
 
@@ -103,18 +103,18 @@ def _template_switch(row: Mapping[str, Any]) -> SwitchFact | None:
     name = switch_name(str(row.get("IP", "")).partition(":")[0])
     if type(group) is not int or type(number) is not int or not name:
         return None
-    return SwitchFact(name, Told.TEMPLATE, f"group{group}", ama.alias(group, number))
+    return SwitchFact(name, Origin.TEMPLATE, f"group{group}", ama.alias(group, number))
 
 
 def _template_wire(row: Mapping[str, Any]) -> Wire | None:
     here, there = _end(str(row.get("endpoint1", ""))), _end(str(row.get("endpoint2", "")))
     if not here or not there or here[0] == there[0]:
         return None
-    return Wire(here[0], there[0], Told.TEMPLATE, here[1], there[1])
+    return Wire(here[0], there[0], Origin.TEMPLATE, here[1], there[1])
 
 
 def _end(xname: str) -> tuple[str, str] | None:
-    """Switch and port of `x1000c0r3j11p0`, `x1000c0r3a0l29`, `x1000c0r7j18` (a jack: two ports)."""
+    """Parse switch and port of `x1000c0r3j11p0`, `x1000c0r3a0l29`, `x1000c0r7j18` (a jack: two ports)."""
     match = _XNAME.fullmatch(xname.strip())
     return (switch_name(match[1]), plain(match[2])) if match else None
 
@@ -124,7 +124,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _table(text: str) -> Iterator[dict[str, str]]:
-    """Rows of a table drawn with `|`. The head stands below the first rule, and may be broken into two lines."""
+    """Yield the rows of a table with `|` borders. The head is below the first rule and may have two lines."""
     rules = 0
     head: list[str] = []
     for line in text.splitlines():

@@ -1,7 +1,7 @@
 """Slurm's tree and blocks: `scontrol show topology`, topology.conf, topology.yaml.
 
-The switches of the lowest level are switches; those above them are groups, for they are often only names of a rack
-or of a dragonfly group. No cable follows from them.
+Only the switches of the lowest level are switches; higher levels are groups, because they are often names of racks or
+of dragonfly groups. Cables are not derived from the tree.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fablint.discover.facts import Attachment, Facts, SwitchFact, Told
-from fablint.discover.sources.source import Saved
+from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact
+from fablint.discover.sources.source import SavedOutput
 from fablint.snapshot.parsers.documents import dicts
 from fablint.text.names import plain, switch_name, unfold
 
@@ -38,12 +38,12 @@ class SlurmTree:
     def recognises(self, text: str) -> bool:
         return _ROW.search(text) is not None
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         return _facts(_rows(saved.text))
 
 
 class SlurmYaml:
-    """topology.yaml, from Slurm 25.05 on: the cluster's default topology of it."""
+    """Default topology of the cluster in topology.yaml (since Slurm 25.05)."""
 
     name = "topology.yaml (Slurm)"
     command: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class SlurmYaml:
     def recognises(self, text: str) -> bool:
         return re.search(r"^-\s+topology:", text, re.MULTILINE) is not None
 
-    def read(self, saved: Saved) -> Facts:
+    def read(self, saved: SavedOutput) -> Facts:
         from fablint.topology.yaml_file import loads
 
         topologies = dicts(loads(saved.name, saved.text))
-        default = [one for one in topologies if one.get("cluster_default") is True] or topologies
+        default = [topology for topology in topologies if topology.get("cluster_default") is True] or topologies
         return _facts(_yaml_rows(default[0])) if default else Facts()
 
 
@@ -83,7 +83,9 @@ def _facts(rows: Iterable[_Row]) -> Facts:
     leaves = {switch_name(row.name): row for row in every if row.hosts}
     return Facts(
         attachments=tuple(
-            Attachment(host, name, Told.SLURM) for name, row in leaves.items() for host in row.hosts if host != name
+            Attachment(host, name, Origin.SLURM) for name, row in leaves.items() for host in row.hosts if host != name
         ),
-        switches=tuple(SwitchFact(name, Told.SLURM, parents.get(plain(row.name), "")) for name, row in leaves.items()),
+        switches=tuple(
+            SwitchFact(name, Origin.SLURM, parents.get(plain(row.name), "")) for name, row in leaves.items()
+        ),
     )

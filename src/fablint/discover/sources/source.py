@@ -1,4 +1,4 @@
-"""What a source is: it knows its own outputs, reads them, and says what to run to get them here."""
+"""Interface of a source: it recognises and reads its outputs, and names the command that prints them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from fablint.discover.facts import Facts
 
 
 @dataclass(frozen=True)
-class Saved:
-    """An output that somebody saved, or that we have just asked for."""
+class SavedOutput:
+    """Output of a tool, from a file or from a command that was run."""
 
-    name: str  # for people: the file, or the program
+    name: str  # shown to users: the file, or the program
     text: str
-    device: str = ""  # whose output it is, where the user said so (NAME=FILE)
+    device: str = ""  # switch or host of the output, if given (NAME=FILE)
     path: Path | None = None
 
 
 class Source(Protocol):
-    """One kind of output. `read` never raises for what is malformed: it tells what it understood.
+    """One kind of output. `read` skips malformed records without an error.
 
-    Where the whole output is of no use it raises UsageError, naming the file.
+    If the output as a whole is unusable, `read` raises UsageError with the name of the file.
     """
 
     @property
     def name(self) -> str:
-        """For people: `lldpcli`, `topology.conf`."""
+        """Name shown to users: `lldpcli`, `topology.conf`."""
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What prints it on a machine that has it; empty where nothing does, or where each host is asked."""
+        """Command that prints the output on this machine; empty if there is none, or if every host runs it."""
 
     def recognises(self, text: str) -> bool:
-        """Is this an output of that kind?"""
+        """Tell whether a text is an output of this source."""
 
-    def read(self, saved: Saved) -> Facts:
-        """What it says."""
+    def read(self, saved: SavedOutput) -> Facts:
+        """Return the facts in an output."""

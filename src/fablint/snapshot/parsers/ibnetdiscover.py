@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fablint.snapshot.parsers.infiniband_tools import Joined, Port
+from fablint.snapshot.parsers.infiniband_tools import Port, PortPair
 from fablint.text.names import plural
 
 _NODE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"[SHR]-([0-9a-f]{1,16})"\s*#\s*"(.*?)"', re.IGNORECASE)
@@ -37,7 +37,7 @@ def is_ibnetdiscover(text: str) -> bool:
     return any(_NODE.match(line) for line in text.splitlines())
 
 
-def cables_of(text: str) -> Iterator[Joined]:
+def cables_of(text: str) -> Iterator[PortPair]:
     """Every cable, as both of its ends tell it."""
     lines = text.splitlines()
     nodes = {match[3].lower(): match for match in map(_NODE.match, lines) if match}
@@ -51,4 +51,4 @@ def cables_of(text: str) -> Iterator[Joined]:
             own = Port(here[3], here[4], port[1], here[1].lower() == "switch", int(here[2]))
             node = nodes.get(port[3].lower())
             other = Port(port[3], port[5], port[4], port[2].upper() == "S", int(node[2]) if node else 1)
-            yield Joined(own, other, port[6])
+            yield PortPair(own, other, port[6])

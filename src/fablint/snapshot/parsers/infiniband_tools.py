@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fablint.snapshot.cable_speeds import Trained
+from fablint.snapshot.cable_speeds import TrainedCable
 from fablint.text.names import plain
 
 # Gbit/s of a lane, with the coding taken off (InfiniBand Architecture Specification, volume 1, table of link speeds)
@@ -41,7 +41,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Joined:
+class PortPair:
     """A cable as one end sees it. `rate` is `4xEDR`; empty where it is not said."""
 
     here: Port
@@ -81,7 +81,7 @@ def host_and_nic(description: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Strung:
+class NamedCable:
     """A cable by the names of its ends: `a` is a switch, `b` another, or a host."""
 
     a: str
@@ -98,13 +98,15 @@ class Strung:
         return f"{self.b}/{self.nic}" if self.nic else self.b
 
     @property
-    def trained(self) -> Trained | None:
+    def trained(self) -> TrainedCable | None:
         """What it runs at; None where that is not known."""
         speed = bytes_per_second(self.rate)
-        return Trained(self.a, self.end, self.rate, speed, self.a_port, self.b_port, self.to_host) if speed else None
+        return (
+            TrainedCable(self.a, self.end, self.rate, speed, self.a_port, self.b_port, self.to_host) if speed else None
+        )
 
 
-def strung(joined: Iterable[Joined]) -> tuple[list[Strung], Mapping[str, str]]:
+def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[str, str]]:
     """All cables, each once, and the names of all switches, by GUID."""
     cables = _once(joined)
     names = _switch_names(cables)
@@ -115,17 +117,17 @@ def strung(joined: Iterable[Joined]) -> tuple[list[Strung], Mapping[str, str]]:
             continue
         switch, ports = names[guid(here.guid)], (here.number, there.number)
         if there.switch:
-            found.append(Strung(switch, names[guid(there.guid)], cable.rate, *ports))
+            found.append(NamedCable(switch, names[guid(there.guid)], cable.rate, *ports))
             continue
         host, nic = host_and_nic(there.description)
         if host:
             nic = f"{nic}-{there.number}" if nic and there.ports > 1 else nic
-            found.append(Strung(switch, host, cable.rate, *ports, nic, to_host=True))
+            found.append(NamedCable(switch, host, cable.rate, *ports, nic, to_host=True))
     return found, names
 
 
-def _once(joined: Iterable[Joined]) -> list[Joined]:
-    found: dict[frozenset[tuple[str, str]], Joined] = {}
+def _once(joined: Iterable[PortPair]) -> list[PortPair]:
+    found: dict[frozenset[tuple[str, str]], PortPair] = {}
     for cable in joined:
         ends = frozenset({(guid(cable.here.guid), cable.here.number), (guid(cable.there.guid), cable.there.number)})
         known = found.get(ends)
@@ -134,7 +136,7 @@ def _once(joined: Iterable[Joined]) -> list[Joined]:
     return list(found.values())
 
 
-def _switch_names(cables: Iterable[Joined]) -> Mapping[str, str]:
+def _switch_names(cables: Iterable[PortPair]) -> Mapping[str, str]:
     """GUID: name. Switches that nobody named are all called alike; their GUID tells them apart."""
     described = {
         guid(end.guid): plain(end.description) for cable in cables for end in (cable.here, cable.there) if end.switch

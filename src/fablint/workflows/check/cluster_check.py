@@ -33,7 +33,7 @@ from fablint.workflows.recovery.start_trials import StartTrials
 from fablint.workflows.shared_folder import refuse_unshared
 
 if TYPE_CHECKING:
-    from fablint.discover import Discovered
+    from fablint.discover import DiscoveredFabric
     from fablint.plan.check.check_request import CheckRequest
     from fablint.plan.check.suites import Suite
     from fablint.snapshot import NicFact
@@ -124,7 +124,7 @@ class _Hosts:
         triage = HostTriage(self.context, self.look, failed_hosts=dict(excluded))
         recovery = HostExclusion(triage, start_trials_of(self.context, self.preflight))
         options = () if record.ranks_per_nic is None else ("--ranks-per-nic", str(record.ranks_per_nic))
-        snapshots = self.preflight.heard.snapshots
+        snapshots = self.preflight.collected.snapshots
         counters = HostCounters(
             self.context.system, self.allocation, snapshots, self.fitness.results, self.declared.site
         )
@@ -168,7 +168,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     IncompleteError
         Fewer than two hosts can be measured.
     """
-    from fablint.discover import discover, read_files, with_presumed_cables
+    from fablint.discover import add_assumed_cables, discover, read_files
 
     system, note = context.system, context.progress.note
     begun = system.monotonic()
@@ -182,11 +182,11 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     network = hosts.fitness.unseen_network()
     for words in network:
         note(f"fablint: network: {words}")
-    fabric = discover(system, preflight.heard, texts, allocation.hosts, request.fabric.blocks)
+    fabric = discover(system, preflight.collected, texts, allocation.hosts, request.fabric.blocks)
     unfit = _unfit_hosts(hosts.fitness, request.unfit)
     for name, finding in unfit.items():
         note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {finding.evidence}")
-    topology = with_presumed_cables(fabric.topology) if fabric.topology is not None else None
+    topology = add_assumed_cables(fabric.topology) if fabric.topology is not None else None
     if topology is not fabric.topology:
         note("fablint: no source says which cables join the switches: one path between each two is assumed")
     each = ranks_each(request, fabric, [host for host in allocation.hosts if host not in unfit])
@@ -288,7 +288,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     return levels.check(run)
 
 
-def ranks_each(request: ClusterCheckRequest, fabric: Discovered, hosts: Sequence[str]) -> Mapping[str, int]:
+def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Sequence[str]) -> Mapping[str, int]:
     """Return the number of ranks on each host.
 
     Raises UsageError where it is a number for each NIC, and hosts have different numbers of NICs.
@@ -313,7 +313,7 @@ def start_trials_of(context: Context, preflight: host_preflight.PreflightResult)
     """Return the search for hosts that prevent launches, with what preflight knows of addresses and routes."""
     from fablint.preflight import Host, unanswered
 
-    hosts = [Host(snapshot) for snapshot in preflight.heard.snapshots.values()]
+    hosts = [Host(snapshot) for snapshot in preflight.collected.snapshots.values()]
     owners: dict[str, set[str]] = defaultdict(set)
     for host in hosts:
         for nic in host.nics:

@@ -63,13 +63,13 @@ class HostCounters:
         present = replace(self.allocation, hosts=tuple(host for host in self.allocation.hosts if host in hosts))
         if not present.hosts:
             return Recount()
-        heard = fabric_discovery.collect_snapshots(self.system, present)
-        if not heard.snapshots:
-            why = next(iter(heard.silent.values()), "no answer")
+        collected = fabric_discovery.collect_snapshots(self.system, present)
+        if not collected.snapshots:
+            why = next(iter(collected.silent.values()), "no answer")
             return Recount(notes=[f"the counters of the hosts could not be read again after the measurement: {why}"])
-        spans = _spans(self.before, heard.snapshots)
+        spans = _spans(self.before, collected.snapshots)
         known = {(one.check, one.name, one.message) for one in self.known}
-        fitness = judge_growth(spans, heard.silent, self.site)
+        fitness = judge_growth(spans, collected.silent, self.site)
         new = [one for one in fitness.results if (one.check, one.name, one.message) not in known]
         fitness = replace(fitness, results=new)
         return Recount(_grown(fitness), nic_counters(run, spans), _noted(fitness))

@@ -29,7 +29,7 @@ class FmnHealth(FabricCheck):
     severity = Severity.FAIL
     component = "nic"
     root = True
-    mend = "look at the NIC, its cable, or its algorithmic MAC address, as the message says"
+    remedy = "look at the NIC, its cable, or its algorithmic MAC address, as the message says"
     program = "fmn-update-compute-hsn-health"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -68,7 +68,7 @@ class FmnStatus(FabricCheck):
     severity = Severity.WARN
     component = "link"
     root = True
-    mend = "look at the ports that are named; show-flaps and fmctl tell more"
+    remedy = "look at the ports that are named; show-flaps and fmctl tell more"
     program = "fmn-show-status"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:

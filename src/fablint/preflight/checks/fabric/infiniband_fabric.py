@@ -14,17 +14,17 @@ from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, as
 from fablint.preflight.checks.infiniband.port_counters import LIMITS
 from fablint.preflight.counter_deltas import Delta, saturated
 from fablint.preflight.fleet import Fleet
-from fablint.snapshot.cable_speeds import Slow, slow_cables
+from fablint.snapshot.cable_speeds import SlowCable, slow_cables
 from fablint.snapshot.parsers.ibnetdiscover import cables_of, why_incomplete
-from fablint.snapshot.parsers.infiniband_tools import Strung, host_and_nic, strung
+from fablint.snapshot.parsers.infiniband_tools import NamedCable, host_and_nic, name_cables
 from fablint.text.sanitise import shortened
 
 _NO_CABLES = "ibnetdiscover names no cable"
 
 
-def cables(fleet: Fleet, text: str) -> list[Strung]:
+def cables(fleet: Fleet, text: str) -> list[NamedCable]:
     """All cables; hosts as they were asked for."""
-    found, _ = strung(cables_of(text))
+    found, _ = name_cables(cables_of(text))
     spell = spelling(fleet, [one.b for one in found if one.to_host])
     return [replace(one, b=spell(one.b)) if one.to_host else one for one in found]
 
@@ -40,7 +40,7 @@ class FabricLinks(FabricCheck):
     severity = Severity.FAIL
     component = "cable"
     root = True
-    mend = "reseat or replace the cable; plug swapped cables back"
+    remedy = "reseat or replace the cable; plug swapped cables back"
     program = "ibnetdiscover"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -60,16 +60,16 @@ class FabricLinks(FabricCheck):
         hosts = [one.b for one in every if one.to_host and (one.b in asked(fleet) or not asked(fleet))]
         return found + [self.passed(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
 
-    def _slow(self, fleet: Fleet, slow: Slow) -> Result:
+    def _slow(self, fleet: Fleet, slow: SlowCable) -> Result:
         cable = slow.cable
         message = f"{cable.ends} runs at {cable.rate}, {slow.others}"
         if not cable.to_host:
-            say = self.wrong if slow.sure else self.warned
+            say = self.wrong if slow.is_certain else self.warned
             return say(cable.a, f"port {cable.a_port}", message)
         host, _, nic = cable.b.partition("/")
-        return self.blamed(fleet, host, nic, message) if slow.sure else self.warned(host, nic, message)
+        return self.blamed(fleet, host, nic, message) if slow.is_certain else self.warned(host, nic, message)
 
-    def _misplaced(self, fleet: Fleet, every: Sequence[Strung]) -> Iterator[Result]:
+    def _misplaced(self, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
         """Hosts that hang elsewhere than the topology says, or nowhere."""
         if fleet.topology is None:
             return
@@ -96,7 +96,7 @@ class FabricLinks(FabricCheck):
             if expected:
                 yield self.warned(host, "", f"on {', '.join(sorted(actual[host]))}, but the topology does not know it")
 
-    def _absent(self, fleet: Fleet, expected: Mapping[str, str], every: Sequence[Strung]) -> Iterator[Result]:
+    def _absent(self, fleet: Fleet, expected: Mapping[str, str], every: Sequence[NamedCable]) -> Iterator[Result]:
         """Hosts that are nowhere. Where most are, they go by other names; so may one whose switch has a stranger."""
         seen = {one.b for one in every if one.to_host}
         strangers = {one.a: one.b for one in every if one.to_host and one.b not in expected}
@@ -110,7 +110,7 @@ class FabricLinks(FabricCheck):
             else:
                 yield self.wrong(host, "", f"not on the fabric, should be on {there}")
 
-    def _missing(self, fleet: Fleet, every: Sequence[Strung]) -> Iterator[Result]:
+    def _missing(self, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
         """Cables between switches that the topology has and the fabric has not."""
         there = Counter(frozenset((one.a, one.b)) for one in every if not one.to_host)
         switches = {one.a for one in every}
@@ -136,7 +136,7 @@ class FabricBalance(FabricCheck):
     severity = Severity.WARN
     component = "cable"
     root = True
-    mend = "find the missing cable; hosts of this leaf share fewer uplinks"
+    remedy = "find the missing cable; hosts of this leaf share fewer uplinks"
     program = "ibnetdiscover"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -200,7 +200,7 @@ class FabricErrors(FabricCheck):
     severity = Severity.WARN
     component = "cable"
     root = True
-    mend = "clean and reseat the cable, then replace it; clear counters that are full with ibqueryerrors -k"
+    remedy = "clean and reseat the cable, then replace it; clear counters that are full with ibqueryerrors -k"
     program = "ibqueryerrors"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -277,7 +277,7 @@ class FabricSm(FabricCheck):
     severity = Severity.FAIL
     component = "config"
     root = True
-    mend = "start the subnet manager, or look why it is not the master"
+    remedy = "start the subnet manager, or look why it is not the master"
     program = "sminfo"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:

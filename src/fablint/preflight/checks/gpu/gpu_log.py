@@ -25,7 +25,7 @@ class LogGpu(LogCheck):
     )
     severity = Severity.FAIL
     component = "host"
-    mend = "drain the host; reset or replace the GPU, as NVIDIA's list of Xid errors says"
+    remedy = "drain the host; reset or replace the GPU, as NVIDIA's list of Xid errors says"
     words = ("NVRM: ", "SXid (PCI:")
 
     _XID = re.compile(r"NVRM: Xid \(PCI:(?P<device>[0-9a-fA-F:.]{1,20})\): (?P<number>\d{1,6})")

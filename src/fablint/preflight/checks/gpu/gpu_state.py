@@ -66,7 +66,7 @@ class GpuMemory(GpuCheck):
     id = "gpu.remap"
     what = "worn memory of every GPU: rows that were remapped, uncorrectable errors"
     rule = "no remapping that failed; one that waits for a reset, and uncorrectable errors, warn"
-    mend = "reset the GPU where a remapping is pending; replace it where one failed"
+    remedy = "reset the GPU where a remapping is pending; replace it where one failed"
 
     def judged(self, host: str, gpu: Gpu) -> Result:
         failed, pending = (gpu.text(f"remapped_rows/remapped_row_{kind}") for kind in ("failure", "pending"))
@@ -89,7 +89,7 @@ class GpuThrottling(GpuCheck):
     what = "why clocks of every GPU are lowered"
     rule = "not because of heat, the power supply or the hardware"
     severity = Severity.WARN
-    mend = "look at cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE"
+    remedy = "look at cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE"
 
     _BAD = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 
@@ -111,7 +111,7 @@ class GpuPower(UniformCheck):
     rule = "not below that of most like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
+    remedy = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
     words = "power limit {} W"
     numeric = True
     absent = _NO_GPU
@@ -137,7 +137,7 @@ class GpuModes(ItemsCheck):
     rule = "as on most like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = "set it alike everywhere: nvidia-smi -e, -mig, -pm, -c"
+    remedy = "set it alike everywhere: nvidia-smi -e, -mig, -pm, -c"
     absent = _NO_GPU
 
     _PATHS: Mapping[str, str] = {
@@ -168,7 +168,7 @@ class FabricManager(HostCheck):
     rule = "active where there are NVLink switches; every GPU that has a fabric has joined it"
     severity = Severity.FAIL
     component = "host"
-    mend = "start nvidia-fabricmanager in the version of the driver, and look into its log; CUDA fails without it"
+    remedy = "start nvidia-fabricmanager in the version of the driver, and look into its log; CUDA fails without it"
     absent = "no NVLink switch"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -198,7 +198,7 @@ class PeerMemory(UniformCheck):
     rule = "as on most like hosts that have GPUs and RDMA devices; newer drivers need none (dma-buf)"
     severity = Severity.WARN
     component = "config"
-    mend = "modprobe nvidia-peermem, and have it loaded at boot after the drivers of GPUs and NICs"
+    remedy = "modprobe nvidia-peermem, and have it loaded at boot after the drivers of GPUs and NICs"
     words = "{}"
     absent = "no host with GPUs of NVIDIA and RDMA devices"
 

@@ -25,7 +25,7 @@ class GpuCount(UniformCheck):
     rule = "not fewer than most like hosts have"
     severity = Severity.FAIL
     component = "host"
-    mend = "look into the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
+    remedy = "look into the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
     words = "{} GPUs"
     numeric = True
     absent = "no GPU"
@@ -65,7 +65,7 @@ class NvLinks(UniformCheck):
     rule = "as many and as fast as on most like hosts"
     severity = Severity.FAIL
     component = "host"
-    mend = "look into the kernel log for Xid 74 and SXid; reset the GPUs, have the board looked at"
+    remedy = "look into the kernel log for Xid 74 and SXid; reset the GPUs, have the board looked at"
     words = "{}"
     absent = "nvidia-smi, asked at level full, tells no NVLinks"
 
@@ -90,7 +90,7 @@ class NvLinkErrors(HostCheck):
     rule = "none within some seconds; totals are a note"
     severity = Severity.WARN
     component = "host"
-    mend = "look into the kernel log for Xid 74 and SXid; have the board looked at if they grow"
+    remedy = "look into the kernel log for Xid 74 and SXid; have the board looked at if they grow"
     absent = "nvidia-smi, asked at level full, tells no errors of NVLinks"
 
     def look(self, host: Host) -> Iterable[Result]:

@@ -27,7 +27,7 @@ class CommandLine(ItemsCheck):
     rule = "as most like hosts have them; values that each host has for itself are not compared"
     severity = Severity.WARN
     component = "config"
-    mend = "boot every host with the same options; write the boot loader's configuration anew"
+    remedy = "boot every host with the same options; write the boot loader's configuration anew"
     absent = "no /proc/cmdline"
     written = "{}{}"
 

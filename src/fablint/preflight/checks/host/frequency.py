@@ -28,7 +28,7 @@ class Turbo(UniformCheck):
     rule = "on; where most like hosts have it off, one warning of all of these"
     severity = Severity.WARN
     component = "config"
-    mend = "set turbo or boost alike in the BIOS and in the boot options"
+    remedy = "set turbo or boost alike in the BIOS and in the boot options"
     words = "turbo {}"
     absent = "the driver of frequencies does not tell it"
 
@@ -50,7 +50,7 @@ class FrequencyCap(UniformCheck):
     rule = "not more than on most like hosts, and nowhere below 95 %"
     severity = Severity.WARN
     component = "config"
-    mend = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
+    remedy = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
     words = "CPUs capped at {} % of their highest frequency"
     numeric = True
     _LEAST = 95  # percent, even where all hosts have it so
@@ -110,7 +110,7 @@ class Throttling(Check):
     )
     severity = Severity.WARN
     component = "host"
-    mend = "look at fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
+    remedy = "look at fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
 
     _MOST_A_DAY, _TIMES_OTHERS = 100, 10
     _ALL = 10_000  # times a day: every ninth second, and so no matter of a few hot hours
@@ -174,7 +174,7 @@ class LogThrottle(PatternCheck):
     rule = "none within a day"
     severity = Severity.WARN
     component = "host"
-    mend = "look at fans, heat sinks, coolant and the power limits of the BIOS"
+    remedy = "look at fans, heat sinks, coolant and the power limits of the BIOS"
     patterns = (
         Pattern(
             "temperature above threshold",

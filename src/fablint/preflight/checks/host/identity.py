@@ -10,7 +10,7 @@ from statistics import median
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import comparable
 from fablint.preflight.base import Check
-from fablint.preflight.checks.network.lldp import heard
+from fablint.preflight.checks.network.lldp import switch_ports
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import BOOT
@@ -32,7 +32,7 @@ class HostIdentity(Check):
     rule = "no two names of one machine; no host name, machine id or serial number that two machines have"
     severity = Severity.FAIL
     component = "config"
-    mend = "name every machine once in the list of hosts; give every machine its own name and its own machine id"
+    remedy = "name every machine once in the list of hosts; give every machine its own name and its own machine id"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         twice = dict(_twice(fleet.hosts))
@@ -88,7 +88,7 @@ class OwnName(Check):
     rule = "to none of the other hosts"
     severity = Severity.FAIL
     component = "config"
-    mend = "mend the entry in /etc/hosts or DNS: programs that wait at their own name wait at another host's"
+    remedy = "mend the entry in /etc/hosts or DNS: programs that wait at their own name wait at another host's"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         owners: dict[str, set[str]] = defaultdict(set)
@@ -116,7 +116,7 @@ class ClockPeers(Check):
     rule = f"within {_CLOCK_S:g} s of the median, which is as near as hosts that are asked at once can tell"
     severity = Severity.WARN
     component = "config"
-    mend = "start a time service (chronyd), and look at its sources"
+    remedy = "start a time service (chronyd), and look at its sources"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         times = [host.snapshot.time for host in fleet.hosts if host.snapshot.time]
@@ -142,10 +142,10 @@ class Planes(Check):
     severity = Severity.FAIL
     component = "cable"
     root = True
-    mend = "swap the two cables of the host"
+    remedy = "swap the two cables of the host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        ends = {host.name: {nic: every[0].switch for nic, every in heard(host).items() if len(every) == 1}
+        ends = {host.name: {nic: every[0].switch for nic, every in switch_ports(host).items() if len(every) == 1}
                 for host in fleet.hosts}  # fmt: skip
         rails: dict[str, Counter[str]] = defaultdict(Counter)  # of a switch: NICs of each name
         for of_nics in ends.values():

@@ -23,7 +23,7 @@ class NicInterrupts(UniformCheck):
     rule = "on several CPUs, and not all on another NUMA node: one warning of all hosts where most have it so"
     severity = Severity.WARN
     component = "config"
-    mend = "start irqbalance, or run the driver's script that sets the affinity, such as set_irq_affinity.sh"
+    remedy = "start irqbalance, or run the driver's script that sets the affinity, such as set_irq_affinity.sh"
     words = "interrupts {}"
     absent = NO_DEVICE
 

@@ -32,7 +32,7 @@ class Memory(Check):
     rule = "not 1.4 % below the median of like hosts, which is less than one DIMM of 64; half of it is a failure"
     severity = Severity.FAIL
     component = "host"
-    mend = "look for a DIMM that failed or was mapped out: host.numa.memory says on which NUMA node"
+    remedy = "look for a DIMM that failed or was mapped out: host.numa.memory says on which NUMA node"
 
     expects = True
     numeric = True
@@ -104,7 +104,7 @@ class AvailableMemory(MeasuredCheck):
     rule = "at least 80 % of the median of like hosts, where these are idle"
     severity = Severity.WARN
     component = "host"
-    mend = "look for processes, files in /dev/shm and huge pages that an earlier job left behind"
+    remedy = "look for processes, files in /dev/shm and huge pages that an earlier job left behind"
     absent = "no MemAvailable in /proc/meminfo"
 
     _LEAST, _IDLE = 0.8, 0.5
@@ -131,7 +131,7 @@ class NumaMemory(Check):
     rule = "not 1.4 % below the median of this node of like hosts"
     severity = Severity.WARN
     component = "host"
-    mend = "look for a DIMM that failed or was mapped out at this socket"
+    remedy = "look for a DIMM that failed or was mapped out at this socket"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[tuple[str, int, str], dict[str, float]] = defaultdict(dict)
@@ -173,7 +173,7 @@ class MemoryErrors(HostCheck):
     rule = "none uncorrected; corrected ones fewer than 10 while it is looked at and 100 a day since boot"
     severity = Severity.FAIL
     component = "host"
-    mend = "have the DIMM replaced that is named"
+    remedy = "have the DIMM replaced that is named"
     absent = "errors of the memory are not counted (no EDAC)"
 
     _MOST_NOW, _MOST_A_DAY = 10, 100

@@ -67,7 +67,7 @@ class PcieWidth(_PcieLink):
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {_PCI}"
     rule = "no fewer than most like hosts have; a warning of all where most have fewer than the device could have"
     component = "nic"
-    mend = "reseat the card or its riser; look at bifurcation in the BIOS"
+    remedy = "reseat the card or its riser; look at bifurcation in the BIOS"
     words = "x{:g}"
     file = "width"
 
@@ -83,7 +83,7 @@ class PcieSpeed(_PcieLink):
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_speed, max_link_speed"
     rule = "no less than most like hosts have; a warning of all where most have less than the device could have"
     component = "nic"
-    mend = "reseat the card or its riser; look at the slot's speed in the BIOS"
+    remedy = "reseat the card or its riser; look at the slot's speed in the BIOS"
     words = "{:g} GT/s"
     file = "speed"
 
@@ -111,7 +111,7 @@ class PcieErrors(GrowthCheck):
     )
     severity = Severity.FAIL
     component = "nic"
-    mend = "reseat the card or its riser; look at the kernel log"
+    remedy = "reseat the card or its riser; look at the kernel log"
     absent = NO_DEVICE
 
     limits: ClassVar = {"fatal": Limit(1, 1, 1), "nonfatal": Limit(5, 5, 5), "correctable": Limit(10, 10)}
@@ -137,7 +137,7 @@ class PcieNuma(UniformCheck):
     rule = "known where there are several, and as most like hosts have it"
     severity = Severity.WARN
     component = "host"
-    mend = "look at the slot that the card is in, and at NUMA settings in the BIOS"
+    remedy = "look at the slot that the card is in, and at NUMA settings in the BIOS"
     words = "NUMA node {}"
     numeric = True
     absent = NO_DEVICE

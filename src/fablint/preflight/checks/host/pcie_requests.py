@@ -26,7 +26,7 @@ class PcieRequests(UniformCheck):
     severity = Severity.WARN
     component = "config"
     root = True
-    mend = "set the same in the BIOS (PCIe maximum payload), or let the driver set MaxReadReq; setpci for a trial"
+    remedy = "set the same in the BIOS (PCIe maximum payload), or let the driver set MaxReadReq; setpci for a trial"
     words = "{}"
     absent = "lspci does not show it"
 

@@ -85,7 +85,7 @@ class MemorySpeed(SpeedCheck):
     what = "the rate at which all cores together copy memory, as STREAM's copy counts it"
     source = "a copy of 16 MiB by each core for half a second, at level full"
     rule = "not 10 % below the median of idle hosts like it, four of their deviations and its own spread"
-    mend = "look at host.numa.memory, host.throttle, host.cpu.cap, at DIMMs' speed and memory settings in the BIOS"
+    remedy = "look at host.numa.memory, host.throttle, host.cpu.cap, at DIMMs' speed and memory settings in the BIOS"
     half = "copy"
 
 
@@ -94,7 +94,7 @@ class CpuSpeed(SpeedCheck):
     what = "the rate at which all cores together compute, on data in their caches"
     source = "SHA-256 of 64 KiB by each core for half a second, at level full"
     rule = "not 10 % below the median of idle hosts like it, four of their deviations and its own spread"
-    mend = "look at host.governor, host.turbo, host.cpu.cap, host.throttle, and at power caps of the BMC"
+    remedy = "look at host.governor, host.turbo, host.cpu.cap, host.throttle, and at power caps of the BMC"
     half = "hash"
 
 

@@ -43,7 +43,7 @@ class CpuModel(Check):
     )
     severity = Severity.WARN
     component = "host"
-    mend = "look whether the host was meant to be built so; it is compared with no other host"
+    remedy = "look whether the host was meant to be built so; it is compared with no other host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[Hashable, list[tuple[str, str]]] = defaultdict(list)
@@ -72,7 +72,7 @@ class Microcode(UniformCheck):
     rule = "as on most like hosts with this CPU"
     severity = Severity.WARN
     component = "config"
-    mend = "install the same BIOS and the same microcode package, and reboot"
+    remedy = "install the same BIOS and the same microcode package, and reboot"
     words = "microcode {}"
     absent = "/proc/cpuinfo tells no microcode"
 
@@ -88,7 +88,7 @@ class Mitigations(ItemsCheck):
     rule = "as on most like hosts with this CPU"
     severity = Severity.WARN
     component = "config"
-    mend = "boot with the same mitigations= everywhere, with the same kernel and microcode"
+    remedy = "boot with the same mitigations= everywhere, with the same kernel and microcode"
     words = "{}"
     absent = "the kernel does not tell it"
 

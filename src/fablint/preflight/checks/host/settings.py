@@ -26,7 +26,7 @@ class Memlock(HostCheck):
     rule = "unlimited or at least 1 GiB; RDMA fails with 64 MiB or less"
     severity = Severity.FAIL
     component = "config"
-    mend = "set memlock unlimited in limits.conf and LimitMEMLOCK=infinity for the launcher's daemon"
+    remedy = "set memlock unlimited in limits.conf and LimitMEMLOCK=infinity for the launcher's daemon"
     absent = "no RDMA device"
 
     _LINE = re.compile(r"^Max locked memory +(\w+)", re.MULTILINE)
@@ -58,7 +58,7 @@ class SharedMemory(HostCheck):
     rule = "at least 256 MiB or a tenth of the memory, less than 90 % of it used"
     severity = Severity.WARN
     component = "host"
-    mend = "remove files of ended jobs from /dev/shm; mount it with a larger size"
+    remedy = "remove files of ended jobs from /dev/shm; mount it with a larger size"
     absent = "no /dev/shm"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -83,7 +83,7 @@ class Hugepages(UniformCheck):
     rule = "as most like hosts have them"
     severity = Severity.WARN
     component = "config"
-    mend = "set vm.nr_hugepages alike everywhere"
+    remedy = "set vm.nr_hugepages alike everywhere"
     words = "huge pages {}"
     absent = "no huge pages in /proc/meminfo"
 
@@ -101,7 +101,7 @@ class Governor(HostCheck):
     rule = "`performance` on every CPU"
     severity = Severity.WARN
     component = "config"
-    mend = "cpupower frequency-set -g performance"
+    remedy = "cpupower frequency-set -g performance"
     absent = "no choice of frequencies (cpufreq)"
     expects = True
 
@@ -136,7 +136,7 @@ class IdleStates(HostCheck):
     rule = "no state from which waking up takes more than 50 us"
     severity = Severity.WARN
     component = "config"
-    mend = "disable deep states: cpupower idle-set -D 50, or a tuned profile for latency"
+    remedy = "disable deep states: cpupower idle-set -D 50, or a tuned profile for latency"
     absent = "no idle states (cpuidle)"
 
     expects = True
@@ -185,7 +185,7 @@ class Iommu(HostCheck):
     rule = "no IOMMU, or passed through (identity)"
     severity = Severity.WARN
     component = "config"
-    mend = "boot with iommu=pt"
+    remedy = "boot with iommu=pt"
     absent = "no RDMA device"
     expects = True
 
@@ -222,7 +222,7 @@ class HugepagesOnDemand(UniformCheck):
     rule = "as most like hosts have it"
     severity = Severity.WARN
     component = "config"
-    mend = "set the same everywhere"
+    remedy = "set the same everywhere"
     words = "transparent huge pages: {}"
 
     _CHOSEN = re.compile(r"\[(\w{1,20})\]")
@@ -239,7 +239,7 @@ class NumaBalancing(UniformCheck):
     rule = "as most like hosts have it"
     severity = Severity.WARN
     component = "config"
-    mend = "set kernel.numa_balancing alike everywhere; 0 disturbs measurements least"
+    remedy = "set kernel.numa_balancing alike everywhere; 0 disturbs measurements least"
     words = "numa_balancing {}"
     numeric = True
 
@@ -254,7 +254,7 @@ class ClockSync(HostCheck):
     rule = "synchronised, off by less than 1 ms"
     severity = Severity.WARN
     component = "config"
-    mend = "start chronyd and look at its sources (chronyc sources)"
+    remedy = "start chronyd and look at its sources (chronyc sources)"
 
     _OFFSET, _LEAP, _FIELDS = 4, 13, 14  # of `chronyc -c tracking`
     _MOST_S = 1e-3
@@ -297,7 +297,7 @@ class AccessControl(HostCheck):
     severity = Severity.WARN
     component = "config"
     root = True
-    mend = "switch ACS off on these bridges (BIOS, or setpci at boot)"
+    remedy = "switch ACS off on these bridges (BIOS, or setpci at boot)"
 
     _HEAD = re.compile(r"^((?:[0-9a-f]{4,8}:)?)([0-9a-f]{2}):[0-9a-f]{2}\.[0-7] (?P<kind>[^:\n]{1,80}): ", re.MULTILINE)
     _BUSES = re.compile(r"secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")

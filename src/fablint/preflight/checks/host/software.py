@@ -66,7 +66,7 @@ class Load(MeasuredCheck):
     )
     severity = Severity.WARN
     component = "host"
-    mend = "look for processes that an earlier job left behind"
+    remedy = "look for processes that an earlier job left behind"
     absent = "no load average or number of CPUs, or a container: its machine's load is that of all containers"
 
     _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # of medians, of one host among idle ones, of medians
@@ -118,7 +118,7 @@ class Cpus(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "host"
-    mend = "look for CPUs that were switched off, or a differing BIOS setting"
+    remedy = "look for CPUs that were switched off, or a differing BIOS setting"
     words = "{} CPUs online"
     numeric = True
 
@@ -133,7 +133,7 @@ class Smt(UniformCheck):
     rule = "as most like hosts have it"
     severity = Severity.WARN
     component = "config"
-    mend = "set the same in the BIOS or with the boot option nosmt"
+    remedy = "set the same in the BIOS or with the boot option nosmt"
     words = "SMT {}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -147,7 +147,7 @@ class NumaNodes(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "config"
-    mend = "set the same in the BIOS (NPS, sub-NUMA clustering)"
+    remedy = "set the same in the BIOS (NPS, sub-NUMA clustering)"
     words = "{} NUMA nodes"
     numeric = True
 
@@ -162,7 +162,7 @@ class KernelRelease(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "config"
-    mend = "boot the same image everywhere"
+    remedy = "boot the same image everywhere"
     words = "kernel {}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -176,7 +176,7 @@ class OperatingSystem(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "config"
-    mend = "install the same image everywhere"
+    remedy = "install the same image everywhere"
     words = "{}"
     absent = "no PRETTY_NAME in /etc/os-release"
 
@@ -194,7 +194,7 @@ class Bios(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "config"
-    mend = "install the same BIOS everywhere"
+    remedy = "install the same BIOS everywhere"
     words = "BIOS {}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -208,7 +208,7 @@ class Driver(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "config"
-    mend = "install the same driver everywhere"
+    remedy = "install the same driver everywhere"
     words = "driver {}"
     absent = "ethtool -i does not tell it"
 
@@ -224,7 +224,7 @@ class NicFirmware(UniformCheck):
     rule = "as most like hosts have"
     severity = Severity.WARN
     component = "nic"
-    mend = "install the same firmware everywhere"
+    remedy = "install the same firmware everywhere"
     words = "firmware {}"
     absent = "ethtool -i does not tell it"
 
@@ -240,7 +240,7 @@ class Modules(UniformCheck):
     rule = "loaded in the same version as on most like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = "install the same driver everywhere; look into the kernel log why it was not loaded"
+    remedy = "install the same driver everywhere; look into the kernel log why it was not loaded"
     words = "{}"
     absent = "no such module is loaded"
     named = True
@@ -269,7 +269,7 @@ class Mpi(UniformCheck):
     rule = "the same everywhere"
     severity = Severity.WARN
     component = "config"
-    mend = "load the same modules on every host; look at PATH of shells that are no logins"
+    remedy = "load the same modules on every host; look at PATH of shells that are no logins"
     words = "{}"
     absent = "mpiexec was not found, or does not tell its version"
 

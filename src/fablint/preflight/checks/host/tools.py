@@ -56,7 +56,7 @@ class CxiHealth(HostCheck):
     severity = Severity.FAIL
     component = "nic"
     root = True
-    mend = "run cxi_healthcheck -v on the host, and do what it recommends"
+    remedy = "run cxi_healthcheck -v on the host, and do what it recommends"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -110,7 +110,7 @@ class SlingshotDiag(HostCheck):
     severity = Severity.FAIL
     component = "nic"
     root = True
-    mend = "run slingshot-diag -v on the host, and do what it recommends"
+    remedy = "run slingshot-diag -v on the host, and do what it recommends"
     absent = "no Slingshot NIC that it was asked about"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -226,7 +226,7 @@ class CxiLoopbackRate(_LoopbackRate):
     of_speed, of_median = 0.9, 0.95
     rule = f"at least {of_speed:.0%} of the NIC's speed, and {of_median:.0%} of the median of NICs of this speed"
     severity = Severity.FAIL
-    mend = "look at pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
+    remedy = "look at pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
     tool = "cxi_gpu_loopback_bw"
     row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+({_FIGURE})\s+{_FIGURE}\s*$")
     absent = NO_NIC
@@ -253,7 +253,7 @@ class IbLoopbackRate(_LoopbackRate):
     )
     severity = Severity.FAIL
     below_speed = Severity.WARN
-    mend = "look at pcie.width, pcie.speed, host.iommu and host.acs, and at what else ran on this host"
+    remedy = "look at pcie.width, pcie.speed, host.iommu and host.acs, and at what else ran on this host"
     tool = "ib_write_bw"
     row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+{_FIGURE}\s+({_FIGURE})\s+{_FIGURE}\s*$")
     absent = "no active InfiniBand or RoCE device"
@@ -280,7 +280,7 @@ class GpuDiag(HostCheck):
     rule = "no test fails"
     severity = Severity.WARN
     component = "host"
-    mend = "run dcgmi diag -r 3 on the host; reset or replace the GPU"
+    remedy = "run dcgmi diag -r 3 on the host; reset or replace the GPU"
 
     def look(self, host: Host) -> Iterable[Result]:
         said = host.command("dcgmi")

@@ -26,7 +26,7 @@ class OmniPathPort(HostCheck):
     rule = f"Active, with the speed, width and lanes that are enabled, quality of at least {_LEAST_QUALITY}"
     severity = Severity.FAIL
     component = "cable"
-    mend = "clean and reseat the cable, then replace it"
+    remedy = "clean and reseat the cable, then replace it"
     absent = "no Omni-Path adapter"
 
     def look(self, host: Host) -> Iterable[Result]:

@@ -40,7 +40,7 @@ class IbErrors(GrowthCheck):
     )
     severity = Severity.FAIL
     component = "cable"
-    mend = "clean and reseat the cable, then replace it; clear counters that are full with perfquery -R"
+    remedy = "clean and reseat the cable, then replace it; clear counters that are full with perfquery -R"
     absent = NO_PORT
     limits: ClassVar = {name: Limit(limit, limit) for name, limit in LIMITS.items()}
 
@@ -82,7 +82,7 @@ class IbCongestion(HostCheck):
     rule = "told, not judged: it is congestion, no error"
     severity = Severity.INFO
     component = "route"
-    mend = "compare with slow pairs: many senders to one host, or a route that many share"
+    remedy = "compare with slow pairs: many senders to one host, or a route that many share"
     absent = NO_PORT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -102,7 +102,7 @@ class IbLoss(GrowthCheck):
     rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
     severity = Severity.WARN
     component = "config"
-    mend = "RoCE: look at PFC, ECN and buffers along the way; InfiniBand: look at link errors"
+    remedy = "RoCE: look at PFC, ECN and buffers along the way; InfiniBand: look at link errors"
     absent = "no RDMA device that counts them"
 
     limits: ClassVar = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))

@@ -22,7 +22,7 @@ class PartitionKeys(UniformCheck):
     rule = "as on most like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = "look at partitions.conf of the subnet manager; hosts of different partitions do not reach each other"
+    remedy = "look at partitions.conf of the subnet manager; hosts of different partitions do not reach each other"
     words = "P_Keys {}"
     absent = "no active InfiniBand port"
 
@@ -42,7 +42,7 @@ class GidTypes(UniformCheck):
     )
     severity = Severity.WARN
     component = "config"
-    mend = "look at the addresses, VLANs and the default RoCE mode of this NIC (cma_roce_mode)"
+    remedy = "look at the addresses, VLANs and the default RoCE mode of this NIC (cma_roce_mode)"
     words = "RoCE v2 over IPv4 {}"
     absent = "no active RoCE port"
 
@@ -83,7 +83,7 @@ class IpoibMode(UniformCheck):
     rule = "as on most like hosts: it sets the largest MTU"
     severity = Severity.WARN
     component = "config"
-    mend = "set datagram or connected alike everywhere; newer cards and drivers have datagram only"
+    remedy = "set datagram or connected alike everywhere; newer cards and drivers have datagram only"
     words = "{}"
     absent = "no network interface of InfiniBand"
 

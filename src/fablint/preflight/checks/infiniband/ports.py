@@ -49,7 +49,7 @@ class IbPortState(Check):
     rule = "ACTIVE, LinkUp; a port may be without a cable where most like hosts have it so"
     severity = Severity.FAIL
     component = "nic"
-    mend = "down: look at cable and switch port; INIT: start the subnet manager"
+    remedy = "down: look at cable and switch port; INIT: start the subnet manager"
     expects = True
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
@@ -103,7 +103,7 @@ class IbPortRate(PeerCheck):
     rule = "no less than on most like hosts; not narrower than ports of the same make"
     severity = Severity.FAIL
     component = "cable"
-    mend = "clean and reseat the cable, then replace it: lanes are lost, or the speed was not reached"
+    remedy = "clean and reseat the cable, then replace it: lanes are lost, or the speed was not reached"
     words = "rate {:g} Gb/s"
     far_end = True
     absent = NO_PORT
@@ -137,7 +137,7 @@ class IbPortLid(HostCheck):
     rule = "neither is 0"
     severity = Severity.FAIL
     component = "config"
-    mend = "look at the subnet manager's log; restart it"
+    remedy = "look at the subnet manager's log; restart it"
     absent = "no InfiniBand port"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -173,7 +173,7 @@ class IbFirmware(_DeviceCheck):
     what = "the firmware of every RDMA device"
     source = f"{INFINIBAND}/DEVICE/fw_ver"
     rule = "as most like hosts have it"
-    mend = "flash the same firmware everywhere"
+    remedy = "flash the same firmware everywhere"
     file, words = "fw_ver", "firmware {}"
 
 
@@ -182,6 +182,6 @@ class IbBoard(_DeviceCheck):
     what = "the make of every RDMA device (PSID)"
     source = f"{INFINIBAND}/DEVICE/board_id"
     rule = "as most like hosts have it"
-    mend = "look whether a spare part of another make was built in: its firmware and speed can differ"
+    remedy = "look whether a spare part of another make was built in: its firmware and speed can differ"
     file, words = "board_id", "board {}"
     by_class = True

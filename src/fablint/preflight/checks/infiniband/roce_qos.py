@@ -37,7 +37,7 @@ class RoceQos(ItemsCheck):
     rule = "as on most like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = (
+    remedy = (
         "set it alike on all hosts and on the switches (dcb, mlnx_qos): packets of a priority without PFC are dropped"
     )
     absent = "no RoCE NIC"

@@ -61,7 +61,7 @@ class DnsReverse(NameCheck):
     id = "net.dns.reverse"
     what = "the name of every address on the fabric"
     rule = "there is one where most like hosts have one, and it is no other host's"
-    mend = "add the missing name to DNS or /etc/hosts"
+    remedy = "add the missing name to DNS or /etc/hosts"
     others = "have their own name"
 
     def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
@@ -80,7 +80,7 @@ class DnsForward(NameCheck):
     id = "net.dns.forward"
     what = "the address of every name on the fabric, and of the host itself"
     rule = "the name of an address leads back to it, where it does on most like hosts"
-    mend = "mend the entry in DNS or /etc/hosts"
+    remedy = "mend the entry in DNS or /etc/hosts"
     others = "lead back"
 
     def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:

@@ -25,7 +25,7 @@ class IpAssigned(Check):
     rule = "there is one where most like hosts have one"
     severity = Severity.FAIL
     component = "config"
-    mend = "set the address; look at DHCP or at the fabric manager"
+    remedy = "set the address; look at DHCP or at the fabric manager"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[tuple[str, Sequence[Address]]]] = defaultdict(list)
@@ -57,7 +57,7 @@ class IpPrefix(Check):
     rule = "that of most like hosts, or of others at least"
     severity = Severity.WARN
     component = "config"
-    mend = "set address and prefix length as on the others"
+    remedy = "set address and prefix length as on the others"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[tuple[str, Address]]] = defaultdict(list)
@@ -92,7 +92,7 @@ class IpTlv(HostCheck):
     rule = "as the switch asks for by its TLV"
     severity = Severity.WARN
     component = "config"
-    mend = "set it as the switch tells, or mend the fabric manager's table"
+    remedy = "set it as the switch tells, or mend the fabric manager's table"
     absent = "no switch tells how a NIC should be set"
 
     def look(self, host: Host) -> Iterable[Result]:

@@ -26,7 +26,7 @@ class ArpSize(Check):
     rule = f"gc_thresh3 at least the addresses that a host talks to, better {_SPARE:g} times; gc_thresh1 not less"
     severity = Severity.FAIL
     component = "config"
-    mend = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3; PERMANENT entries do not count"
+    remedy = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3; PERMANENT entries do not count"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         every = sorted(
@@ -72,7 +72,7 @@ class ArpUniform(UniformCheck):
     rule = "as most like hosts have them"
     severity = Severity.WARN
     component = "config"
-    mend = "set net.ipv4.neigh.default.gc_thresh1, 2 and 3 alike everywhere"
+    remedy = "set net.ipv4.neigh.default.gc_thresh1, 2 and 3 alike everywhere"
     words = "gc_thresh {}"
     absent = _ABSENT
 
@@ -88,7 +88,7 @@ class ArpOverflow(HostCheck):
     rule = "none"
     severity = Severity.FAIL
     component = "config"
-    mend = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3"
+    remedy = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3"
     absent = "the kernel shows no such counter here, as in a container"
 
     def look(self, host: Host) -> Iterable[Result]:

@@ -34,7 +34,7 @@ class IpDuplicate(Check):
     rule = "one host, with one MAC"
     severity = Severity.FAIL
     component = "config"
-    mend = "take the address from the host that should not have it; two MACs of one host: set arp_ignore=1"
+    remedy = "take the address from the host that should not have it; two MACs of one host: set arp_ignore=1"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         owners = Owners(fleet.hosts)
@@ -130,7 +130,7 @@ class ArpFailed(Check):
     rule = "none of these hosts, within the last ten minutes"
     severity = Severity.WARN
     component = "nic"
-    mend = "look at the link and the address of the host that does not answer"
+    remedy = "look at the link and the address of the host that does not answer"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         owners = Owners(fleet.hosts)

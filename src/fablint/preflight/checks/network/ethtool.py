@@ -70,7 +70,7 @@ class LinkFec(EthtoolCheck):
     rule = "as most like hosts have it; at level full: no block that it cannot correct"
     severity = Severity.FAIL
     component = "cable"
-    mend = "clean or replace cable and transceivers; set the same encoding at both ends"
+    remedy = "clean or replace cable and transceivers; set the same encoding at both ends"
     command = "ethtool-fec"
 
     def value(self, text: str) -> str | None:
@@ -108,7 +108,7 @@ class LinkPause(EthtoolCheck):
     rule = "as most like hosts have it"
     severity = Severity.WARN
     component = "config"
-    mend = "set it alike everywhere (ethtool -A)"
+    remedy = "set it alike everywhere (ethtool -A)"
     command = "ethtool-a"
 
     def value(self, text: str) -> str | None:
@@ -137,7 +137,7 @@ class LinkOptics(EthtoolCheck):
     severity = Severity.WARN
     component = "cable"
     root = True
-    mend = "clean the connectors, replace the transceiver"
+    remedy = "clean the connectors, replace the transceiver"
     command = "ethtool-m"
 
     def value(self, text: str) -> str | None:

@@ -63,7 +63,7 @@ class Offloads(_EthtoolItems):
     what = "work that every NIC of the fabric does for the CPU"
     source = "ethtool -k NIC"
     rule = f"as on most like hosts; {', '.join(_NEEDED)} on, where the driver has them"
-    mend = "set it alike everywhere (ethtool -K); without offloads TCP is slower by several times"
+    remedy = "set it alike everywhere (ethtool -K); without offloads TCP is slower by several times"
     command = "ethtool-k"
 
     _PARTS = (  # as ethtool prints them below the feature that sets all of them
@@ -97,7 +97,7 @@ class Rings(_EthtoolItems):
     what = "how many packets every NIC of the fabric can hold"
     source = "ethtool -g NIC, current hardware settings"
     rule = "as on most like hosts"
-    mend = "set it alike everywhere (ethtool -G); short rings lose packets of bursts"
+    remedy = "set it alike everywhere (ethtool -G); short rings lose packets of bursts"
     command = "ethtool-g"
 
     @staticmethod
@@ -115,7 +115,7 @@ class Coalescing(_EthtoolItems):
         f"as on most like hosts, and nowhere {_SLOW_US} us or more; times and numbers of adaptive coalescing are not "
         "compared"
     )
-    mend = "set it alike everywhere (ethtool -C); long waits are added to every latency of TCP"
+    remedy = "set it alike everywhere (ethtool -C); long waits are added to every latency of TCP"
     command = "ethtool-c"
 
     @staticmethod
@@ -157,7 +157,9 @@ class PauseFrames(Check):
     )
     severity = Severity.WARN
     component = "nic"
-    mend = "the host takes packets more slowly than they come: look at pcie.width, pcie.requests, host.irq and its load"
+    remedy = (
+        "the host takes packets more slowly than they come: look at pcie.width, pcie.requests, host.irq and its load"
+    )
 
     _MANY, _TIMES_OTHERS, _ALL = 400, 10, 4000
 

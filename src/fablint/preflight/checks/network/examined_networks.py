@@ -17,7 +17,7 @@ class NetworkExamined(HostCheck):
     rule = "there is one; a host without is not called fit"
     severity = Severity.FAIL
     component = "nic"
-    mend = "name the NICs that messages take with --nic"
+    remedy = "name the NICs that messages take with --nic"
 
     def look(self, host: Host) -> Iterable[Result]:
         ports = [f"{device}/{port}" for device, port in host.ports]

@@ -31,7 +31,7 @@ class LinkFlaps(Check):
     rule = "never since the last time; not 5 times an hour or 10 in 10 hours; not more than on like hosts since boot"
     severity = Severity.FAIL
     component = "cable"
-    mend = "reseat or replace the cable, look at the port of the switch"
+    remedy = "reseat or replace the cable, look at the port of the switch"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[_Flaps]] = defaultdict(list)
@@ -98,7 +98,7 @@ class LinkErrors(HostCheck):
     rule = f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate"
     severity = Severity.WARN
     component = "cable"
-    mend = "clean or replace cable and transceivers"
+    remedy = "clean or replace cable and transceivers"
     absent = ABSENT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -123,7 +123,7 @@ class LinkDrops(Check):
     rule = f"at most {_LOSS:g} of the packets for want of room; of unwanted ones not far more than on like hosts"
     severity = Severity.WARN
     component = "config"
-    mend = "enlarge the NIC's rings (ethtool -G), spread its interrupts"
+    remedy = "enlarge the NIC's rings (ethtool -G), spread its interrupts"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         unwanted: dict[tuple[str, ...], list[tuple[str, Delta, float]]] = defaultdict(list)

@@ -37,7 +37,7 @@ class LinkModes(HostCheck):
     rule = "the highest that both could, also where all like hosts run slower"
     severity = Severity.WARN
     component = "config"
-    mend = (
+    remedy = (
         "look at the speed that is set on the host (ethtool -s) and on the port of the switch, and at the cable's rate"
     )
     absent = ABSENT

@@ -26,7 +26,7 @@ class LinkUp(Check):
     rule = "up, unless nobody uses it on most like hosts either"
     severity = Severity.FAIL
     component = "nic"
-    mend = "look at cable, NIC and the port of the switch"
+    remedy = "look at cable, NIC and the port of the switch"
     expects = True
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
@@ -79,7 +79,7 @@ class LinkSpeed(UniformCheck):
     rule = "not less than most like hosts have"
     severity = Severity.FAIL
     component = "nic"
-    mend = "reseat the cable, look at the port of the switch"
+    remedy = "reseat the cable, look at the port of the switch"
     words = "{} Mbit/s"
     numeric = True
     below = True
@@ -96,7 +96,7 @@ class LinkMtu(UniformCheck):
     rule = "as most like hosts have it"
     severity = Severity.FAIL
     component = "config"
-    mend = "set the same MTU everywhere; long messages are lost on the way"
+    remedy = "set the same MTU everywhere; long messages are lost on the way"
     words = "MTU {}"
     numeric = True
     absent = ABSENT
@@ -112,7 +112,7 @@ class LinkDuplex(HostCheck):
     rule = "not half"
     severity = Severity.WARN
     component = "config"
-    mend = "let both ends of the cable negotiate"
+    remedy = "let both ends of the cable negotiate"
     absent = ABSENT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -133,7 +133,7 @@ class RailsCount(Check):
     rule = "all that most like hosts have, with an address where theirs need one"
     severity = Severity.FAIL
     component = "nic"
-    mend = "look whether the NIC died or its driver is not loaded"
+    remedy = "look whether the NIC died or its driver is not loaded"
     expects = True
     numeric = True
 

@@ -15,7 +15,7 @@ from fablint.preflight.class_values import Agreement
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot import NicFact
-from fablint.snapshot.neighbours import RUNS, why_unheard
+from fablint.snapshot.neighbours import RUNS, why_no_neighbour
 from fablint.snapshot.parsers.documents import documents
 from fablint.text.names import fold, plural, switch_name
 
@@ -35,7 +35,7 @@ class CableEnd(NamedTuple):
         return f"{self.switch} port {self.port}" if self.port else self.switch
 
 
-def heard(host: Host) -> Mapping[str, Sequence[CableEnd]]:
+def switch_ports(host: Host) -> Mapping[str, Sequence[CableEnd]]:
     """Neighbours on each rail, each once."""
     found: dict[str, dict[CableEnd, None]] = {nic.name: {} for nic in host.interfaces}
     for one in host.neighbours:
@@ -77,7 +77,7 @@ def _silence(host: Host, nic: NicFact) -> str:
     hearing = {one.port for one in host.neighbours if one.port in rails}
     if hearing:
         return f"{RUNS} and hears a neighbour on {fold(hearing)}, but none on {nic.name}"
-    return why_unheard(host.snapshot, [one for one in host.neighbours if one.port not in rails])
+    return why_no_neighbour(host.snapshot, [one for one in host.neighbours if one.port not in rails])
 
 
 class LldpNeighbor(Check):
@@ -88,11 +88,11 @@ class LldpNeighbor(Check):
     severity = Severity.FAIL
     component = "cable"
     root = True
-    mend = "look at the cable, and at LLDP on the port of the switch and on the host"
+    remedy = "look at the cable, and at LLDP on the port of the switch and on the host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
-        ends = {host.name: heard(host) for host in fleet.hosts}
+        ends = {host.name: switch_ports(host) for host in fleet.hosts}
         for host in fleet.hosts:
             for nic in host.interfaces:
                 if ends[host.name][nic.name] or not _unseen(host, nic):
@@ -137,12 +137,12 @@ class LldpSeveral(Check):
     severity = Severity.WARN
     component = "cable"
     root = True
-    mend = "look what is between the NIC and its switch, or passes LLDP frames on"
+    remedy = "look what is between the NIC and its switch, or passes LLDP frames on"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[tuple[str, Sequence[CableEnd]]]] = defaultdict(list)
         for host in fleet.hosts:
-            found = {nic: ends for nic, ends in heard(host).items() if ends}
+            found = {nic: ends for nic, ends in switch_ports(host).items() if ends}
             if not found:
                 yield self.skipped(host.name, "", _NOT_HEARD)
             for nic, ends in found.items():
@@ -180,12 +180,12 @@ class LldpPlacement(Check):
     severity = Severity.FAIL
     component = "cable"
     root = True
-    mend = "put the cable where it belongs, or mend the topology"
+    remedy = "put the cable where it belongs, or mend the topology"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         places: list[_Place] = []
         for host in fleet.hosts:
-            found = {nic: ends[0] for nic, ends in heard(host).items() if len(ends) == 1}
+            found = {nic: ends[0] for nic, ends in switch_ports(host).items() if len(ends) == 1}
             due = _due(fleet.topology, host.name, found)
             if not due:
                 yield self.skipped(host.name, "", _why_not(fleet.topology, bool(found)))
@@ -246,12 +246,14 @@ class LldpPort(Check):
     severity = Severity.WARN
     component = "cable"
     root = True
-    mend = "look what is between them and the switch; an LLDP daemon may tell what it heard before the cable was moved"
+    remedy = (
+        "look what is between them and the switch; an LLDP daemon may tell what it heard before the cable was moved"
+    )
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         claims: dict[CableEnd, list[tuple[str, str]]] = defaultdict(list)
         for host in fleet.hosts:
-            found = [(nic, end) for nic, ends in heard(host).items() for end in ends if end.port]
+            found = [(nic, end) for nic, ends in switch_ports(host).items() for end in ends if end.port]
             if not found:
                 yield self.skipped(host.name, "", _NOT_HEARD)
             for nic, end in found:

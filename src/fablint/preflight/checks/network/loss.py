@@ -24,7 +24,7 @@ class PingLoss(ReachCheck):
     )
     severity = Severity.FAIL
     component = "nic"
-    mend = "look at the error counters of the NIC and of its switch port; clean and reseat the cable, then replace it"
+    remedy = "look at the error counters of the NIC and of its switch port; clean and reseat the cable, then replace it"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         told: list[Result] = []

@@ -26,7 +26,7 @@ class RpFilter(HostCheck):
     rule = "not strict, unless a rule sends answers by the rail that was asked"
     severity = Severity.FAIL
     component = "config"
-    mend = "set net.ipv4.conf.all.rp_filter and that of the rails to 2, or add source rules"
+    remedy = "set net.ipv4.conf.all.rp_filter and that of the rails to 2, or add source rules"
     absent = _APART
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -51,7 +51,7 @@ class ArpSettings(HostCheck):
     rule = "arp_ignore 1 or more (or arp_filter), arp_announce 2"
     severity = Severity.WARN
     component = "config"
-    mend = "set net.ipv4.conf.all.arp_ignore=1 and arp_announce=2: else each rail answers for the others"
+    remedy = "set net.ipv4.conf.all.arp_ignore=1 and arp_announce=2: else each rail answers for the others"
     absent = _APART
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -80,7 +80,7 @@ class RpfDrops(HostCheck):
     rule = f"fewer than {_FEWEST}, or than one a minute"
     severity = Severity.WARN
     component = "config"
-    mend = "set rp_filter to 2 on the rails, or mend the routes of who sends"
+    remedy = "set rp_filter to 2 on the rails, or mend the routes of who sends"
     absent = "the kernel shows no such counter"
 
     def look(self, host: Host) -> Iterable[Result]:

@@ -30,7 +30,7 @@ class LogNic(PatternCheck):
     )
     severity = Severity.FAIL
     component = "nic"
-    mend = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
+    remedy = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
         Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, _FATAL[0]),
         Pattern("Fatal error ", re.compile(rf"mlx5_core {BDF}: .*Fatal error \d+ detected"), Grade.FAIL, _FATAL[1]),
@@ -98,7 +98,7 @@ class LogCxi(LogCheck):
     )
     severity = Severity.FAIL
     component = "nic"
-    mend = "look at NIC, cable and switch port; reset the NIC or reboot the host"
+    remedy = "look at NIC, cable and switch port; reset the NIC or reboot the host"
     words = (ERROR, "CXI_EVENT_LINK_")
 
     _DEVICE = r"\b(?P<device>cxi\d{1,3})(?:\[[^\]]{0,20}\])?:? "
@@ -147,7 +147,7 @@ class LogArp(PatternCheck):
     rule = "none within a day"
     severity = Severity.WARN
     component = "config"
-    mend = "raise net.ipv4.neigh.default.gc_thresh1 to gc_thresh3"
+    remedy = "raise net.ipv4.neigh.default.gc_thresh1 to gc_thresh3"
     patterns = (
         Pattern(
             "table overflow",
@@ -164,7 +164,7 @@ class LogIb(PatternCheck):
     rule = "none within a day"
     severity = Severity.WARN
     component = "config"
-    mend = "look at the subnet manager, the partition key and the rate of the port"
+    remedy = "look at the subnet manager, the partition key and the rate of the port"
     patterns = (
         Pattern(
             "multicast join failed",

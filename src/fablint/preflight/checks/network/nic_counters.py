@@ -47,7 +47,7 @@ class NicCounters(Check):
     )
     severity = Severity.WARN
     component = "nic"
-    mend = (
+    remedy = (
         "damaged ones: clean or replace cable and transceivers; discarded ones: enlarge rings (ethtool -G), look at PFC"
     )
 

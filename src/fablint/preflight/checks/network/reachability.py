@@ -61,7 +61,7 @@ class PingAnswers(ReachCheck):
     rule = "pings of full size or small ones are answered"
     severity = Severity.FAIL
     component = "nic"
-    mend = "look at the NIC, its cable, the port of the switch and the routes of the host"
+    remedy = "look at the NIC, its cable, the port of the switch and the routes of the host"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         told = [self.skipped(*end, why) for end, why in reach.left_out.items()]
@@ -110,7 +110,7 @@ class PingRoutes(ReachCheck):
     rule = "pings of full size are answered, all but one at least"
     severity = Severity.WARN
     component = "route"
-    mend = "look at the routes of both hosts, and at the switches and cables between them"
+    remedy = "look at the routes of both hosts, and at the switches and cables between them"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         told: list[Result] = []
@@ -140,7 +140,7 @@ class FullSize(ReachCheck):
     rule = "they are answered where small ones are"
     severity = Severity.FAIL
     component = "config"
-    mend = "set the MTU of the switch port and of the host's routes to that of the NIC: long messages are lost"
+    remedy = "set the MTU of the switch port and of the host's routes to that of the NIC: long messages are lost"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         told: list[Result] = []
@@ -179,7 +179,7 @@ class RoundTrip(ReachCheck):
     rule = f"to most others at most {_SLOW:g} times the median of like pairs, or less than {_SLOW_S * 1e3:g} ms"
     severity = Severity.WARN
     component = "nic"
-    mend = "look at the load of the host, the NIC's interrupts and the path to its switch"
+    remedy = "look at the load of the host, the NIC's interrupts and the path to its switch"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         told: list[Result] = []
@@ -210,7 +210,7 @@ class PeerNames(ReachCheck):
     rule = "the address has a name, and the name that address, where most have"
     severity = Severity.WARN
     component = "config"
-    mend = "add the name to the DNS zone or to /etc/hosts of that host"
+    remedy = "add the name to the DNS zone or to /etc/hosts of that host"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         lookups = [one for one in reach.lookups if len(reach.owners.get(one.address, ())) == 1]

@@ -25,7 +25,7 @@ class RouteRails(Check):
     rule = "by that rail, where they are in its network"
     severity = Severity.FAIL
     component = "route"
-    mend = "take the route out, or add a rule for each rail's own address"
+    remedy = "take the route out, or add a rule for each rail's own address"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         rails: dict[str, dict[int, str]] = defaultdict(dict)

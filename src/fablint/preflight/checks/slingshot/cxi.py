@@ -92,7 +92,7 @@ class CxiLink(_PortCheck):
     what = "the link of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/link"
     rule = "up"
-    mend = "look at the cable and the port of the switch; slingshot-diag tells more"
+    remedy = "look at the cable and the port of the switch; slingshot-diag tells more"
     file, words, expected = "link", "link", "up"
 
 
@@ -103,7 +103,7 @@ class CxiSpeed(UniformCheck):
     rule = "as most like hosts have it"
     severity = Severity.FAIL
     component = "cable"
-    mend = "reseat the cable, then replace it; compare the port's policy on the switch"
+    remedy = "reseat the cable, then replace it; compare the port's policy on the switch"
     words = "speed {}"
     far_end = True
     absent = "no Slingshot NIC with a link"
@@ -117,7 +117,7 @@ class CxiRetry(_PortCheck):
     what = "link layer retry of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/link_layer_retry"
     rule = "on: without it every bit error is a lost packet"
-    mend = "set the private flag llr with ethtool, and the same on the switch's port"
+    remedy = "set the private flag llr with ethtool, and the same on the switch's port"
     file, words, expected = "link_layer_retry", "link layer retry", "on"
 
 
@@ -126,7 +126,7 @@ class CxiLoopback(_PortCheck):
     what = "is a Slingshot NIC in loopback?"
     source = f"{CXI}/CXI/device/port/loopback"
     rule = "off: else it hears nobody but itself"
-    mend = "clear the private flags internal-loopback and external-loopback with ethtool"
+    remedy = "clear the private flags internal-loopback and external-loopback with ethtool"
     file, words, expected = "loopback", "loopback", "off"
 
 
@@ -136,7 +136,7 @@ class CxiPause(_PortCheck):
     source = f"{CXI}/CXI/device/port/pause"
     rule = "pfc/802.1qbb"
     component = "config"
-    mend = "set PFC on the port, as the switch has it"
+    remedy = "set PFC on the port, as the switch has it"
     file, words, expected = "pause", "pause", "pfc/802.1qbb"
 
     def holds(self, text: str) -> bool:
@@ -150,7 +150,7 @@ class CxiFlaps(HostCheck):
     rule = f"fewer than {_FLAPS_1H} in an hour; {_FLAPS_10H} in ten hours warn"
     severity = Severity.FAIL
     component = "cable"
-    mend = "clean and reseat the cable, then replace it; show-flaps on the fabric manager tells which end"
+    remedy = "clean and reseat the cable, then replace it; show-flaps on the fabric manager tells which end"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -184,7 +184,7 @@ class CxiFirmware(UniformCheck):
     rule = "as most like hosts have it"
     severity = Severity.WARN
     component = "nic"
-    mend = "flash the same firmware everywhere"
+    remedy = "flash the same firmware everywhere"
     words = "firmware {}"
     absent = NO_NIC
 
@@ -200,7 +200,7 @@ class CxiRetryHandler(HostCheck):
     rule = "active; it gave up no packet and no connection within a week, and saw fewer than 10 timeouts in an hour"
     severity = Severity.FAIL
     component = "host"
-    mend = "systemctl restart cxi_rh@CXI; what was given up tells of a peer or a path that did not answer"
+    remedy = "systemctl restart cxi_rh@CXI; what was given up tells of a peer or a path that did not answer"
     absent = NO_NIC
 
     _GIVEN_UP = ("connections_cancelled", "pkts_cancelled_o", "pkts_cancelled_u")
@@ -238,7 +238,7 @@ class CxiService(HostCheck):
     rule = "one is enabled on every NIC"
     severity = Severity.WARN
     component = "config"
-    mend = "cxi_service enable -s 1, or let the scheduler make one for each job"
+    remedy = "cxi_service enable -s 1, or let the scheduler make one for each job"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -276,7 +276,7 @@ class CxiNid(HostCheck):
     rule = "the NID is the low 20 bits of the algorithmic MAC address"
     severity = Severity.FAIL
     component = "config"
-    mend = "set the algorithmic MAC address anew (slingshot-network-config), then restart the retry handler"
+    remedy = "set the algorithmic MAC address anew (slingshot-network-config), then restart the retry handler"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:

@@ -51,7 +51,7 @@ class CxiUncorrected(_TelemetryCheck):
     source = f"{_TELEMETRY}/hni_pcs_uncorrected_cw"
     rule = "none while it is looked at; some since the last time warn"
     severity = Severity.FAIL
-    mend = "clean and reseat the cable, then replace it"
+    remedy = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_uncorrected_cw",)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
@@ -69,7 +69,7 @@ class CxiCorrected(_TelemetryCheck):
     source = f"{_TELEMETRY}/hni_pcs_corrected_cw"
     rule = f"below {_BER_FAIL:g}; {_BER_WARN:g} warns"
     severity = Severity.FAIL
-    mend = "clean and reseat the cable, then replace it"
+    remedy = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_corrected_cw",)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
@@ -89,7 +89,7 @@ class CxiGood(_TelemetryCheck):
     source = f"{_TELEMETRY}/hni_pcs_good_cw"
     rule = f"within 1 % of the line rate / {CODE_WORD_BITS} bits"
     severity = Severity.FAIL
-    mend = "clean and reseat the cable, then replace it"
+    remedy = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_good_cw",)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
@@ -110,7 +110,7 @@ class CxiReplay(_TelemetryCheck):
     what = "how often link layer retry sends again"
     source = f"{_TELEMETRY}/hni_llr_tx_replay_event, hni_llr_rx_replay_event"
     rule = "less than once a second"
-    mend = "clean and reseat the cable: every replay delays all that is behind it"
+    remedy = "clean and reseat the cable: every replay delays all that is behind it"
     counters = ("hni_llr_tx_replay_event", "hni_llr_rx_replay_event")
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
@@ -126,7 +126,7 @@ class CxiPaused(_TelemetryCheck):
     source = f"{_TELEMETRY}/hni_rx_paused_0 to 7, hni_tx_paused_0 to 7"
     rule = "less than 1 % of the time, while nothing runs"
     component = "host"
-    mend = "look for a job that still sends; a host that pauses its peers is too slow to receive"
+    remedy = "look for a job that still sends; a host that pauses its peers is too slow to receive"
     counters = tuple(f"hni_{way}_paused_{number}" for way in ("rx", "tx") for number in _CLASSES)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
@@ -146,7 +146,9 @@ class CxiErrors(GrowthCheck):
     rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
     severity = Severity.WARN
     component = "nic"
-    mend = "look at the cable (bad), at the host's memory and PCIe (poisoned), at classes and PFC (discarded, overflow)"
+    remedy = (
+        "look at the cable (bad), at the host's memory and PCIe (poisoned), at classes and PFC (discarded, overflow)"
+    )
     absent = NO_NIC
     limits: ClassVar = dict.fromkeys(
         (

@@ -35,7 +35,7 @@ class AmaValid(Check):
     rule = "there is one: 02:00:00:0, then group, switch and port"
     severity = Severity.FAIL
     component = "config"
-    mend = "let the fabric manager assign it (slingshot-network-config), then set the NIC up again"
+    remedy = "let the fabric manager assign it (slingshot-network-config), then set the NIC up again"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
@@ -66,7 +66,7 @@ class AmaMatch(HostCheck):
     rule = "both tell the same group, switch and port"
     severity = Severity.FAIL
     component = "cable"
-    mend = "look whether the cable is in the right port; else let the fabric manager assign the MAC again"
+    remedy = "look whether the cable is in the right port; else let the fabric manager assign the MAC again"
     absent = "no NIC on Slingshot hears a switch with such an address"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -90,7 +90,7 @@ class AmaUnique(Check):
     rule = "each is one NIC's"
     severity = Severity.FAIL
     component = "config"
-    mend = "let the fabric manager assign them again"
+    remedy = "let the fabric manager assign them again"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         having = defaultdict(list)

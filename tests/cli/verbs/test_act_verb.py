@@ -5,208 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from act_cases import EVERY, HOSTS, SWITCH, facts, finding, preflight, verdict
 
-from fablint.act import Drain, HostFindings, drain_command, drains, parse_source, ticket_text
+from fablint.act import HostFindings, parse_source, ticket_text
 from fablint.errors import UsageError
-from fablint.model import Component, Coverage, Finding, State, Verdict
+from fablint.model import State
 from fablint_command import COMMAND
-
-HOSTS = [f"nid{number:06d}" for number in range(1001, 1009)]
-
-
-def finding(component: Component, name: str, evidence: str = "", state: State = State.FAULT, **more: object) -> Finding:
-    return Finding(state=state, component=component, name=name, evidence=evidence, **more)
-
-
-MTU = [finding("config", f"{HOSTS[at]}/hsn0", "net.link.mtu: MTU 1500, 6 others 9000") for at in (2, 6)]
-FLAPS = finding("nic", "nid001004/hsn1", "net.flaps: 3 in 2 h", State.SUSPECT, next_step="swap the cable")
-SLOW = finding(
-    "host",
-    "nid001005",
-    "7 of 7 partners are slow when they send to it",
-    direction="rx",
-    quantity="bandwidth",
-    effect=-0.41,
-    interval=(-0.43, -0.39),
-    log10_e=51.3,
-    alternatives=("cable nid001005=s1", "port of s1"),
-    next_step="measure it in loopback",
-)
-CABLE = finding("cable", "s2=s5", "128 of 128 pairs slow", quantity="bandwidth", effect=-0.19)
-SWITCH = finding("switch", "s7", "all of its hosts are slow")
-EVERY = [*MTU, FLAPS, SLOW, CABLE, SWITCH]
-
-
-def commands(findings: Sequence[Finding], scheduler: str = "slurm", hosts: Sequence[str] | None = HOSTS) -> list[str]:
-    return [drain_command(one, scheduler) for one in drains(HostFindings(findings, hosts))]
-
-
-# ------------------------------------------------------------------------------------------------ drain
-
-
-def test_hosts_at_fault_are_drained_by_reason():
-    assert commands(EVERY) == [
-        "scontrol update NodeName='nid[001003,001007]' State=DRAIN"
-        " Reason='net.link.mtu hsn0 MTU 1500, 6 others 9000 (fablint)'",
-        "scontrol update NodeName=nid001005 State=DRAIN Reason='fabric.host rx bandwidth -41% [-43%, -39%] (fablint)'",
-    ]
-
-
-def test_pbs_has_its_own_command():
-    assert commands(MTU, "pbs") == [
-        "pbsnodes -o -C 'net.link.mtu hsn0 MTU 1500, 6 others 9000 (fablint)' nid001003 nid001007"
-    ]
-
-
-def test_slurm_calls_nodes_by_their_short_names():
-    found = finding("host", "n1.site.org", "host.shm: full")
-    assert shlex.split(commands([found], hosts=["n1.site.org"])[0])[2] == "NodeName=n1"
-    assert commands([found], "pbs", ["n1.site.org"])[0].endswith(" n1.site.org")
-    address = finding("host", "10.0.0.7", "host.shm: full")
-    assert shlex.split(commands([address], hosts=["10.0.0.7"])[0])[2] == "NodeName=10.0.0.7"
-
-
-def test_parts_of_a_host_that_have_the_same_are_one_reason():
-    both = [finding("nic", f"n1/hsn{nic}", "net.link.up: link down") for nic in (0, 1)]
-    assert drains(HostFindings(both, ["n1"])) == [Drain("net.link.up hsn[0-1] link down (fablint)", ["n1"])]
-
-
-def test_of_several_reasons_the_first_is_told_and_the_others_are_counted():
-    found = [finding("nic", "n1/hsn0", "net.link.up: link down"), finding("host", "n1", "host.shm: full")]
-    assert drains(HostFindings(found, ["n1"]))[0].reason == "net.link.up hsn0 link down +1 (fablint)"
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "no answer: " + "x" * 200,
-        "net.link.mtu: " + "y" * 200,
-        'net.abcdefghijklmnop: \x1b[31m"it\'s" `gone` \\ \u2028 äöü',
-    ],
-)
-def test_a_reason_has_60_letters_and_begins_with_the_check(said):
-    reason = drains(HostFindings([finding("host", "n1", said), finding("nic", "n1/a", "x.y: z")], ["n1"]))[0].reason
-    assert len(reason) <= 60
-    assert reason.endswith(" +1 (fablint)")
-    assert reason[:20].startswith("fabric.host" if said.startswith("no") else said.partition(":")[0])
-    assert reason.isascii()
-    assert reason.isprintable()
-
-
-def test_a_cable_to_a_host_drains_it_and_a_cable_between_switches_nobody():
-    to_host = finding("cable", "nid001005=s1", "slow", quantity="bandwidth", effect=-0.3)
-    assert [one.hosts for one in drains(HostFindings([to_host, CABLE], HOSTS))] == [["nid001005"]]
-    assert drains(HostFindings([to_host, CABLE], HOSTS))[0].reason == "fabric.cable to s1 bandwidth -30% (fablint)"
-
-
-def test_where_no_hosts_are_told_findings_of_hosts_tell_them():
-    to_host = finding("cable", "nid001005=s1", "slow")
-    assert drains(HostFindings([to_host])) == []  # it might be a switch
-    known = finding("host", "nid[001001-001008]", state=State.OK)
-    assert drains(HostFindings([to_host, known]))[0].hosts == ["nid001005"]
-
-
-def test_a_setting_that_is_no_hosts_drains_nobody():
-    assert drains(HostFindings([finding("config", "edge latency 8 B", "all miss it")], HOSTS)) == []
-    assert drains(HostFindings([finding("config", "nid001001 MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
-
-
-def test_routes_of_a_host_drain_it_and_a_way_between_two_nobody():
-    own = finding("route", "nid001001/hsn1", "net.route.rails: leaves by hsn0")
-    assert drains(HostFindings([own], HOSTS)) == [Drain("net.route.rails hsn1 leaves by hsn0 (fablint)", ["nid001001"])]
-    assert drains(HostFindings([finding("route", "nid001001=nid001002", "hung with each other")], HOSTS)) == []
-
-
-def test_what_is_only_suspected_drains_nobody():
-    states = (State.SUSPECT, State.CONFOUNDED, State.NOT_JUDGED, State.OK)
-    assert drains(HostFindings([finding("host", HOSTS[0], state=state) for state in states], HOSTS)) == []
-
-
-@settings(max_examples=100)
-@given(st.text(max_size=40), st.text(max_size=80), st.sampled_from(["slurm", "pbs"]))
-def test_no_name_and_no_message_does_anything_in_a_shell(name, said, scheduler):
-    for line in commands([finding("host", name, said), finding("nic", "n1/x", said)], scheduler, None):
-        assert "\n" not in line
-        words = shlex.split(line)
-        assert words[0] in ("scontrol", "pbsnodes")
-        if scheduler == "slurm":
-            assert [word.partition("=")[0] for word in words[2:]] == ["NodeName", "State", "Reason"]
-        else:
-            assert not any(word.startswith("-") for word in words[4:])
-
-
-@pytest.mark.parametrize("name", ["-x", "$(reboot)", "a;reboot", "a b", "n1'", "", "n[1-", "é"])
-def test_a_name_that_is_none_is_left_to_the_ticket(name):
-    source = HostFindings([finding("host", name, "host.shm: full")])
-    assert all(one.hosts == ["a"] for one in drains(source))  # of `a b`: the name is what precedes a space
-    assert "FAULT" in ticket_text(source)
-
-
-# ------------------------------------------------------------------------------------------------ hostfile
-
-
-def test_hosts_that_are_neither_at_fault_nor_suspect_are_left():
-    left = HostFindings(EVERY, HOSTS).left()
-    assert left == ["nid001001", "nid001002", "nid001006", "nid001008"]
-
-
-def test_long_and_short_names_are_one_host():
-    assert HostFindings([finding("host", "n1", "x")], ["n1.site.org", "n2.site.org"]).left() == ["n2.site.org"]
-
-
-def preflight(marks: dict[str, dict[str, str]], count: int = 20, silent: Sequence[str] = ()) -> str:
-    """What preflight prints of n1, n2, ...: outcomes by check and host, PASS where nothing is named."""
-    hosts = [f"n{number}" for number in range(1, count + 1)]
-    results = [
-        {"host": host, "check": check, "outcome": outcomes.get(host, "PASS")}
-        for check, outcomes in marks.items()
-        for host in hosts
-        if host not in silent
-    ]
-    states = {"WARN": State.SUSPECT, "FAIL": State.FAULT}
-    found = [
-        finding("host", one["host"], f"{one['check']}: odd", states[one["outcome"]])
-        for one in results
-        if one["outcome"] in states
-    ]
-    found += [finding("host", ",".join(silent), "no answer: Permission denied")] if silent else []
-    unfit = {one["host"]: "x" for one in results if one["outcome"] == "FAIL"} | dict.fromkeys(silent, "no answer")
-    named = [one.model_dump(mode="json") for one in found]
-    document = {"hosts": hosts, "silent": dict.fromkeys(silent, "x"), "unfit": unfit}
-    return json.dumps({"format": 1, **document, "findings": named, "results": results})
-
-
-EVERYWHERE = {f"n{number}": "WARN" for number in range(1, 21)}
-
-
-def test_a_warning_that_all_hosts_share_leaves_out_none():
-    source = parse_source(
-        preflight({"host.cstates": EVERYWHERE, "host.bios": {"n3": "WARN"}, "x.y": {"n7": "FAIL"}}), "x"
-    )
-    others = [f"n{number}" for number in range(1, 21)]
-    assert source.left() == [one for one in others if one not in ("n3", "n7")]
-    assert source.left(with_warnings=True) == [one for one in others if one != "n7"]
-
-
-def test_a_host_that_was_not_read_as_a_whole_is_not_left():
-    source = parse_source(preflight({"host.snapshot": {"n2": "ERROR"}}), "x")
-    assert "n2" not in source.left(with_warnings=True) and len(source.left()) == 19
-
-
-def test_hosts_of_one_finding_are_all_left_out():
-    """A cause is one finding, and its hosts are unfit."""
-    text = json.loads(preflight({}))
-    cause = finding("config", "image 5.14", "host.memlock: only 8 MiB; common to 2 hosts of image 5.14: n[1-2]")
-    text |= {"findings": [cause.model_dump(mode="json")], "unfit": {"n1": "x", "n2": "x"}}
-    source = parse_source(json.dumps(text), "x")
-    assert source.left(with_warnings=True) == [f"n{number}" for number in range(3, 21)]
-    assert drains(source) == []
-
 
 # ------------------------------------------------------------------------------------------------ too many
 
@@ -330,16 +137,6 @@ def test_nothing_found_is_said():
 
 
 # ------------------------------------------------------------------------------------------------ sources
-
-
-def facts(findings: Sequence[Finding] = EVERY, hosts: Sequence[str] | None = HOSTS) -> str:
-    """As preflight prints them."""
-    return json.dumps({"format": 1, "hosts": hosts, "findings": [one.model_dump(mode="json") for one in findings]})
-
-
-def verdict(findings: Sequence[Finding] = EVERY) -> str:
-    nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=8, hosts_judged=8)
-    return Verdict(verdict="fault", exit_code=1, findings=tuple(findings), coverage=nothing).model_dump_json()
 
 
 def test_a_verdict_and_preflight_are_read_alike():

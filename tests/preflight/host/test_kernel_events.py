@@ -9,26 +9,17 @@ fs/btrfs/messages.c, drivers/pci/pcie/err.c, kernel/rcu/tree_stall.h, arch/*/ker
 from __future__ import annotations
 
 import pytest
+from kernel_log_hosts import FAIL, HOUR, MLX5, PASS, ROOT, WARN, logged, told
 from preflight_help import NOW, host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
 from fablint.preflight.checks.gpu.gpu_log import LogGpu
 from fablint.preflight.checks.host.hardware_log import LogAer, LogKernel
 from fablint.preflight.checks.host.storage_log import LogLustre, LogStorage
 from fablint.preflight.checks.network.network_log import LogNic
-from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 from fablint.snapshot.parsers.kernel_log import line_of
 
-HOUR = 3600.0
-FAIL, WARN, PASS, SKIP = Outcome.FAIL, Outcome.WARN, Outcome.PASS, Outcome.SKIP
-ROOT = {
-    "/proc/self/mountinfo": "22 1 253:0 / / rw,relatime shared:1 - xfs /dev/mapper/rl-root rw,attr2",
-    "/sys/class/block/dm-0/dev": "253:0",
-    "/sys/class/block/sda1/dev": "8:1",
-}
-MLX5 = "mlx5_core 0000:d2:00.0: "
 FATAL = MLX5 + "poll_health:825:(pid 0): Fatal error 3 detected"
 COMPROMISED = MLX5 + "poll_health:840:(pid 0): device's health compromised - reached miss count"
 RECOVERED = MLX5 + "mlx5_health_try_recover:341:(pid 512): health recovery succeeded"
@@ -36,30 +27,6 @@ XID = "NVRM: Xid (PCI:0000:3b:00): "
 ACTION = XID + "154, GPU recovery action changed from {} to {}"
 NONE, RESET, REBOOT = "0x0 (None)", "0x1 (GPU Reset Required)", "0x2 (Node Reboot Required)"
 INIT = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x62:0xffff:2477)"
-EXT4 = "EXT4-fs (sda1): Remounting filesystem read-only"
-XFS = "XFS (dm-0): Please unmount the filesystem and rectify the problem(s)"
-EVICTED = (
-    "LustreError: 167-0: scratch-OST000a-osc-ffff8f0d2a0b8000: This client was evicted by scratch-OST000a; "
-    "in progress operations using this service will fail."
-)
-LOST = (
-    "Lustre: scratch-OST000a-osc-ffff8f0d2a0b8000: Connection to scratch-OST000a (at 10.1.4.7@o2ib) was lost; "
-    "in progress operations using this service will wait for recovery to complete"
-)
-RESTORED = "Lustre: scratch-OST000a-osc-ffff8f0d2a0b8000: Connection restored to 10.1.4.7@o2ib (at 10.1.4.7@o2ib)"
-
-
-def logged(*lines: str, hours: float = 1.0, files: dict[str, str] | None = None, **more: str) -> Host:
-    """A host whose log has these lines, one a second; it is up for so many hours since the first."""
-    text = "\n".join(f"<4>[{100.0 + index:12.6f}] {line}" for index, line in enumerate(lines))
-    known = {"/proc/uptime": f"{100.0 + hours * HOUR:.2f} 5.0", **(files or {})}
-    return host("n1", known, kernel_log=Output(text, status=0), commands=more)
-
-
-def told(check: type[Check], *lines: str, hours: float = 1.0, files: dict[str, str] | None = None) -> list[str]:
-    """`OUTCOME TARGET` of all results."""
-    results = of(check, logged(*lines, hours=hours, files=files))
-    return [f"{one.outcome.name} {one.target}".strip() for one in results]
 
 
 # ------------------------------------------------------------------------------------------------ age and end
@@ -291,107 +258,6 @@ def test_pci_express_errors_that_the_device_recovered_from() -> None:
     assert told(LogAer, "mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") == [
         "FAIL 0000:c1:00.0"
     ]
-
-
-# ------------------------------------------------------------------------------------------------ storage
-
-
-@pytest.mark.parametrize(
-    ("line", "outcome"),
-    [
-        (
-            "blk_update_request: I/O error, dev nvme0n1, sector 32776 op 0x1:(WRITE) flags 0x3000 phys_seg 6",
-            "WARN nvme0n1",
-        ),
-        ("I/O error, dev sda, sector 2048 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2", "WARN sda"),
-        ("critical medium error, dev sda, sector 98304 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0", "WARN sda"),
-        ("Buffer I/O error on dev dm-0, logical block 20639616, async page read", "WARN dm-0"),
-        ("nvme nvme0: I/O 258 (I/O Cmd) QID 4 timeout, aborting", "WARN nvme0"),
-        ("nvme nvme0: I/O tag 258 (0102) opcode 0x2 (I/O Cmd) QID 4 timeout, reset controller", "WARN nvme0"),
-        ("nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10", "WARN nvme0"),
-        ("nvme nvme0: Removing after probe failure status: -19", "WARN nvme0"),
-        ("EXT4-fs error (device sda1): ext4_get_branch:171: inode #8: block 30343695: invalid block", "WARN sda1"),
-        (EXT4, "WARN sda1"),
-        ("BTRFS info (device sda1 state EA): forced readonly", "WARN sda1"),
-        ("BTRFS info (device sda1: state EA): forced readonly", "WARN sda1"),
-        ("BTRFS info (device sda1): forced readonly", "WARN sda1"),
-        (XFS, "FAIL dm-0"),
-        (EXT4.replace("sda1", "dm-0"), "FAIL dm-0"),
-        # what healthy hosts have
-        (
-            "blk_update_request: I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
-            "PASS fd0",
-        ),
-        ("I/O error, dev sr0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", "PASS sr0"),
-        ("I/O error, dev loop7, sector 0 op 0x1:(WRITE) flags 0x800 phys_seg 0 prio class 0", "PASS loop7"),
-        ("I/O error, dev sda, sector 2048 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 0", "PASS"),
-        ("critical target error, dev sda, sector 0 op 0x9:(WRITE_ZEROES) flags 0x8000000 phys_seg 0", "PASS"),
-        ("nvme nvme0: I/O 5 QID 1 timeout, completion polled", "PASS"),
-        ("nvme nvme0: 63/0/0 default/read/poll queues", "PASS"),
-        ("nvme nvme0: Shutdown timeout set to 10 seconds", "PASS"),
-        ("XFS (dm-0): Ending clean mount", "PASS"),
-        (
-            "EXT4-fs (sda1): mounted filesystem with ordered data mode. Opts: errors=remount-ro. Quota mode: none.",
-            "PASS",
-        ),
-    ],
-)
-def test_disks_and_file_systems(line: str, outcome: str) -> None:
-    assert told(LogStorage, line, files=ROOT) == [outcome]
-
-
-@pytest.mark.parametrize(
-    ("event", "end", "other"),
-    [
-        (
-            "nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10",
-            "nvme nvme0: 63/0/0 default/read/poll queues",
-            "nvme nvme1: 63/0/0 default/read/poll queues",
-        ),
-        (EXT4, "EXT4-fs (sda1): re-mounted. Opts: (null)", "EXT4-fs (sda1): re-mounted. Opts: ro"),
-        (
-            EXT4,
-            "EXT4-fs (sda1): re-mounted 9a5e1b1c-0b2f-4f0e-9f68-1e6f2b7c9d10 r/w. Quota mode: none.",
-            "EXT4-fs (sda1): re-mounted 9a5e1b1c-0b2f-4f0e-9f68-1e6f2b7c9d10 ro. Quota mode: none.",
-        ),
-        (XFS, "XFS (dm-0): Ending recovery (logdev: internal)", "XFS (dm-1): Ending clean mount"),
-    ],
-)
-def test_a_disk_that_works_again(event: str, end: str, other: str) -> None:
-    (before,) = told(LogStorage, event, files=ROOT)
-    assert before.startswith(("WARN", "FAIL"))
-    assert told(LogStorage, event, end, files=ROOT) == [f"PASS {before.split()[1]}"]
-    assert told(LogStorage, event, other, files=ROOT) == [before]
-    assert told(LogStorage, end, event, files=ROOT) == [before]
-
-
-def test_a_removable_disk_is_no_disk_of_the_host() -> None:
-    error = "I/O error, dev sdb, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
-    attached = "sd 7:0:0:0: [sdb] Attached SCSI {}disk"
-    assert told(LogStorage, attached.format("removable "), error) == ["PASS sdb"]
-    assert told(LogStorage, attached.format("removable "), EXT4.replace("sda1", "sdb1")) == ["PASS sdb1"]
-    assert told(LogStorage, attached.format(""), error) == ["WARN sdb"]
-
-
-def test_only_the_root_file_system_makes_a_host_unfit() -> None:
-    assert told(LogStorage, XFS, files=ROOT) == ["FAIL dm-0"]
-    assert told(LogStorage, XFS) == ["WARN dm-0"], "which one is the root is not known"
-    diskless = {**ROOT, "/proc/self/mountinfo": "22 1 0:21 / / rw - overlay overlay rw"}
-    assert told(LogStorage, XFS, files=diskless) == ["WARN dm-0"]
-    assert told(LogStorage, XFS, files=ROOT, hours=25) == ["FAIL dm-0"]
-    assert told(LogStorage, XFS, files=diskless, hours=25) == ["PASS dm-0"]
-
-
-def test_servers_of_lustre() -> None:
-    assert told(LogLustre, LOST) == ["WARN scratch-OST000a"]
-    assert told(LogLustre, LOST, RESTORED) == ["PASS scratch-OST000a"]
-    assert told(LogLustre, EVICTED) == ["WARN scratch-OST000a"]
-    assert told(LogLustre, EVICTED, RESTORED.replace("000a", "000b")) == ["WARN scratch-OST000a"]
-    assert told(LogLustre, LOST, EVICTED, RESTORED) == ["PASS scratch-OST000a"]
-    assert told(LogLustre, *[EVICTED, RESTORED] * 4) == ["PASS scratch-OST000a"]
-    assert told(LogLustre, *[EVICTED, RESTORED] * 5) == ["WARN scratch-OST000a"], "5 evictions within a day"
-    assert told(LogLustre, "Lustre: Lustre: Build Version: 2.15.4") == ["PASS"]
-    assert told(LogLustre, "usb 1-1: new high-speed USB device number 2") == ["SKIP"]
 
 
 # ------------------------------------------------------------------------------------------------ healthy hosts

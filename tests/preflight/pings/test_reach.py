@@ -3,98 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from pinged_hosts import FAMILY, FINE, LOST, SHORT, Row, accused, address, bare, entry, mac, named, pinged, without
 from preflight_help import host, nic, of, outcomes, wrong
 
 from fablint.model import Switch, Topology
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, judge, offsets, table
-from fablint.preflight.base import Check
 from fablint.preflight.checks.network import reachability as checks
-from fablint.preflight.checks.network.loss import PingLoss
-from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
-
-FAMILY = (
-    checks.PingAnswers,
-    checks.PingRoutes,
-    checks.FullSize,
-    PingLoss,
-    checks.RoundTrip,
-    checks.PeerNames,
-)
-FINE = ("", 200, 0, "", 3, 3)
-LOST = ("no answer", None, 0, "", 12, 0)
-SHORT = ("mtu", None, 1500, "", 12, 0)
-Row = tuple[str, int | None, int, str, int, int]
-
-
-def mac(number: int, rail: int = 0) -> str:
-    return f"02:00:00:0{rail}:{number // 256:02x}:{number % 256:02x}"
-
-
-def address(number: int, rail: int = 0) -> str:
-    return f"10.{150 + rail}.{number // 200}.{10 + number % 200}"
-
-
-def entry(name: str, *local: str) -> dict[str, Any]:
-    split = [one.split("/") for one in local]
-    return {
-        "ifname": name,
-        "addr_info": [{"local": one, "prefixlen": int(length), "scope": "global"} for one, length in split],
-    }
-
-
-def bare(number: int, rails: int = 1, reach: Mapping[str, Any] | None = None) -> Host:
-    """A host with its NICs and addresses, and what its pinger said."""
-    every = {}
-    listed = []
-    for rail in range(rails):
-        every |= nic(f"hsn{rail}", address=mac(number, rail))
-        listed.append(entry(f"hsn{rail}", f"{address(number, rail)}/16"))
-    return host(f"n{number}", every, commands={"ip-addr": json.dumps(listed)}, reach=reach or {})
-
-
-def pinged(
-    count: int,
-    outcome: Callable[[int, int], Row] = lambda one, other: FINE,
-    rails: int = 1,
-    level: str = "quick",
-    say: Callable[[int, list[int]], Mapping[str, Any]] = lambda number, peers: {},
-) -> list[Host]:
-    """Hosts that pinged each other as they are told to; `say` is what else a host says, which pinged these peers."""
-    found = []
-    for number in range(count):
-        peers = [(number + offset) % count for offset in offsets(count, level)]
-        labels = [f"hsn{rail}" for rail in range(rails)] if rails > 1 else [""]
-        said = {
-            "fablint_reach": 1,
-            "pings": [[f"n{peer}", label, *outcome(number, peer)] for peer in peers for label in labels],
-            "names": [[f"n{p}", address(p), f"n{p}-hsn0", [address(p)]] for p in peers],
-        }
-        found.append(bare(number, rails, {**said, **say(number, peers)}))
-    return found
-
-
-def accused(hosts: Iterable[Host], **known: Any) -> list[tuple[str, str, str, Outcome, str]]:
-    """Check, host, target, outcome and message of all that the family finds wrong."""
-    found = []
-    for check in FAMILY:
-        found += [(check.id, *one) for one in wrong(of(check, *hosts, **known))]
-    return found
-
-
-def named(check: type[Check], hosts: Iterable[Host]) -> list[tuple[str, str, Outcome]]:
-    return [(name, target, outcome) for name, target, outcome, _ in wrong(of(check, *hosts))]
-
-
-def without(*dead: int, kind: Row = LOST) -> Callable[[int, int], Row]:
-    return lambda one, other: kind if one in dead or other in dead else FINE
-
 
 # ------------------------------------------------------------------------------------------------ who pings whom
 
@@ -360,79 +279,3 @@ def test_who_shares_its_address_is_not_said_to_be_dead():
         ("n1", Outcome.SKIP),
         ("n3", Outcome.SKIP),
     ]
-
-
-# ------------------------------------------------------------------------------------------------ names
-
-
-def found_by(names: Callable[[int, int], tuple[str, list[str]]]) -> Callable[[int, list[int]], Mapping[str, Any]]:
-    return lambda number, peers: {"names": [[f"n{p}", address(p), *names(number, p)] for p in peers]}
-
-
-def test_the_host_that_does_not_find_a_name_is_named():
-    def names(one: int, other: int) -> tuple[str, list[str]]:
-        return ("", []) if (one, other) == (1, 3) else (f"n{other}-hsn0", [address(other)])
-
-    assert accused(pinged(4, say=found_by(names))) == [
-        ("net.dns.peers", "n1", "n3/hsn0", Outcome.WARN, f"does not find n3-hsn0 ({address(3)}), which others do")
-    ]
-
-
-def test_a_name_that_nobody_finds_is_its_owners():
-    def names(one: int, other: int) -> tuple[str, list[str]]:
-        return ("", []) if other == 3 else (f"n{other}-hsn0", [address(other)])
-
-    assert [one[1:] for one in accused(pinged(4, say=found_by(names)))] == [
-        ("n3", "hsn0", Outcome.WARN, f"nobody finds a name of its address {address(3)}")
-    ]
-
-
-def test_a_name_that_is_somebody_elses():
-    def names(one: int, other: int) -> tuple[str, list[str]]:
-        return f"n{other}-hsn0", ["10.9.9.9" if (one, other) == (1, 3) else address(other)]
-
-    ((_, name, target, _, message),) = accused(pinged(4, say=found_by(names)))
-    assert (name, target, message) == ("n1", "n3/hsn0", f"n3-hsn0 is 10.9.9.9, not {address(3)}")
-
-
-def test_where_nics_have_no_names_nobody_misses_them():
-    hosts = pinged(8, say=found_by(lambda one, other: ("", [])))
-    assert accused(hosts) == []
-    assert outcomes(of(checks.PeerNames, *hosts)) == [Outcome.SKIP] * 8
-
-
-# ------------------------------------------------------------------------------------------------ whatever comes
-
-_JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=8)
-    | st.sampled_from(["n0", "n1", "", "lo"]),
-    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=20,
-)
-_KEYS = ("pings", "names", "error")
-
-
-@settings(max_examples=150)
-@given(st.lists(st.dictionaries(st.sampled_from(_KEYS), _JSON), min_size=1, max_size=4))
-def test_nothing_that_a_pinger_says_stops_the_checks(said):
-    judge(Fleet([bare(number, reach=one) for number, one in enumerate(said)]), FAMILY)
-
-
-@settings(max_examples=150)
-@given(st.lists(_JSON, max_size=9), st.sampled_from(_KEYS[:2]), st.integers(0, 3), st.integers(0, 1))
-def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
-    hosts = pinged(4)
-    hosts[number].snapshot.reach[key][place:place] = [row]
-    judge(Fleet(hosts), FAMILY)
-
-
-@settings(max_examples=60)
-@given(st.integers(6, 40), st.data())
-def test_one_dead_host_in_any_fleet(count, data):
-    dead = data.draw(st.integers(0, count - 1))
-    level = data.draw(st.sampled_from(["quick", "full"]))
-    assert [one[:3] for one in accused(pinged(count, without(dead), level=level))] == [("net.ping", f"n{dead}", "hsn0")]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from test_reach import FAMILY, FINE, LOST, Row, pinged
+from pinged_hosts import FAMILY, FINE, LOST, Row, pinged
 
 from fablint.measure import Silent
 from fablint.model import Finding, State

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,55 +16,19 @@ from fake_launches import (
     every_pair,
     fabric,
     launches_of,
-    no_answer,
     request_of,
-    whole_check,
 )
+from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
 
 from fablint.analyse import with_additional
-from fablint.cli import main
-from fablint.errors import BrokenRunError
-from fablint.model import Component, Diagnosis, Finding, Plan, Run, State, Topology, Verdict, host_of
+from fablint.model import Component, Diagnosis, Finding, Run, State, Topology, host_of
 from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
 from fablint.plan.rows.grammar import parse_row
 from fablint.store import read_run
-from fablint.workflows import analysis, measurement, run_files
+from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns, same_hosts
-from fablint.workflows.context import Context
-
-FABRIC = fabric()
-HOSTS = list(FABRIC.host_switch)
-ASKING_S = 7.0
-CHECK = Callable[..., tuple[CheckOutcome, LevelRuns]]
-
-
-@pytest.fixture
-def check(cluster: FakeCluster, tmp_path: Path) -> CHECK:
-    """Check the hosts of the fabric; `said` of what comes back is what was noted meanwhile."""
-
-    def run(
-        suite: str = "quick", known: Sequence[Finding] = (), lost: Collection[str] = (), **more: Any
-    ) -> tuple[CheckOutcome, LevelRuns]:
-        hosts = [host for host in HOSTS if host not in lost]
-        launches, _ = launches_of(cluster, request_of(hosts, FABRIC), tmp_path / "a.run")
-        launches.recovery.triage.failed_hosts.update({host: no_answer(host) for host in lost})
-        level_runs = LevelRuns(launches, find_suite(suite), known, **more)
-        return level_runs.check(), level_runs
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    return whole_check(tmp_path_factory.mktemp("healthy"), FABRIC, ASKING_S)
-
-
-@pytest.fixture(scope="module")
-def sick(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """Two hosts are slow, on a slow network."""
-    return whole_check(tmp_path_factory.mktemp("sick"), FABRIC, slow={"h03": 1.5, "h09": 2.0}, rate=6.25e6)
 
 
 def said(level_runs: LevelRuns) -> list[str]:
@@ -396,91 +359,3 @@ def test_the_same_hosts_have_the_ranks_that_they_had() -> None:
     inner = replace(several_each(asked), slots=several_each(asked).slots[1:])
     again = same_hosts(asked, inner)
     assert ([slot.host for slot in again.slots], again.ranks) == (["b", "c"], 6)
-
-
-# ------------------------------------------------------------------------------------------------ killed
-
-
-class Killed(BaseException):
-    """The front end is gone: nothing that it would do afterwards is done."""
-
-
-KILLED = Callable[[str], Path]
-LEVELS = ("intra-node", "reach", "edge", "local", "global")
-
-
-@pytest.fixture
-def killed(
-    cluster: FakeCluster, check: CHECK, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], Path]:
-    """The run of a check that was killed when the rows of that level were measured, which is complete so far."""
-
-    def run(level: str) -> Path:
-        measure = cluster.measure
-
-        def until_killed(context: Context, plan: Plan, *more: Any) -> measurement.MeasurementResult:
-            done = measure(context, plan, *more)
-            if f"--name {level}-" in plan.rows[-1].options:
-                raise Killed
-            return done
-
-        monkeypatch.setattr(measurement, "measure", until_killed)
-        with pytest.raises(Killed):
-            check()
-        assert read_run(tmp_path / "a.run").state == "complete"
-        return tmp_path / "a.run"
-
-    return run
-
-
-def judged(path: Path) -> Verdict:
-    run = read_run(path)
-    return analysis.diagnose(run, run_files.load_topology(None, run)).verdict
-
-
-@pytest.mark.parametrize(("level", "missing"), [("reach", "edge, local, global"), ("local", "global")])
-def test_levels_that_were_never_begun_are_no_pass(killed: KILLED, level: str, missing: str) -> None:
-    path = killed(level)
-    verdict = judged(path)
-    assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
-    assert any(f"never begun: {missing}:" in note for note in verdict.notes)
-    assert run_files.missing_levels(read_run(path)) == missing.split(", ")
-
-
-def test_resume_and_show_name_the_levels(killed: KILLED, capsys: pytest.CaptureFixture[str]) -> None:
-    path = killed("edge")
-    for verb, code in (("resume", 3), ("analyse", 3), ("report", 3), ("show", 0)):
-        with pytest.raises(SystemExit) as ended:
-            main([verb, str(path), "--json"])
-        assert ended.value.code in (code, None if code == 0 else code)
-        said = json.loads(capsys.readouterr().out)
-        told = said["missing_levels"] if verb in ("resume", "show") else said["notes"][0]
-        assert told == ["local", "global"] or "local, global" in told
-    with pytest.raises(SystemExit):
-        main(["show", str(path)])
-    assert "levels planned and never begun: local, global" in capsys.readouterr().out
-
-
-def test_a_check_that_ended_lacks_no_level(healthy: Done) -> None:
-    run = healthy.checked.run
-    assert run_files.missing_levels(run) == []
-    assert run.path is not None
-    assert [one.name for one in run_files.load_levels(run)] == [*LEVELS]
-    assert judged(run.path).exit_code == 0
-
-
-def test_a_level_that_cannot_be_measured_is_not_missing(check: CHECK) -> None:
-    """Every host of a group but one is lost, so that no two hosts of a switch of it are left."""
-    checked, _ = check(lost=[host for host in HOSTS if FABRIC.host_switch[host] != FABRIC.host_switch[HOSTS[0]]])
-    levels = {one.name: one for one in run_files.load_levels(checked.run)}
-    assert levels["global"].skipped
-    assert run_files.missing_levels(checked.run) == []
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"levels": [{"name": "edge"}]}', '{"levels": [{"name": "e", "rows": 1}]}'])
-def test_a_damaged_list_of_levels_is_one_line(check: CHECK, text: str) -> None:
-    checked, _ = check("edge")
-    assert checked.run.path is not None
-    (checked.run.path / run_files.LEVELS).write_text(text)
-    with pytest.raises(BrokenRunError, match="is not a list of planned levels"):
-        run_files.missing_levels(checked.run)

@@ -10,11 +10,12 @@ from fleets import fleet, judged, rewritten
 from preflight_help import host, nic
 
 from fablint.model import State, Switch, Topology
-from fablint.model.preflight_results import Fitness, Outcome, findings
+from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import Fleet, Host, judge
 from fablint.preflight.checks.network.links import LinkMtu, LinkSpeed
 from fablint.preflight.checks.network.lldp import LldpNeighbor
 from fablint.report import fitness_table
+from fablint.text.fitness_findings import findings
 
 HOSTS = [f"r{rack}n{number}" for rack in range(1, 9) for number in range(1, 17)]
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import pytest
 from fleets import FAULTS, GPU_FAULTS, fleet, judged, late, made, rewritten, said, without
 
-from fablint.model.preflight_results import Outcome, findings
+from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet
 from fablint.preflight.host_classes import classes_of, lacking
+from fablint.text.fitness_findings import findings
 
 FLEETS: list[Mapping[str, int]] = [
     {"ndr": 3},

@@ -8,9 +8,10 @@ from __future__ import annotations
 import pytest
 from preflight_help import NOW, host, nic, sample, sysroot
 
-from fablint.model.preflight_results import Outcome, Result, findings
+from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight import CHECKS, Fleet, Host, judge
 from fablint.snapshot.host_snapshot import Output
+from fablint.text.fitness_findings import findings
 
 CXI = "/sys/class/cxi"
 MLX5 = "/sys/class/infiniband"

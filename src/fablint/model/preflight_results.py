@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from fablint.model import Component, Finding, State
-from fablint.text.names import fold
+from fablint.model import Component
 
 NETWORK, PING = "net.examined", "net.ping"  # ids of checks that say which network was looked at
 
@@ -122,12 +121,6 @@ class Fitness:
             return ""
         return Counter(one.message for one in pings).most_common(1)[0][0]
 
-    def unseen_network(self, shown: Callable[[Iterable[str]], str] = fold) -> list[str]:
-        """Sentences about what of the network was not looked at; `shown` writes names of hosts."""
-        found = [f"not examined: {shown(hosts)}: {why}" for why, hosts in self.unexamined.items()]
-        pinged = self.not_pinged if len(self.not_examined) < len(self.hosts) else ""
-        return [*found, f"not pinged: {pinged}"] if pinged else found
-
     @cached_property
     def exit_code(self) -> int:
         """1: a host is unfit, or a switch; 3: something could not be understood; 0: warnings at most."""
@@ -135,101 +128,6 @@ class Fitness:
         if self.silent or Outcome.FAIL in outcomes:
             return 1
         return 3 if Outcome.ERROR in outcomes else 0
-
-
-NOT_ANSWERED = "log in to it; leave it out with -x till then"  # what to do
-_STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
-
-
-def finding_of(one: Result, rule: Rule) -> Finding:
-    """What one result says is wrong, in the words of the diagnosis."""
-    return Finding(
-        state=_STATES[one.outcome],
-        component=rule.component,
-        name=one.name,
-        evidence=f"{one.check}: {one.message}",
-        next_step=rule.remedy,
-    )
-
-
-def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
-    """Hosts that gave no answer for the same reason."""
-    count = f"{len(hosts)} hosts give " if len(hosts) > 1 else ""
-    evidence = f"{count}no answer: {why}"
-    return Finding(state=State.FAULT, component="host", name=fold(hosts), evidence=evidence, next_step=NOT_ANSWERED)
-
-
-def findings(fitness: Fitness) -> list[Finding]:
-    """What is wrong, in the words of the diagnosis: silent hosts first, then a finding for each part and check.
-
-    Hosts of which the same is said, and hosts that share a cause, are one finding.
-    """
-    silent: dict[str, list[str]] = defaultdict(list)
-    for host, why in fitness.silent.items():
-        silent[why].append(host)
-    found = [finding_of_silent(hosts, why) for why, hosts in silent.items()]
-    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
-    for one in fitness.results:
-        if one.outcome in _STATES:
-            same = (one.cause,) if one.cause else (one.check, one.target, one.outcome, one.message)
-            groups[same].append(one)
-    for few in groups.values():
-        found.append((_of_cause if few[0].cause else _folded)(few, fitness.rules))
-    return found
-
-
-def _folded(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
-    """Results that differ by their host only."""
-    first = finding_of(results[0], rules[results[0].check])
-    hosts = fold(one.host for one in results)
-    return first.model_copy(update={"name": f"{hosts}/{results[0].target}".rstrip("/")})
-
-
-def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
-    """Results of several hosts and checks that have one cause."""
-    worst = min(results, key=lambda one: tuple(_STATES).index(one.outcome))
-    kind, _, name = worst.cause.partition(" ")
-    hosts = dict.fromkeys(one.host for one in results)
-    others = [check for check in dict.fromkeys(one.check for one in results) if check != worst.check]
-    also = f"; also {', '.join(others)}" if others else ""
-    first = finding_of(worst, rules[worst.check])
-    return first.model_copy(
-        update={
-            "component": "switch" if kind == "switch" else "config",
-            "name": name if kind == "switch" else worst.cause,
-            "evidence": f"{first.evidence}; common to {len(hosts)} hosts of {worst.cause}: {fold(hosts)}{also}",
-        }
-    )
-
-
-@dataclass(frozen=True)
-class SuppressedFinding:
-    """A suppressed result and all hosts of which the same is said."""
-
-    check: str
-    target: str
-    message: str
-    suppressed: Suppressed
-    hosts: Sequence[str]
-
-    @property
-    def name(self) -> str:
-        """Hosts and part: `nid[001-008]/hsn0`."""
-        return f"{fold(self.hosts)}/{self.target}".rstrip("/")
-
-    def facts(self) -> dict[str, str]:
-        """For programs."""
-        words = {name: str(value) for name, value in self.suppressed._asdict().items()}
-        return {"check": self.check, "hosts": fold(self.hosts), "target": self.target, "message": self.message, **words}
-
-
-def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
-    """What the site file suppresses, hosts of which the same is said together."""
-    groups: dict[tuple[str, str, str, Suppressed], list[str]] = defaultdict(list)
-    for one in fitness.results:
-        if one.suppressed is not None:
-            groups[one.check, one.target, one.message, one.suppressed].append(one.host)
-    return [SuppressedFinding(*key, hosts) for key, hosts in groups.items()]
 
 
 def alike(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:

@@ -6,7 +6,8 @@ import re
 from collections import Counter, defaultdict
 from xml.etree import ElementTree as Tree
 
-from fablint.model.preflight_results import NOT_ANSWERED, Fitness, Outcome, Result
+from fablint.model.preflight_results import Fitness, Outcome, Result
+from fablint.text.fitness_findings import NOT_ANSWERED
 
 ANSWERS = "host.answers"  # the suite of hosts that gave a snapshot, and of those that did not
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0

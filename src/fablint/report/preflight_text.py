@@ -8,17 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fablint.model.preflight_results import (
-    NETWORK,
-    NOT_ANSWERED,
-    Fitness,
-    Outcome,
-    Result,
-    alike,
-    findings,
-    suppressed_findings,
-)
+from fablint.model.preflight_results import NETWORK, Fitness, Outcome, Result, alike
 from fablint.text import units
+from fablint.text.fitness_findings import NOT_ANSWERED, findings, suppressed_findings, unseen_network
 from fablint.text.names import fold, plural
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
@@ -209,7 +201,7 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     words += f", {len(unseen):,} not examined" if unseen else ""
     words += f", {len(unclear):,} unclear ({shown_hosts(unclear)})" if unclear else ""
     outcomes = _by_check(fitness)
-    unlooked = [line for part in fitness.unseen_network(shown_hosts) for line in _wrap(f"network: {part}", width)]
+    unlooked = [line for part in unseen_network(fitness, shown_hosts) for line in _wrap(f"network: {part}", width)]
     if not outcomes:
         return unlooked + _wrap(words, width)
     skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]

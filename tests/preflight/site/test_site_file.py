@@ -14,10 +14,11 @@ from hypothesis import given, strategies as st
 
 from fablint.act import drains, parse_source
 from fablint.errors import UsageError
-from fablint.model.preflight_results import Fitness, Outcome, findings
+from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import Fleet, judge
 from fablint.preflight.site.site_file import parse_site
 from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
+from fablint.text.fitness_findings import findings
 from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
 
 TODAY = date(2026, 1, 5)

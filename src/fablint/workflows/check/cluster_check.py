@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.model import Allocation, Finding, PlannedLevel, Run, Slots, Topology
-from fablint.model.preflight_results import Fitness, Outcome, finding_of, finding_of_silent
+from fablint.model.preflight_results import Fitness, Outcome
+from fablint.text.fitness_findings import finding_of, finding_of_silent, unseen_network
 from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
 from fablint.workflows.check.check_record import CheckRecord, UnfitPolicy
 from fablint.workflows.check.check_run import CheckOutcome
@@ -179,7 +180,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
     preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
     hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight)
-    network = hosts.fitness.unseen_network()
+    network = unseen_network(hosts.fitness)
     for words in network:
         note(f"fablint: network: {words}")
     fabric = discover(system, preflight.collected, texts, allocation.hosts, request.fabric.blocks)
@@ -215,7 +216,7 @@ def _record(request: ClusterCheckRequest, topology: Topology | None, fitness: Fi
         site=request.site.read_text(encoding="utf-8") if request.site is not None else "",
         warnings=warnings(fitness),
         notes=site_notes(fitness),
-        network=fitness.unseen_network(),
+        network=unseen_network(fitness),
     )
 
 
@@ -225,7 +226,7 @@ def _with_later(record: CheckRecord, fitness: Fitness) -> CheckRecord:
         record,
         warnings=with_later(record.warnings, warnings(fitness)),
         notes=list(dict.fromkeys([*record.notes, *site_notes(fitness)])),
-        network=list(dict.fromkeys([*record.network, *fitness.unseen_network()])),
+        network=list(dict.fromkeys([*record.network, *unseen_network(fitness)])),
     )
 
 

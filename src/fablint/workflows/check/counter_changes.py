@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fablint.model import Allocation, Finding, Run
-from fablint.model.preflight_results import Outcome, findings
+from fablint.model.preflight_results import Outcome
+from fablint.text.fitness_findings import findings
 from fablint.workflows import fabric_discovery
 from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
 

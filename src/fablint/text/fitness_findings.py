@@ -1,0 +1,112 @@
+"""Findings of preflight: results of checks in the words of the diagnosis, hosts folded."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fablint.model import Finding, State
+from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
+from fablint.text.names import fold
+
+NOT_ANSWERED = "log in to it; leave it out with -x till then"  # what to do
+_STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
+
+
+def finding_of(one: Result, rule: Rule) -> Finding:
+    """What one result says is wrong, in the words of the diagnosis."""
+    return Finding(
+        state=_STATES[one.outcome],
+        component=rule.component,
+        name=one.name,
+        evidence=f"{one.check}: {one.message}",
+        next_step=rule.remedy,
+    )
+
+
+def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
+    """Hosts that gave no answer for the same reason."""
+    count = f"{len(hosts)} hosts give " if len(hosts) > 1 else ""
+    evidence = f"{count}no answer: {why}"
+    return Finding(state=State.FAULT, component="host", name=fold(hosts), evidence=evidence, next_step=NOT_ANSWERED)
+
+
+def findings(fitness: Fitness) -> list[Finding]:
+    """What is wrong, in the words of the diagnosis: silent hosts first, then a finding for each part and check.
+
+    Hosts of which the same is said, and hosts that share a cause, are one finding.
+    """
+    silent: dict[str, list[str]] = defaultdict(list)
+    for host, why in fitness.silent.items():
+        silent[why].append(host)
+    found = [finding_of_silent(hosts, why) for why, hosts in silent.items()]
+    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for one in fitness.results:
+        if one.outcome in _STATES:
+            same = (one.cause,) if one.cause else (one.check, one.target, one.outcome, one.message)
+            groups[same].append(one)
+    for few in groups.values():
+        found.append((_of_cause if few[0].cause else _folded)(few, fitness.rules))
+    return found
+
+
+def _folded(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
+    """Results that differ by their host only."""
+    first = finding_of(results[0], rules[results[0].check])
+    hosts = fold(one.host for one in results)
+    return first.model_copy(update={"name": f"{hosts}/{results[0].target}".rstrip("/")})
+
+
+def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
+    """Results of several hosts and checks that have one cause."""
+    worst = min(results, key=lambda one: tuple(_STATES).index(one.outcome))
+    kind, _, name = worst.cause.partition(" ")
+    hosts = dict.fromkeys(one.host for one in results)
+    others = [check for check in dict.fromkeys(one.check for one in results) if check != worst.check]
+    also = f"; also {', '.join(others)}" if others else ""
+    first = finding_of(worst, rules[worst.check])
+    return first.model_copy(
+        update={
+            "component": "switch" if kind == "switch" else "config",
+            "name": name if kind == "switch" else worst.cause,
+            "evidence": f"{first.evidence}; common to {len(hosts)} hosts of {worst.cause}: {fold(hosts)}{also}",
+        }
+    )
+
+
+@dataclass(frozen=True)
+class SuppressedFinding:
+    """A suppressed result and all hosts of which the same is said."""
+
+    check: str
+    target: str
+    message: str
+    suppressed: Suppressed
+    hosts: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Hosts and part: `nid[001-008]/hsn0`."""
+        return f"{fold(self.hosts)}/{self.target}".rstrip("/")
+
+    def facts(self) -> dict[str, str]:
+        """For programs."""
+        words = {name: str(value) for name, value in self.suppressed._asdict().items()}
+        return {"check": self.check, "hosts": fold(self.hosts), "target": self.target, "message": self.message, **words}
+
+
+def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
+    """What the site file suppresses, hosts of which the same is said together."""
+    groups: dict[tuple[str, str, str, Suppressed], list[str]] = defaultdict(list)
+    for one in fitness.results:
+        if one.suppressed is not None:
+            groups[one.check, one.target, one.message, one.suppressed].append(one.host)
+    return [SuppressedFinding(*key, hosts) for key, hosts in groups.items()]
+
+
+def unseen_network(fitness: Fitness, shown: Callable[[Iterable[str]], str] = fold) -> list[str]:
+    """Sentences about what of the network was not looked at; `shown` writes names of hosts."""
+    found = [f"not examined: {shown(hosts)}: {why}" for why, hosts in fitness.unexamined.items()]
+    pinged = fitness.not_pinged if len(fitness.not_examined) < len(fitness.hosts) else ""
+    return [*found, f"not pinged: {pinged}"] if pinged else found

@@ -1,0 +1,113 @@
+"""The layout of the source: what stands at the top, how large folders and files are, and that names occur once.
+
+That imports go one way and have no cycles is checked by import-linter (pyproject.toml).
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "src/fablint"
+TOP = {"__init__", "__main__", "errors", "system", "version"}
+MOST_MODULES = 15
+MOST_LINES = 399
+
+# Folders with one module for each entry of a table: they grow with it, and an entry is named after what it is for.
+TABLES = {
+    "engine/kernels": "a kernel each",
+    f"{PACKAGE}/cli": "a verb each",
+    f"{PACKAGE}/cluster/schedulers": "a scheduler each",
+    f"{PACKAGE}/discover/sources": "a source of topologies each",
+    f"{PACKAGE}/measure/launchers": "a launcher each",
+    f"{PACKAGE}/preflight/checks": "a group of checks each, in folders of what they look at",
+    f"{PACKAGE}/report/tables": "a table each",
+    f"{PACKAGE}/snapshot/parsers": "a program whose output is read each",
+    f"{PACKAGE}/store/export": "a format each",
+    f"{PACKAGE}/store/importing": "a tool whose output is read each",
+}
+
+# What does not hold yet. An entry that is not needed any more fails its test; the lists are empty in the end.
+LONG_FILES = {
+    f"{PACKAGE}/analyse/detect/paths/slow_paths.py",
+    f"{PACKAGE}/analyse/detect/view.py",
+    f"{PACKAGE}/analyse/findings/paths/path_streams.py",
+    f"{PACKAGE}/analyse/fit/effects.py",
+    f"{PACKAGE}/snapshot/agent/machine.py",
+}
+REPEATED_CLASSES = {"Explanation", "HostPairs", "_Accused", "_Evidence", "_View"}
+
+SOURCES = {".py", ".cpp", ".hpp", ".inc", ".c", ".sh"}
+
+
+def tracked(*folders: str) -> list[Path]:
+    """Source files that git knows, relative to the root of the checkout."""
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [Path(line) for line in listed.stdout.splitlines()]
+    return [path for path in paths if path.suffix in SOURCES and (ROOT / path).exists()]
+
+
+def is_in_table(path: Path) -> bool:
+    return any(folder.as_posix() in TABLES for folder in path.parents)
+
+
+def modules_of_package() -> list[Path]:
+    return [path for path in tracked(PACKAGE) if path.suffix == ".py" and path.stem not in ("__init__", "__main__")]
+
+
+def classes() -> Iterator[tuple[str, Path]]:
+    """Names of the classes of the package, with their files."""
+    for path in modules_of_package():
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield node.name, path
+
+
+def repeated(named: Iterable[tuple[str, Path]]) -> dict[str, list[str]]:
+    """Names that several files have outside of tables."""
+    files: dict[str, list[str]] = defaultdict(list)
+    for name, path in named:
+        if not is_in_table(path):
+            files[name].append(path.as_posix())
+    return {name: paths for name, paths in files.items() if len(paths) > 1}
+
+
+def test_nothing_stands_at_the_top_but_errors_system_and_version() -> None:
+    assert {path.stem for path in tracked(PACKAGE) if path.parent == Path(PACKAGE)} <= TOP
+
+
+def test_folders_hold_few_modules() -> None:
+    modules = defaultdict(set)
+    for path in tracked("src", "engine", "tests", "benchmarks"):
+        if path.stem not in ("__init__", "__main__", "conftest") and not is_in_table(path):
+            modules[path.parent.as_posix()].add(path.stem)
+    assert {folder: len(names) for folder, names in modules.items() if len(names) > MOST_MODULES} == {}
+
+
+def test_tables_exist() -> None:
+    assert [folder for folder in TABLES if not (ROOT / folder).is_dir()] == []
+
+
+def test_every_file_of_the_engine_s_tests_is_part_of_a_program() -> None:
+    """The Makefile compiles those of the folders `unit` and `mpi`."""
+    folders = {path.parent.name for path in tracked("engine/tests") if path.suffix == ".cpp"}
+    assert folders == {"mpi", "unit"}
+
+
+def test_files_are_short() -> None:
+    paths = tracked("src", "engine", "tests", "benchmarks")
+    lines = {path.as_posix(): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in paths}
+    assert {path for path, count in lines.items() if count > MOST_LINES} == LONG_FILES
+
+
+def test_no_module_has_the_name_of_another() -> None:
+    assert repeated((path.stem, path) for path in modules_of_package()) == {}
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    found = repeated(classes())
+    assert set(found) == REPEATED_CLASSES, found

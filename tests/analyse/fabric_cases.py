@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from fablint.analyse.data.message_paths import MessagePaths, message_paths_of
+from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.components import Family, families
 from fablint.analyse.detect.evidence import Evidence, gather
 from fablint.analyse.fit.comparison_groups import Classes
-from fablint.analyse.fit.effects import Effects, fit
+from fablint.analyse.fit.effects import Effects
+from fablint.analyse.fit.median_polish import fit
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.plan.schedule.stratified import stratified_rounds
@@ -122,7 +123,7 @@ class View:
         self.placement: Placement = Placement.of(run, topology)
         self.routes = routes_of(topology) if topology and topology.cables else None
         self.pairs = Pairs.log_times(UsableRow(run.rows[0]).flows(run.rows[0].sizes[0], self.placement).observations)
-        self.message_paths: MessagePaths = message_paths_of(self.pairs, self.placement, self.routes)
+        self.message_paths: MessagePaths = find_message_paths(self.pairs, self.placement, self.routes)
         self.classes = Classes(self.placement, loads)
 
     def fitted(self) -> Effects:

@@ -34,7 +34,7 @@ from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.unreported_components import judgeable_links, not_accused
-from fablint.analyse.fit.topology_inference import infer
+from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import between_switches, times_text, without_run
 from fablint.analyse.settings import Settings
 from fablint.model import Coverage, Diagnosis, Finding, FollowUp, Limits, Placement, Run, State, Topology, Verdict
@@ -209,7 +209,7 @@ def _wiring(
     if round_trips is None or len(run.hosts) < 2:
         return topology, [], []
     if topology is None:
-        found = infer(round_trips, Placement.of(run, None)) if len(run.hosts) <= MOST_INFERRED else None
+        found = infer_topology(round_trips, Placement.of(run, None)) if len(run.hosts) <= MOST_INFERRED else None
         if found is None:
             return None, [], []
         switches = plural(len(found.switches), "switch")

@@ -109,10 +109,10 @@ def test_what_lies_between_two_switches_is_one_segment_where_ways_are_not_known(
 
 
 def test_only_ways_that_hang_on_the_destination_are_not_symmetric() -> None:
-    assert not view_of(TREE, "list").message_paths.symmetric
-    assert not view_of(DEEP, "list").message_paths.symmetric
-    assert view_of(HASHED, "list").message_paths.symmetric
-    assert view_of(FLY, "list").message_paths.symmetric
+    assert not view_of(TREE, "list").message_paths.is_symmetric
+    assert not view_of(DEEP, "list").message_paths.is_symmetric
+    assert view_of(HASHED, "list").message_paths.is_symmetric
+    assert view_of(FLY, "list").message_paths.is_symmetric
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -10,7 +10,7 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import diagnose
-from fablint.analyse.data.balance import balanced
+from fablint.analyse.data.balance import balanced_cells
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.cli import main
 from fablint.model import Placement, Run, State, Topology
@@ -103,7 +103,7 @@ def log_times(pairs) -> tuple[Pairs, np.ndarray | None]:
     run = measured(pairs, lambda pair: False)
     row = run.rows[0]
     found = Pairs.log_times(row.observations(row.sizes[0]))
-    return found, balanced(found, Placement.of(run, None))
+    return found, balanced_cells(found, Placement.of(run, None))
 
 
 @pytest.mark.parametrize("times", [1, 3])

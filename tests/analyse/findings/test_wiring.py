@@ -11,7 +11,7 @@ from analyse_cases import attributed, changed, deleted, in_rounds, permuted
 from hypothesis import given, settings, strategies as st
 
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
-from fablint.analyse.fit.topology_inference import infer
+from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate
@@ -144,7 +144,7 @@ def test_the_shortest_round_trips_are_those_of_the_smallest_message() -> None:
 def inferred(run: Run) -> Topology | None:
     observations = shortest_round_trips(run)
     assert observations is not None
-    return infer(observations, Placement.of(run, None))
+    return infer_topology(observations, Placement.of(run, None))
 
 
 def parts(topology: Topology, hosts: list[str]) -> list[set[str]]:

@@ -45,7 +45,7 @@ def path(fabric: Fabric, src: int, dst: int) -> list[int]:
     return [link for link in hops.tolist() if link >= 0]
 
 
-def step_of(flows: int) -> int:
+def find_step(flows: int) -> int:
     return int(np.count_nonzero(flows >= STEPS))
 
 
@@ -57,7 +57,7 @@ def counted(fabric: Fabric, rounds: list[list[tuple[int, int]]]) -> dict[tuple[i
             some = [(a, b) for a, b in cells if (a < b) == turn]
             flows = Counter(link for a, b in some for link in path(fabric, a, b))
             for a, b in some:
-                found[number, a, b] = step_of(max((flows[link] for link in path(fabric, a, b)), default=0))
+                found[number, a, b] = find_step(max((flows[link] for link in path(fabric, a, b)), default=0))
     return found
 
 

@@ -43,7 +43,7 @@ def test_so_much_more_per_byte_is_beta(seed: int) -> None:
     assert slope.factor == pytest.approx(1.25, abs=0.03)
     assert (
         slope.text
-        == f"time per byte x{slope.factor:.2f}: a link that lost width or speed, PCIe, or a share of something"
+        == f"time per byte x{slope.factor:.2f}: a link with reduced width or speed, PCIe, or a shared resource"
     )
 
 

@@ -1,1 +1,1 @@
-"""What is judged: ranks and their placement, pairs, paths, rows."""
+"""Input of the analysis: ranks and their placement, pairs, message paths, rows."""

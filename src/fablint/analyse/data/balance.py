@@ -1,7 +1,8 @@
-"""Partners count, not measurements: the cells that show how fast their ends are, of pairs measured unequally often.
+"""Balance pairs of hosts that were measured unequally often: the number of partners counts, not of measurements.
 
-A pair that was measured 24 times shows 24 times what its two hosts and the route between them add together; none of it
-tells one from the other. So each pair of hosts speaks for its ends as often as is usual for the pairs of both hosts.
+All measurements of a pair of hosts contain the same sum: what its two hosts and the route between them add. 24
+measurements of one pair cannot separate the three better than one measurement. Each pair of hosts therefore counts as
+often as is usual for the pairs of both hosts.
 """
 
 from __future__ import annotations
@@ -16,12 +17,26 @@ from fablint.model.grouped_values import GroupedValues
 Mask = npt.NDArray[np.bool_]
 
 
-def balanced(pairs: Pairs, placement: Placement, of: Mask | None = None) -> Mask | None:
-    """(n, m) cells that count for their ends, among those in `of` (None: all); None: all cells.
+def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None) -> Mask | None:
+    """Return the cells that count for their ends.
 
-    Of a pair of hosts measured more often than the lower median of either host's pairs, as many cells count as that
-    median allows: those at even distances in the order of their times, so that a single one is the median. In a matrix
-    (of which repeats are medians already) and within a host every cell counts.
+    Of a pair of hosts that was measured more often than the lower median of the pairs of either host, as many cells
+    count as that median allows. They are taken at even distances in the order of their times, so that a single cell is
+    the median. In a matrix (whose repeats are medians already) and within a host every cell counts.
+
+    Parameters
+    ----------
+    pairs
+        Values of the cells; NaN where nothing was measured.
+    placement
+        Hosts of the ranks.
+    of
+        (n, m) cells to choose from; None: all.
+
+    Returns
+    -------
+    Mask or None
+        (n, m) mask; None if every cell counts.
     """
     if pairs.partner is None or len(placement.hosts) == 1:
         return of
@@ -42,9 +57,9 @@ def balanced(pairs: Pairs, placement: Placement, of: Mask | None = None) -> Mask
     order = np.lexsort((pairs.value[row, column], of_key))
     place = np.arange(order.size) - (np.cumsum(count) - count)[of_key[order]]
     each, pair = count[of_key[order]], of_pair[order]
-    wanted = -(-each * allowed[pair] // times[pair])
-    counts = ((place + 1) * wanted + each // 2) // each > (place * wanted + each // 2) // each
+    allowed_here = -(-each * allowed[pair] // times[pair])
+    counts = ((place + 1) * allowed_here + each // 2) // each > (place * allowed_here + each // 2) // each
     dropped = order[~counts]
-    found = np.ones(pairs.value.shape, dtype=bool) if of is None else of.copy()
-    found[row[dropped], column[dropped]] = False
-    return found
+    chosen = np.ones(pairs.value.shape, dtype=bool) if of is None else of.copy()
+    chosen[row[dropped], column[dropped]] = False
+    return chosen

@@ -1,4 +1,4 @@
-"""How far the counters of a port moved during a run, and what that is a symptom of."""
+"""Differences of port counters during a run, and the symptoms that they show."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Symptom = Literal[
     "line_rx", "line_tx", "marked", "poisoned", "late", "down", "again", "loopback", "rails", "neighbours"
 ]
 
-TCP_LOST = "tcp_segments_lost"  # no counter of a NIC: what TCP sent again, by the rows of a run
+TCP_LOST = "tcp_segments_lost"  # segments that TCP sent again, from the rows of a run; not a counter of a NIC
 CXI_PREFIXES = ("hni_", "pct_")
-# Counters by symptom, and how much they must move: what happens now and then on healthy links does not count. Names are
-# those of the cxi driver's telemetry, of InfiniBand's counters/ and mlx5's hw_counters/, and of Linux' net statistics/
-# (struct rtnl_link_stats64). One that ends in * is a family.
+# Counters by symptom, and the smallest difference that counts: a few events occur on healthy links. Names are those of
+# the telemetry of the cxi driver, of InfiniBand's counters/ and mlx5's hw_counters/, and of Linux' net statistics/
+# (struct rtnl_link_stats64). A name that ends in * stands for all names with that beginning.
 MEANS: Mapping[Symptom, Mapping[str, int]] = {
     "line_rx": {
         "hni_pcs_uncorrected_cw": 1,
@@ -63,51 +63,66 @@ WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e
 
 @dataclass(frozen=True)
 class CounterSteps:
-    """What the counters of one port counted in the run, by their own names. What saturated is not among them."""
+    """Differences of the counters of one port during the run, by name. Counters that saturated are missing."""
 
     by: Mapping[str, int]
 
     def symptoms(self) -> dict[Symptom, bool]:
-        """Which symptoms these counters show, and which they show to be absent; the others nobody counted."""
-        seen: dict[Symptom, bool] = {}
+        """Return for each symptom whether it was observed; a symptom without counters is missing."""
+        observed: dict[Symptom, bool] = {}
         for symptom, counters in MEANS.items():
-            counted = [self.by[name] >= least for name, least in self._those(counters)]
+            counted = [self.by[name] >= least for name, least in self._read_counters(counters)]
             if counted:
-                seen[symptom] = any(counted)
-        if self._corrects_much():
-            seen["line_rx"] = True
-        if seen.get("line_rx") and "marked" in seen:
-            del seen["marked"]  # bad packets come of bad code words then
-        return seen
+                observed[symptom] = any(counted)
+        if self._is_corrected_often():
+            observed["line_rx"] = True
+        if observed.get("line_rx") and "marked" in observed:
+            del observed["marked"]  # bad code words explain bad packets
+        return observed
 
-    def _those(self, counters: Mapping[str, int]) -> list[tuple[str, int]]:
-        """Names that were read, and how much each must move."""
-        found = [(name, least) for name, least in counters.items() if name in self.by]
+    def _read_counters(self, counters: Mapping[str, int]) -> list[tuple[str, int]]:
+        """Return the counters of a symptom that were read, with the smallest difference that counts."""
+        exact = [(name, least) for name, least in counters.items() if name in self.by]
         families = [(name[:-1], least) for name, least in counters.items() if name.endswith("*")]
-        return found + [(name, least) for name in self.by for start, least in families if name.startswith(start)]
+        return exact + [(name, least) for name in self.by for start, least in families if name.startswith(start)]
 
-    def _corrects_much(self) -> bool:
-        """Does the forward error correction have more to do than on a healthy line?"""
+    def _is_corrected_often(self) -> bool:
+        """Return whether forward error correction has more to do than on a healthy line."""
         corrected, good = self.by.get("hni_pcs_corrected_cw", 0), self.by.get("hni_pcs_good_cw", 0)
         return corrected >= 10 and corrected > WORST_LINE * CODE_WORD_BITS * (corrected + good)
 
 
 def count_steps(counters: Mapping[str, Any], host: str, nic: str) -> CounterSteps | None:
-    """What a NIC counted between `before` and `after`, as the run's `counters` attribute has them; None if nothing."""
+    """Return how far the counters of a NIC moved between the start and the end of a run.
+
+    Parameters
+    ----------
+    counters
+        Attribute `counters` of the run: `before` and `after`, by host and NIC.
+    host, nic
+        Names of the host and of its NIC.
+
+    Returns
+    -------
+    CounterSteps or None
+        None if the counters were not read both times.
+    """
     before, after = ((counters.get(when) or {}).get(host, {}).get(nic) for when in ("before", "after"))
     if not before or not after:
         return None
-    moved = {name: _step(name, before[name], after[name]) for name in after if name in before}
-    return CounterSteps({name: step for name, step in moved.items() if step is not None})
+    steps = {name: _step(name, before[name], after[name]) for name in after if name in before}
+    return CounterSteps({name: step for name, step in steps.items() if step is not None})
 
 
 def _step(name: str, before: int, after: int) -> int | None:
-    """How far a counter moved; None where it stood at its maximum all the time, so that nobody knows."""
+    """Return the difference of a counter; None if it stood at its maximum all the time and the difference is
+    unknown.
+    """
     largest = (1 << OLD_BITS[name]) - 1 if name in OLD_BITS else None
     if largest is not None and before >= largest and after >= largest:
         return None
     if after >= before:
         return after - before
-    around = after - before + (1 << CXI_BITS)
-    # Less than half way round it wrapped; else somebody cleared it, and it counted what it shows.
-    return around if name.startswith(CXI_PREFIXES) and around < 1 << (CXI_BITS - 1) else after
+    wrapped = after - before + (1 << CXI_BITS)
+    # A difference of less than half the range is a wrap. Otherwise the counter was cleared, and its value is the count.
+    return wrapped if name.startswith(CXI_PREFIXES) and wrapped < 1 << (CXI_BITS - 1) else after

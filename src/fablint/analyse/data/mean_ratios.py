@@ -1,7 +1,7 @@
-"""Mean by median of the messages of each measured pair: large where some messages are much later than the others.
+"""Ratio of mean to median of the messages of each measured pair: large if some messages are much later than others.
 
 Lists of rounds and full matrices give the same cells. A matrix is read in blocks of rows; of a fabric with more pairs
-than are needed a fixed sample of pairs is kept.
+than are needed, a fixed sample of pairs is kept.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.samples import UsableRow
 from fablint.model import Placement, Row
 
-CALM = 0.1  # share of cells whose ratio is usual however many components are faulty: on 4 hosts a lossy one is in half
-MOST_BELOW = 3.0  # usual ratios of median to minimum, beyond which the median itself is of late messages
-MOST_CELLS = 1 << 20  # that are kept: of 100,000 hosts 20 each, more than the 8 that a FAULT takes
-MOST_MATRIX_RANKS = 20_000  # of a matrix that is read
-BLOCK_CELLS = 1 << 22  # cells of a matrix that are read at a time
+# quantile of the ratios that is healthy whatever is faulty: of 4 hosts, a lossy host is in half of the cells
+CALM = 0.1
+MOST_BELOW = 3.0  # times the usual ratio of median to minimum: beyond, the median itself is of late messages
+MOST_CELLS = 1 << 20  # cells that are kept: 20 for each of 100,000 hosts, more than the 8 that a FAULT needs
+MOST_MATRIX_RANKS = 20_000  # of the largest matrix that is read
+BLOCK_CELLS = 1 << 22  # cells of a matrix that are read at once
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -29,17 +30,17 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class MeanRatios:
-    """Measured pairs of ranks on different hosts, one entry for each time they were measured."""
+    """Ratios of measured pairs of ranks on different hosts, one entry per measurement."""
 
     src: Codes
     dst: Codes
-    ratio: Floats  # mean by median, 1: as the calm cells of the row
+    ratio: Floats  # mean / median, divided by its usual value in the row: 1 is healthy
     started: npt.NDArray[np.float64]  # s since the run's start, NaN where unknown
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Times of some cells of one row; `least` is NaN where the minimum was not stored."""
+    """Times of cells of one row in seconds; `least` is NaN if the minimum was not stored."""
 
     src: Codes
     dst: Codes
@@ -49,14 +50,27 @@ class _Times:
     started: npt.NDArray[np.float64]
 
 
-def ratios_of(rows: Sequence[UsableRow], placement: Placement) -> MeanRatios | None:
-    """The cells of all latency rows; None where means and medians were not both stored, or nothing was."""
-    found = [cells for usable in rows if (cells := _ratios(usable, placement)) is not None]
-    return MeanRatios(*_columns(found)) if found else None
+def read_mean_ratios(rows: Sequence[UsableRow], placement: Placement) -> MeanRatios | None:
+    """Read the ratios of all latency rows, at their smallest size.
+
+    Parameters
+    ----------
+    rows
+        Rows that can be used for localisation.
+    placement
+        Hosts of the ranks.
+
+    Returns
+    -------
+    MeanRatios or None
+        None if no row has both means and medians.
+    """
+    tables = [ratios for usable in rows if (ratios := _ratios(usable, placement)) is not None]
+    return MeanRatios(*_columns(tables)) if tables else None
 
 
 def _ratios(usable: UsableRow, placement: Placement) -> MeanRatios | None:
-    """The cells of the smallest size of one measurement: its rows share what is usual."""
+    """Return the ratios of one measurement; all of its rows share one usual value."""
     rows = [
         row
         for row in (usable.row, *usable.more)
@@ -71,9 +85,10 @@ def _ratios(usable: UsableRow, placement: Placement) -> MeanRatios | None:
 
 
 def _base(median: Floats, least: Floats) -> Floats:
-    """(k,) what a message takes that is not late: the median, unless it is as far above the minimum as late ones.
+    """Return the (k,) time in seconds of a message that is not late.
 
-    Where half of a cell's messages and more are late, so is their median.
+    It is the median, limited to MOST_BELOW times the usual ratio of median to minimum times the minimum: if half of the
+    messages of a cell or more are late, so is their median.
     """
     known = np.isfinite(least) & (least > 0)
     if not known.any():
@@ -82,9 +97,10 @@ def _base(median: Floats, least: Floats) -> Floats:
     return np.where(known, np.minimum(median, MOST_BELOW * usual * least), median).astype(np.float32)
 
 
-def _columns(parts: Sequence[MeanRatios] | Sequence[_Times]) -> Iterator[npt.NDArray[Any]]:
-    names = parts[0].__dataclass_fields__
-    return (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+def _columns(tables: Sequence[MeanRatios] | Sequence[_Times]) -> Iterator[npt.NDArray[Any]]:
+    """Return the columns of several tables, concatenated."""
+    names = tables[0].__dataclass_fields__
+    return (np.concatenate([getattr(table, name) for table in tables]) for name in names)
 
 
 # ------------------------------------------------------------------------------------------------ reading
@@ -125,15 +141,13 @@ def _of_matrix(row: Row, placement: Placement) -> Iterator[_Times]:
                 return np.asarray(row.arrays[f"time_{name}"][repeat, rows, :, index], np.float32)
 
             mean, median = read("mean"), read("median")
-            here, dst = np.nonzero((mean > 0) & (median > 0))
-            chosen = _chosen(here + first, dst, placement, repeats * ranks * (ranks - 1))
-            here, dst = here[chosen], dst[chosen]
-            least = read("min")[here, dst] if "min" in row.statistics else _unknown(here).astype(np.float32)
-            known = "started" in row.arrays
-            started = (
-                np.asarray(row.arrays["started"][repeat, rows], np.float64)[here, dst] if known else _unknown(here)
-            )
-            yield _Times(here + first, dst, mean[here, dst], median[here, dst], least, started)
+            src, dst = np.nonzero((mean > 0) & (median > 0))
+            chosen = _chosen(src + first, dst, placement, repeats * ranks * (ranks - 1))
+            src, dst = src[chosen], dst[chosen]
+            least = read("min")[src, dst] if "min" in row.statistics else _unknown(src).astype(np.float32)
+            timed = "started" in row.arrays
+            started = np.asarray(row.arrays["started"][repeat, rows], np.float64)[src, dst] if timed else _unknown(src)
+            yield _Times(src + first, dst, mean[src, dst], median[src, dst], least, started)
 
 
 def _unknown(like: Codes) -> npt.NDArray[np.float64]:
@@ -141,7 +155,10 @@ def _unknown(like: Codes) -> npt.NDArray[np.float64]:
 
 
 def _chosen(src: Codes, dst: Codes, placement: Placement, cells: int) -> Mask:
-    """Pairs of different hosts; of too many a sample: of each pair of hosts all cells, or none."""
+    """Return a mask of pairs on different hosts, of too many pairs a sample.
+
+    The sample has all cells of a pair of hosts, or none.
+    """
     a, b = placement.host[src], placement.host[dst]
     between = np.asarray(a != b)
     one_in = -(-cells // MOST_CELLS)

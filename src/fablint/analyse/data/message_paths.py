@@ -1,8 +1,8 @@
-"""The ways that messages take between switches: all pairs whose messages cross the same links have one way.
+"""Paths that messages take between switches: all pairs whose messages cross the same links share one path.
 
-A way is a row of segments. Segments are the directed links of the topology; where nobody knows which links a message
-crosses (no cables declared, several shortest paths, adaptive routing), one segment stands for all that lies between the
-two switches. Ways keep evidence small: a matrix of n x n pairs has switches x hosts ways at most.
+A path is a row of segments. Segments are the directed links of the topology. If the links that a message crosses are
+unknown (no cables declared, several shortest paths, adaptive routing), one segment stands for everything between the
+two switches. Paths keep the evidence small: a matrix of n x n pairs has at most switches x hosts paths.
 """
 
 from __future__ import annotations
@@ -17,65 +17,66 @@ from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.model import Placement
 from fablint.topology.routing import Index, Routes, codes_of
 
-MOST_UNKNOWN = 1 << 20  # pairs of switches that have a segment of their own
-BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the way depends on the destination host
+MOST_UNKNOWN = 1 << 20  # most pairs of switches for which segments of unknown paths are kept
+BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the path depends on the destination host
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class MessagePaths:
-    """Ways of the pairs of one row. The last way is that of pairs of which nothing is known; it has no segments."""
+    """Paths of the pairs of one row. The last path has no segments: it belongs to pairs whose path is unknown."""
 
     routes: Routes | None
-    segments: Index  # (W, H), -1 none
-    known_links: int  # segments below are directed links, those from here on unknown in-betweens
+    segments: Index  # (W, H) segments of each path, -1: none
+    known_links: int  # segments below this number are directed links, the others stand for unknown paths
     count: int  # of segments
     switch: Codes  # (n,) code of each rank's switch, -1 unknown
-    key: Codes  # (n,) what of the destination decides on the way
-    keys: int  # how many different ones there are
-    listed: npt.NDArray[np.int64] | None  # sorted codes of the ways; None: all possible ones
-    cells: Index | None  # (n, m) way of each cell of a list of rounds
-    codes: Index = field(default_factory=lambda: np.empty(0, np.int32))  # of the run's switches among the routes'
+    key: Codes  # (n,) code of the destination that decides on the path: its switch, or its host
+    keys: int  # number of different values of `key`
+    listed: npt.NDArray[np.int64] | None  # sorted codes of the paths; None: all possible codes
+    cells: Index | None  # (n, m) path of each cell of a list of rounds
+    # (S,) position of each switch of the run among the switches of the routes
+    codes: Index = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
-    def symmetric(self) -> bool:
-        """Is the way back the way there?"""
+    def is_symmetric(self) -> bool:
+        """Whether the path back crosses the same cables."""
         return self.routes is None or self.routes.routing.kind not in BY_HOST
 
     def between(self, src: Codes, dst: Codes) -> Index:
-        """Way of each pair of ranks, broadcast against each other."""
+        """Return the path of each pair of ranks; `src` and `dst` are broadcast against each other."""
         code = self.switch[src] * self.keys + self.key[dst]
         last = self.segments.shape[0] - 1
         known = (self.switch[src] >= 0) & (self.key[dst] >= 0)
         if self.listed is None:
             return np.where(known, code, last).astype(np.int32)
         place = np.minimum(np.searchsorted(self.listed, code), max(0, self.listed.size - 1))
-        found = known & (self.listed[place] == code) if self.listed.size else np.zeros_like(known)
-        return np.where(found, place, last).astype(np.int32)
+        is_listed = known & (self.listed[place] == code) if self.listed.size else np.zeros_like(known)
+        return np.where(is_listed, place, last).astype(np.int32)
 
     def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Index:
-        """(rows, m) way of each cell."""
+        """Return the (rows, m) path of each cell of these rows."""
         if self.cells is not None:
             return self.cells[rows]
         return self.between(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
 
     def of_cells(self, pairs: Pairs, cells: Cells) -> Index:
-        """(k,) way of each of these cells."""
+        """Return the (k,) path of each of these cells."""
         return self.between(cells[0], pairs.destination(cells)) if self.cells is None else self.cells[cells]
 
     def crossing(self, segments: Codes) -> Mask:
-        """(W,) the ways that have one of these segments."""
-        wanted = np.zeros(self.count + 1, dtype=bool)
-        wanted[segments] = True
-        return np.asarray(wanted[self.segments].any(axis=1)) if self.segments.shape[1] else np.zeros(1, dtype=bool)
+        """Return a (W,) mask of the paths that contain one of these segments."""
+        is_wanted = np.zeros(self.count + 1, dtype=bool)
+        is_wanted[segments] = True
+        return np.asarray(is_wanted[self.segments].any(axis=1)) if self.segments.shape[1] else np.zeros(1, dtype=bool)
 
-    def cells_on(self, pairs: Pairs, message_paths: Mask) -> Cells:
-        """Cells whose messages take one of these ways."""
+    def cells_on(self, pairs: Pairs, chosen: Mask) -> Cells:
+        """Return the cells whose messages take one of the paths of a (W,) mask."""
         if self.cells is not None:
-            row, column = np.nonzero(message_paths[self.cells])
+            row, column = np.nonzero(chosen[self.cells])
             return row, column
-        table = message_paths[:-1].reshape(-1, self.keys)
+        table = chosen[:-1].reshape(-1, self.keys)
         rows = np.flatnonzero(np.append(table.any(axis=1), False)[self.switch])
         columns = np.flatnonzero(np.append(table.any(axis=0), False)[self.key])
         row, column = np.nonzero(table[self.switch[rows]][:, self.key[columns]])
@@ -83,15 +84,17 @@ class MessagePaths:
 
     @cached_property
     def possible(self) -> Codes:
-        """(segments,) pairs of ranks that cross each, were all pairs measured; 0 where that is not known."""
+        """(segments,) number of pairs of ranks that cross each segment if all pairs are measured; 0 if unknown."""
         if self.listed is not None:
             return np.full(self.count, 0, dtype=np.int64)
-        here = np.bincount(self.switch[self.switch >= 0], minlength=(self.segments.shape[0] - 1) // max(1, self.keys))
-        there = np.bincount(self.key[self.key >= 0], minlength=self.keys)
-        return self.totals(np.append(np.outer(here, there).ravel(), 0))
+        sources = np.bincount(
+            self.switch[self.switch >= 0], minlength=(self.segments.shape[0] - 1) // max(1, self.keys)
+        )
+        targets = np.bincount(self.key[self.key >= 0], minlength=self.keys)
+        return self.totals(np.append(np.outer(sources, targets).ravel(), 0))
 
     def totals(self, values: Codes) -> Codes:
-        """(segments,) sum of (W,) values over the ways that have each segment."""
+        """Return the (segments,) sum of (W,) values over the paths that contain each segment."""
         total = np.zeros(self.count, dtype=np.int64)
         for hop in range(self.segments.shape[1]):
             segment = self.segments[:, hop]
@@ -100,8 +103,18 @@ class MessagePaths:
         return total
 
 
-def message_paths_of(pairs: Pairs, placement: Placement, routes: Routes | None) -> MessagePaths:
-    """The ways of a row's pairs."""
+def find_message_paths(pairs: Pairs, placement: Placement, routes: Routes | None) -> MessagePaths:
+    """Return the paths of the pairs of a row.
+
+    Parameters
+    ----------
+    pairs
+        A matrix or a list of rounds.
+    placement
+        Switches of the ranks; without switches no path has segments.
+    routes
+        Links that messages cross; None if no cables are known.
+    """
     switch = np.asarray(placement.switch, dtype=np.int64)
     size = len(placement.switches)
     if not size:
@@ -129,7 +142,7 @@ def message_paths_of(pairs: Pairs, placement: Placement, routes: Routes | None) 
 
 
 def _codes(placement: Placement, routes: Routes | None) -> Index:
-    """(S,) the run's switches as those of the routes."""
+    """Return the (S,) position of each switch of the run among the switches of the routes."""
     return codes_of(placement.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
 
 
@@ -138,7 +151,9 @@ def _nowhere(pairs: Pairs) -> Index | None:
 
 
 def _endpoints(placement: Placement) -> Codes:
-    """(n,) code of each rank's host and switch, of which a host with several NICs has several; -1 unknown."""
+    """Return the (n,) code of each rank's host and switch, -1: unknown. A host with several NICs has several
+    switches.
+    """
     known = placement.switch >= 0
     pair = placement.host[known].astype(np.int64) * len(placement.switches) + placement.switch[known]
     codes = np.full(known.size, -1, dtype=np.int64)
@@ -149,7 +164,7 @@ def _endpoints(placement: Placement) -> Codes:
 def _segments(
     codes: npt.NDArray[np.int64], key: Codes, keys: int, placement: Placement, routes: Routes | None
 ) -> tuple[Index, int, int]:
-    """(W + 1, H) segments of the ways with these codes, the number of links, and of segments."""
+    """Return the (W + 1, H) segments of the paths with these codes, the number of links, and the number of segments."""
     size = len(placement.switches)
     known = key >= 0
     home, number = np.full(keys, -1, dtype=np.int64), np.full(keys, -1, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""One number per directed pair of ranks, as a matrix or as a few rounds, worked through in blocks of rows."""
+"""Values of directed pairs of ranks, as a matrix or as a list of rounds, processed in blocks of rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fablint.model import Observations
 
 Codes = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float32]
-Cells = tuple[Codes, Codes]  # rows and columns of single cells, both (k,)
+Cells = tuple[Codes, Codes]  # (k,) rows and (k,) columns of single cells
 
-BLOCK_CELLS = 1 << 22  # cells worked on at a time: 16 MiB of float32
+BLOCK_CELLS = 1 << 22  # cells processed at a time: 16 MiB of float32
 TILE = 128  # rows transposed at a time
-SAMPLE_CELLS = 1 << 19  # cells looked at where a sample does
+SAMPLE_CELLS = 1 << 19  # cells of a sample
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """`value[i, c]` belongs to the pair (i -> partner of i in column c); NaN: not measured.
+    """Values of pairs: `value[i, c]` belongs to the message from rank i to its partner in column c; NaN: not measured.
 
-    In a matrix (`partner` None) column c is rank c. Otherwise every column is a round, and a round is a matching.
+    In a matrix (`partner` is None) column c is rank c. Otherwise each column is a round, and a round is a matching.
     """
 
     value: Values  # (n, m)
@@ -31,7 +31,7 @@ class Pairs:
 
     @classmethod
     def log_times(cls, observations: Observations) -> Pairs:
-        """Natural logarithm of the times, so that effects are relative; a time that is not above 0 is missing."""
+        """Return the natural logarithms of the times in seconds, NaN where a time is not above 0."""
         sent = np.asarray(observations.sent)
         value = np.empty(sent.shape, dtype=np.float32)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -47,51 +47,57 @@ class Pairs:
 
     @property
     def ranks(self) -> int:
+        """Number of ranks."""
         return int(self.value.shape[0])
 
     def blocks(self) -> Iterator[slice]:
-        """Slices of rows that cover the matrix."""
+        """Yield slices of rows that cover the matrix."""
         step = max(1, BLOCK_CELLS // max(1, self.value.shape[1]))
         for first in range(0, self.ranks, step):
             yield slice(first, min(first + step, self.ranks))
 
     def sample_cells(self, most: int = SAMPLE_CELLS) -> Cells:
-        """Measured cells, evenly spread over all rows and columns: all of them, or about `most`."""
+        """Return measured cells, evenly spread over all rows and columns: all of them, or about `most`."""
         stride = max(1, self.value.size // most)
         if stride == 1:
             row, column = np.nonzero(~np.isnan(self.value))
             return row, column
         each = max(1, self.value.shape[1] // stride)
         row = np.repeat(np.arange(self.ranks), each)
-        # An odd step and an offset per row: neighbours are not always compared with the same partners.
+        # An odd step and an offset per row: neighbouring ranks are compared with different partners.
         column = (np.arange(each)[None, :] * stride + (np.arange(self.ranks) * 7919)[:, None]).ravel()
         column %= self.value.shape[1]
         measured = ~np.isnan(self.value[row, column])
         return row[measured], column[measured]
 
     def backward(self, cells: Cells) -> Cells:
-        """The cells that hold the same pairs measured from their other ends."""
+        """Return the cells that hold the same pairs measured from their other ends."""
         return self.destination(cells), cells[0] if self.partner is None else cells[1]
 
     def partners(self, rows: slice | Codes) -> Codes:
-        """Partner ranks of these rows: (1, n) in a matrix, else (rows, m), with 0 where idle (the value is NaN)."""
+        """Return the partners of these rows: (1, n) in a matrix, else (rows, m), with 0 where idle (the value is
+        NaN).
+        """
         if self.partner is None:
             return np.arange(self.ranks)[None, :]
         return np.maximum(self.partner[rows], 0)
 
     def sent(self, rows: slice) -> Values:
-        """(rows, m) values of the pairs (row -> partner)."""
+        """Return the (rows, m) values of the messages from these rows to their partners."""
         return self.value[rows]
 
     def received(self, rows: slice) -> Values:
-        """(rows, m) values of the pairs (partner -> row)."""
+        """Return the (rows, m) values of the messages from the partners to these rows."""
         if self.partner is None:
             return self._columns(rows)
         idle = self.partner[rows] < 0
         return np.where(idle, np.float32(np.nan), self.value[self.partners(rows), np.arange(self.value.shape[1])])
 
     def _columns(self, columns: slice) -> Values:
-        """(columns, n) transposed copy, tile by tile: a plain transposition misses the cache at every value."""
+        """Return a (columns, n) transposed copy, made tile by tile.
+
+        A plain transposition misses the cache at every value.
+        """
         transposed = np.empty((columns.stop - columns.start, self.ranks), dtype=np.float32)
         for first in range(0, self.ranks, TILE):
             tile = slice(first, first + TILE)
@@ -99,23 +105,23 @@ class Pairs:
         return transposed
 
     def cells_from(self, ranks: Codes) -> Cells:
-        """Cells of what these ranks sent."""
+        """Return the cells of the messages that these ranks sent."""
         return _flat(np.asarray(ranks)[:, None], np.arange(self.value.shape[1])[None, :])
 
     def cells_to(self, ranks: Codes) -> Cells:
-        """Cells of what these ranks received."""
+        """Return the cells of the messages that these ranks received."""
         if self.partner is None:
             return _flat(np.arange(self.ranks)[:, None], np.asarray(ranks)[None, :])
         senders, columns = _flat(self.partner[ranks], np.arange(self.value.shape[1])[None, :])
         return senders[senders >= 0], columns[senders >= 0]
 
     def destination(self, cells: Cells) -> Codes:
-        """(k,) the rank that each cell's message went to."""
+        """Return the (k,) receiver of each cell's message."""
         return cells[1] if self.partner is None else self.partner[cells]
 
 
 def unordered(a: Codes, b: Codes, count: int) -> Codes:
-    """(k,) one number for each two of `count` hosts or ranks, whichever comes first."""
+    """Return a (k,) number for each unordered pair of the codes `a` and `b`, which are below `count`."""
     return np.minimum(a, b).astype(np.int64) * count + np.maximum(a, b)
 
 

@@ -1,4 +1,4 @@
-"""The resolution of figures: tools print so many digits, and clocks have ticks."""
+"""Resolution of measured times: tools print a limited number of digits, and clocks have ticks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 FEWEST_VALUES = 30
-BULK = (0.05, 0.95)  # quantiles between which steps are looked at
-SAME = 1e-5  # log: values closer than that are one value after a conversion of units
-REPEATED = 3.0  # values for each distinct one, from which steps are seen
+BULK = (0.05, 0.95)  # quantiles of the values that are compared
+SAME = 1e-5  # difference of log times: closer values are equal before a conversion of units
+REPEATED = 3.0  # values per distinct value, from which the steps are visible
 
 
-def step_of(value: npt.NDArray[np.float32]) -> float:
-    """Smallest step between distinct log times in the bulk of a sample; 0 where hardly any value occurs twice."""
+def find_step(value: npt.NDArray[np.float32]) -> float:
+    """Return the smallest step between distinct log times in the bulk of a sample; 0 if hardly any value occurs
+    twice.
+    """
     known = np.sort(value[~np.isnan(value)].astype(np.float64))
     if known.size < FEWEST_VALUES:
         return 0.0

@@ -1,4 +1,4 @@
-"""Medians with their 95 % intervals by order statistics: no distribution assumed, missing values left out."""
+"""Medians with 95 % intervals by order statistics: no distribution is assumed, missing values are ignored."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 
 Floats = npt.NDArray[np.float64]
-FEWEST_VALUES = 6  # that have a 95 % interval of their median
+FEWEST_VALUES = 6  # fewest values whose median has a 95 % interval
 MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
 GAUSSIAN_MAD = 1.4826  # median absolute deviation of a normal distribution times this is its standard deviation
 
 
 def interval_ranks(counts: npt.ArrayLike) -> tuple[Codes, Codes]:
-    """0-based ranks of the order statistics that bound the median of `counts` values with 95 % confidence.
+    """Return the 0-based ranks of the order statistics that bound the median of `counts` values with 95 % confidence.
 
-    Binomial(n, 1/2) by its normal approximation with continuity correction, which is exact enough from 6 values on
-    (6: smallest and largest, 10: 2nd and 9th, 100: 40th and 61st). Fewer values have no 95 % interval: the extremes.
+    They are those of the binomial distribution with probability 1/2, by its normal approximation with continuity
+    correction, which is exact enough from 6 values on (6: smallest and largest, 10: 2nd and 9th, 100: 40th and 61st).
+    Fewer values have no 95 % interval: the ranks are those of the extremes.
     """
     counts = np.asarray(counts, dtype=np.int64)
     lower = np.maximum(np.floor((counts + 1 - 1.96 * np.sqrt(counts)) / 2).astype(np.int64) - 1, 0)
@@ -25,7 +26,7 @@ def interval_ranks(counts: npt.ArrayLike) -> tuple[Codes, Codes]:
 
 
 def row_medians(values: npt.NDArray[np.float32]) -> Floats:
-    """(3, rows): lower bound, median and upper bound of each row of (rows, m); NaN where a row has no value.
+    """Return the lower bound, median and upper bound of each row of (rows, m) values: (3, rows), NaN for an empty row.
 
     Sorts `values` in place.
     """
@@ -39,9 +40,17 @@ def row_medians(values: npt.NDArray[np.float32]) -> Floats:
 
 
 def robust_sd(values: npt.ArrayLike) -> float:
-    """Standard deviation of the bulk, from the median absolute deviation; 0 for no values."""
+    """Return the standard deviation of the bulk of the values, from the median absolute deviation; 0 if there are
+    none.
+    """
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if not known.size:
         return 0.0
     return float(GAUSSIAN_MAD * np.median(np.abs(known - np.median(known))))
+
+
+def average_ranks(values: npt.ArrayLike) -> Floats:
+    """Return the (n,) ranks of the values, from 1; equal values have the mean of their ranks."""
+    _, inverse, count = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - (count - 1) / 2)[inverse])

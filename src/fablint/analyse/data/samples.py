@@ -1,8 +1,8 @@
-"""Which rows of a run say something about its parts, and who sent to whom in them.
+"""Selection of the rows that can localise a faulty component, with senders and receivers put in order.
 
-The cells of a row belong to the rank that led or recorded; the parts are judged by who sent the payload. A row of
-`get` kernels is therefore turned round, a star becomes a table of senders and receivers, and what was measured again
-goes into the row that it was chosen from.
+The cells of a row belong to the rank that led the pair or recorded the time. Components are judged by the sender of the
+payload. A row of a `get` kernel is therefore reversed, a star becomes a matrix of senders and receivers, and repeated
+measurements are merged into the row from which their pairs were chosen.
 """
 
 from __future__ import annotations
@@ -19,51 +19,54 @@ from fablint.model import Observations, Placement, Row, Run
 from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import plural
 
-STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has is judged
-MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be joined
+STATISTICS = ("median", "mean", "min", "p99", "max")  # in order of preference
+MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
 STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
-MOST_MATRIX_RANKS = 4096  # of a matrix whose rounds are looked at
-MOST_STAR_RANKS = 4096  # a star is judged as a full matrix: 64 MiB
+MOST_MATRIX_RANKS = 4096  # of the largest matrix whose rounds are used
+MOST_STAR_RANKS = 4096  # of the largest star: it is judged as a full matrix of 64 MiB
 
 
 @dataclass(frozen=True)
 class Flows:
-    """One size of one row, turned so that `observations.sent[i, c]` is what i sent to its partner in column c."""
+    """One size of one row: `observations.sent[i, c]` is the time of the message from i to its partner in column c."""
 
     observations: Observations
     row: Row
-    one_way: bool  # does it tell the direction? Only a stream does: a put or get of few bytes is a round trip
-    forward: bool = False  # each pair was measured once, not once in each direction
-    hubs: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # of a star: ranks that all others share
-    concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (m,) of a list: its rounds
-    rounds: Codes | None = None  # (n, n) of a matrix: the round of each pair, where these were measured at once
+    one_way: bool  # whether it shows the direction: only a stream does, a put or get of few bytes is a round trip
+    forward: bool = False  # whether each pair was measured once, and not once per direction
+    hubs: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # ranks that all others share, in a star
+    # (m,) columns of a list whose pairs were measured at once
+    concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    rounds: Codes | None = None  # (n, n) round of each pair of a matrix whose rounds were measured at once
 
-    started: npt.NDArray[np.float64] | None = None  # (n, m) s since the run's start; None where it is not known
-    later: npt.NDArray[np.bool_] | None = None  # (n, m) cells that were measured later than the others, to confirm them
+    started: npt.NDArray[np.float64] | None = None  # (n, m) s since the start of the run; None: unknown
+    later: npt.NDArray[np.bool_] | None = None  # (n, m) cells of follow-up measurements
     histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
 
     @property
-    def star(self) -> bool:
-        """Is it evidence against its leaves, and no proof that anybody is fine?"""
+    def is_star(self) -> bool:
+        """Whether all pairs share a few hub ranks: evidence against the leaves, but not for the health of a
+        component.
+        """
         return self.hubs.size > 0
 
 
 @dataclass(frozen=True)
 class UsableRow:
-    """A row that is judged, more rounds of the same, and the rows in which some of its pairs were measured again."""
+    """A row that is judged, further rounds of the same measurement, and rows that measured some of its pairs again."""
 
     row: Row
     retests: tuple[Row, ...] = ()
     more: tuple[Row, ...] = ()
 
     def flows(self, size: int, placement: Placement) -> Flows:
-        """One size of the row."""
+        """Return one size of the row; `size` in bytes."""
         row = self.row
         observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
         for again in self.retests:
             if size in again.sizes:
                 observations = _at_best(observations, again.observations(size, statistic_of(again)))
-        one_way = _one_way(row)
+        one_way = _is_one_way(row)
         if row.pattern in STARS:
             hubs = np.unique(_partners(observations))
             return Flows(_star(observations, turned=row.payload == "dst"), row, one_way, hubs=hubs[hubs >= 0])
@@ -85,7 +88,7 @@ class UsableRow:
         )
 
     def _concurrent(self) -> npt.NDArray[np.bool_]:
-        """(m,) which columns of a list hold pairs that were measured at once."""
+        """Return an (m,) mask of the columns of a list whose pairs were measured at once."""
         if self.row.layout == "matrix":
             return np.empty(0, dtype=bool)
         rows = (self.row, *self.more)
@@ -94,22 +97,22 @@ class UsableRow:
         )
 
     def _started(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:
-        """(n, m) when each pair began; of repeats, when the first did. None where the run does not say."""
+        """Return the (n, m) start of each pair (of repeats: of the first) in s; None if the run has no start times."""
         rows = (self.row, *self.more)
         if not all("started" in row.arrays for row in rows) or self.row.payload == "dst":
             return None
         if self.row.layout == "list":
-            found = np.concatenate([np.asarray(row.arrays["started"][:]) for row in rows], axis=1)
+            started = np.concatenate([np.asarray(row.arrays["started"][:]) for row in rows], axis=1)
         elif shape[0] <= MOST_MATRIX_RANKS:
-            found = np.asarray(self.row.arrays["started"][0])
+            started = np.asarray(self.row.arrays["started"][0])
         else:
             return None
-        return found if found.shape == shape else None
+        return started if started.shape == shape else None
 
     def _later(self, size: int, observations: Observations) -> npt.NDArray[np.bool_] | None:
-        """(n, m) cells of rounds that were added, and those that were measured again; None where there are none."""
+        """Return an (n, m) mask of added rounds and of repeated measurements; None if there are none."""
         first = self.row.arrays["dst"].shape[1] if self.row.layout == "list" else observations.sent.shape[1]
-        again = [one.observations(size, statistic_of(one)) for one in self.retests if size in one.sizes]
+        again = [each.observations(size, statistic_of(each)) for each in self.retests if size in each.sizes]
         if first == observations.sent.shape[1] and not again:
             return None
         later = np.zeros(observations.sent.shape, dtype=bool)
@@ -121,7 +124,9 @@ class UsableRow:
         return later
 
     def _histograms(self, size: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None:
-        """Counts per cell and bucket, and the buckets' lower edges in seconds; None where a row has none."""
+        """Return counts per cell and bucket, and the lower edges of the buckets in s; None if a row has no
+        histogram.
+        """
         rows = (self.row, *self.more)
         if not all("histogram" in row.arrays for row in rows) or self.row.payload == "dst":
             return None
@@ -129,21 +134,33 @@ class UsableRow:
         if self.row.layout == "matrix":
             edges = np.asarray(self.row.arrays["bucket"][:], dtype=np.float64)
             return np.asarray(self.row.arrays["histogram"][:, :, :, index]).sum(axis=0, dtype=np.uint32), edges
-        # Each row keeps the buckets that it needed.
-        own = [np.asarray(row.arrays["bucket"][:], dtype=np.float64) for row in rows]
-        edges = np.unique(np.concatenate(own))
-        parts = []
-        for row, kept in zip(rows, own, strict=True):
+        # A row stores only the buckets that it needed.
+        buckets_of_rows = [np.asarray(row.arrays["bucket"][:], dtype=np.float64) for row in rows]
+        edges = np.unique(np.concatenate(buckets_of_rows))
+        counts_of_rows = []
+        for row, buckets in zip(rows, buckets_of_rows, strict=True):
             counts = np.asarray(row.arrays["histogram"][:, :, index])
-            wide = np.zeros((*counts.shape[:2], edges.size), dtype=np.uint32)
-            wide[:, :, np.searchsorted(edges, kept)] = counts
-            parts.append(wide)
-        return np.concatenate(parts, axis=1), edges
+            all_buckets = np.zeros((*counts.shape[:2], edges.size), dtype=np.uint32)
+            all_buckets[:, :, np.searchsorted(edges, buckets)] = counts
+            counts_of_rows.append(all_buckets)
+        return np.concatenate(counts_of_rows, axis=1), edges
 
 
 def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[UsableRow], list[str]]:
-    """Rows to be judged, and notes on those that are not, nor their absence anybody's fault."""
-    rows = [row for row in run.rows if _moved(run, row) and not row.of_the_whole]
+    """Return the rows that can localise a component, and a note for each row that cannot.
+
+    Rows without messages (null transport, skipped) and rows that measure the whole network have no note.
+
+    Parameters
+    ----------
+    run
+        Run with all its rows.
+    placement
+        Hosts of the ranks.
+    settings
+        `min_partners` is the fewest hub hosts of a star.
+    """
+    rows = [row for row in run.rows if _has_messages(run, row) and not row.of_the_whole]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
     usable: list[UsableRow] = []
     notes: list[str] = []
@@ -151,44 +168,47 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
         base = row.attributes.get("retest_of")
         if base in bases:
             notes.append(f"row {row.name} measured pairs of {base} again: of both times the shorter counts")
-        elif reason := _no_evidence(row, placement, settings):
+        elif reason := _unusable_reason(row, placement, settings):
             notes.append(f"row {row.name} is not judged: {reason}")
         else:
-            if row.directions == "forward" and _one_way(row):
+            if row.directions == "forward" and _is_one_way(row):
                 notes.append(
-                    f"row {row.name} measured one direction of each pair: who is slow in the other is not seen"
+                    f"row {row.name} measured one direction of each pair: losses in the other direction are not visible"
                 )
-            again = tuple(other for other in rows if other.attributes.get("retest_of") == row.name)
-            alike = next((i for i, one in enumerate(usable) if _continues(row, one.row)), None)
-            if alike is None:
-                usable.append(UsableRow(row, again))
+            retests = tuple(other for other in rows if other.attributes.get("retest_of") == row.name)
+            continued = next((i for i, first in enumerate(usable) if _continues(row, first.row)), None)
+            if continued is None:
+                usable.append(UsableRow(row, retests))
             else:
-                usable[alike] = replace(usable[alike], more=(*usable[alike].more, row))
+                usable[continued] = replace(usable[continued], more=(*usable[continued].more, row))
     return usable, notes
 
 
-# What is the same in all rounds of one measurement.
+# Attributes that are equal in all rounds of one measurement.
 SAME = ("kernel", "variant", "transport", "memory", "directions", "windows", "buffers", "win", "sync", "payload")
 
 
 def _continues(row: Row, first: Row) -> bool:
-    """Are these more rounds of the same measurement, as when what was undecided is measured again?"""
+    """Return whether `row` has further rounds of the measurement of `first`, such as follow-up measurements."""
     lists = row.layout == first.layout == "list" and {row.pattern, first.pattern} <= MATCHINGS
     return (
         lists and row.sizes == first.sizes and all(row.attributes.get(key) == first.attributes.get(key) for key in SAME)
     )
 
 
-def _joined(parts: Sequence[Observations]) -> Observations:
-    """Lists of rounds side by side."""
-    if len(parts) == 1:
-        return parts[0]
-    partner = np.concatenate([_partners(part) for part in parts], axis=1)
-    return replace(parts[0], sent=np.concatenate([part.sent for part in parts], axis=1), partner=partner)
+def _joined(lists: Sequence[Observations]) -> Observations:
+    """Return lists of rounds, concatenated."""
+    if len(lists) == 1:
+        return lists[0]
+    partner = np.concatenate([_partners(rounds) for rounds in lists], axis=1)
+    return replace(lists[0], sent=np.concatenate([rounds.sent for rounds in lists], axis=1), partner=partner)
 
 
 def _rounds_of(row: Row) -> Codes | None:
-    """(n, n) round of each pair of a matrix whose pairs were measured at once, and once only."""
+    """Return the (n, n) round of each pair of a matrix whose rounds were measured at once.
+
+    None for other rows, and for rows with repeats.
+    """
     measured_once = row.layout == "matrix" and int(row.attributes.get("repeats", 1)) == 1
     if not measured_once or row.attributes.get("order") != "parallel" or "round" not in row.arrays:
         return None
@@ -196,35 +216,36 @@ def _rounds_of(row: Row) -> Codes | None:
 
 
 def statistic_of(row: Row) -> str:
-    """The statistic by which a row is judged."""
+    """Return the name of the statistic by which a row is judged."""
     return next(name for name in STATISTICS if name in row.statistics)
 
 
-def _one_way(row: Row) -> bool:
+def _is_one_way(row: Row) -> bool:
+    """Return whether the messages of a row cross the network in one direction only."""
     return row.quantity == "bandwidth" and row.payload in ("src", "dst")
 
 
-def _moved(run: Run, row: Row) -> bool:
-    """Was anything measured, and over something? The null transport moves nothing."""
+def _has_messages(run: Run, row: Row) -> bool:
+    """Return whether messages were measured. The null transport sends none."""
     moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
     return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(STATISTICS))
 
 
-def _no_evidence(row: Row, placement: Placement, settings: Settings) -> str:
-    """Why a row cannot tell which part is slow; empty when it can."""
+def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> str:
+    """Return why a row cannot localise a component; empty if it can."""
     if "retest_of" in row.attributes:
         return f"the run has no row {row.attributes['retest_of']}, whose slowest pairs these were"
     if row.pattern == "world":
-        return "in a collective all wait for all, so that its times belong to no pair"
+        return "all ranks of a collective wait for each other: its times belong to no pair"
     if row.pattern == "victim-aggressor":
-        return "its pairs were slowed down on purpose, by the load of others"
-    return _unlike_star(row, placement, settings) if row.pattern in STARS else ""
+        return "its pairs were slowed on purpose, by the load of other ranks"
+    return _unusable_star_reason(row, placement, settings) if row.pattern in STARS else ""
 
 
-def _unlike_star(row: Row, placement: Placement, settings: Settings) -> str:
-    """Why the hosts of a star cannot be compared with each other; empty when they can.
+def _unusable_star_reason(row: Row, placement: Placement, settings: Settings) -> str:
+    """Return why the hosts of a star cannot be compared with each other; empty if they can.
 
-    Leaves are compared through several hubs, and only where all of them share their hosts' NICs with equally many.
+    Leaves are compared through several hubs. All leaves must share the NICs of their hosts with equally many ranks.
     """
     partner = np.asarray(row.arrays["dst"][:])
     hubs, leaves = np.unique(partner[partner >= 0]), np.flatnonzero((partner >= 0).any(axis=1))
@@ -232,23 +253,23 @@ def _unlike_star(row: Row, placement: Placement, settings: Settings) -> str:
     leaf_hosts, leaves_each = np.unique(placement.host[leaves], return_counts=True)
     if hub_hosts.size < settings.min_partners:
         return (
-            f"all others share {plural(hub_hosts.size, 'host')}: with fewer than {settings.min_partners},"
-            " a slow one and a slow path to it look the same"
+            f"all ranks share {plural(hub_hosts.size, 'host')}: with fewer than {settings.min_partners},"
+            " a slow host and a slow path to it look the same"
         )
     if np.intersect1d(hub_hosts, leaf_hosts).size or np.ptp(hubs_each) or np.ptp(leaves_each):
-        return "its hosts have unlike numbers of clients and servers, which share their NICs"
+        return "its hosts have different numbers of clients and servers, which share their NICs"
     if placement.host.size > MOST_STAR_RANKS:
-        return f"of more than {MOST_STAR_RANKS} ranks, it would not fit into memory"
+        return f"with more than {MOST_STAR_RANKS} ranks it does not fit into memory"
     return ""
 
 
 def _partners(observations: Observations) -> Codes:
-    """(n, m) partners in a list of rounds, -1 where idle."""
+    """Return the (n, m) partners in a list of rounds, -1 where idle."""
     return np.asarray(observations.partner, dtype=np.int64)
 
 
 def _known_to_both(observations: Observations) -> Observations:
-    """In a list of rounds, pairs measured from one end only: the other end learns whose partner it was."""
+    """Return a list of rounds in which each pair is entered at both ends, for pairs that were measured from one end."""
     if observations.partner is None:
         return observations
     partner = _partners(observations)
@@ -261,15 +282,22 @@ def _known_to_both(observations: Observations) -> Observations:
 
 
 def _star(observations: Observations, *, turned: bool) -> Observations:
-    """A star as a matrix: what each leaf sent to each hub (`turned`: the hub to the leaf), the hubs' load taken out.
+    """Return a star as a matrix of the messages from each leaf to each hub, without the load of the hubs.
 
-    A hub that serves one leaf more than the others do is no slower for it: times of hubs with equally many leaves are
-    set against their own median. Pairs that met repeatedly have the median of their times.
+    A hub that serves one leaf more than the other hubs is not slower for it: times of hubs with equally many leaves are
+    scaled to the same median. Pairs that were measured repeatedly have the median of their times.
+
+    Parameters
+    ----------
+    observations
+        Lists of rounds in which leaves have hubs as partners.
+    turned
+        Whether the hubs send to the leaves.
     """
     partner, times = _partners(observations), np.asarray(observations.sent)
     leaf, column = np.nonzero((partner >= 0) & ~np.isnan(times))
     hub, time = partner[leaf, column], times[leaf, column].astype(np.float64)
-    time *= _median(time) / _median_of_alike(time, _leaves_of_hub(partner)[leaf, column])
+    time *= _median(time) / _median_of_kind(time, _leaves_of_hub(partner)[leaf, column])
     n = partner.shape[0]
     pair = hub * n + leaf if turned else leaf * n + hub
     pairs, of_pair = np.unique(pair, return_inverse=True)
@@ -279,7 +307,7 @@ def _star(observations: Observations, *, turned: bool) -> Observations:
 
 
 def _leaves_of_hub(partner: Codes) -> Codes:
-    """(n, m) how many leaves share the hub of each cell in its round."""
+    """Return the (n, m) number of leaves that share the hub of each cell in its round."""
     n, rounds = partner.shape
     key = np.maximum(partner, 0) + n * np.arange(rounds)[None, :]
     counts = np.bincount(key[partner >= 0], minlength=n * rounds)
@@ -290,25 +318,26 @@ def _median(values: npt.NDArray[np.float64]) -> float:
     return float(np.median(values)) if values.size else 1.0
 
 
-def _median_of_alike(values: npt.NDArray[np.float64], kind: Codes) -> npt.NDArray[np.float64]:
-    """For each value the median of all of its kind."""
+def _median_of_kind(values: npt.NDArray[np.float64], kind: Codes) -> npt.NDArray[np.float64]:
+    """Return for each value the median of all values of its kind."""
     kinds, of_kind = np.unique(kind, return_inverse=True)
     return GroupedValues.of(values, of_kind, kinds.size).medians()[of_kind]
 
 
-def _at_best(observations: Observations, again: Observations) -> Observations:
-    """Pairs that were measured again have the shorter of both times.
+def _at_best(observations: Observations, repeated: Observations) -> Observations:
+    """Return the observations with the shorter of both times for pairs that were measured again.
 
-    Those were the slowest of all, so that the second time alone would be too good to be fair, and the first too bad.
+    These pairs were the slowest of all: their second time alone would be too short, and their first time alone too
+    long.
     """
     sent = np.array(observations.sent)
-    partner = _partners(again)
-    for leader, column in zip(*np.nonzero((partner >= 0) & ~np.isnan(again.sent)), strict=True):
+    partner = _partners(repeated)
+    for leader, column in zip(*np.nonzero((partner >= 0) & ~np.isnan(repeated.sent)), strict=True):
         cells = _cells(observations, int(leader), int(partner[leader, column]))
-        sent[leader, cells] = np.minimum(sent[leader, cells], again.sent[leader, column])  # what is missing stays so
+        sent[leader, cells] = np.minimum(sent[leader, cells], repeated.sent[leader, column])  # NaN stays NaN
     return replace(observations, sent=sent)
 
 
 def _cells(observations: Observations, src: int, dst: int) -> Sequence[int] | Codes:
-    """Columns in which `src` met `dst`."""
+    """Return the columns in which `src` sent to `dst`."""
     return [dst] if observations.partner is None else np.flatnonzero(observations.partner[src] == dst)

@@ -1,7 +1,7 @@
-"""TCP segments of each directed pair of hosts, and how many of them were lost: what the rows' attribute `tcp` holds.
+"""TCP segments of each directed pair of hosts, sent and lost, from the attribute `tcp` of the rows.
 
-The sender counts what it sends again. What the receiver had already (the acknowledgement was lost, or late) is not
-lost: the receiver says so, and it is subtracted. So what is left was lost on the way from the sender to the receiver.
+The sender counts the segments that it sends again. Some of these had arrived (their acknowledgement was lost or late):
+the receiver reports them, and they are subtracted. The rest was lost on the path from the sender to the receiver.
 """
 
 from __future__ import annotations
@@ -17,33 +17,35 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.model import Placement, Row, Run
 
-PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})  # where no two send to one host
-CALM_BYTES = 8192  # a message that fits into TCP's first window fills no queue of a switch
-LITTLE = 0.02  # share of a host's segments, which an interface that carries no messages does not reach
-MOST_LOST = 0.5  # share of the reports of a direction that is allowed for
-ROUNDS = 3  # in which the losses of both directions of a pair are told apart
-MOST_MATRIX_RANKS = 4096  # of a matrix whose pairs are read
+# patterns in which no two ranks send to one host
+PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})
+CALM_BYTES = 8192  # bytes: a message that fits into TCP's first window fills no queue of a switch
+LITTLE = 0.02  # share of the segments of a host, below which an interface carries no messages
+MOST_LOST = 0.5  # largest loss of reports that is allowed for
+ROUNDS = 3  # iterations in which the losses of the two directions of a pair are separated
+MOST_MATRIX_RANKS = 4096  # of the largest matrix that is read
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Directed pairs of hosts that were measured, and their segments in some rows.
+    """Directed pairs of hosts that were measured, and their TCP segments in several rows.
 
-    `sent` and `spurious` are known of pairs with losses only: of the others 0. `total` is known of all together.
+    `sent` and `spurious` are known for pairs with losses only, and 0 for other pairs. `total` is known for all pairs
+    together.
     """
 
     hosts: Codes  # (u, 2) sender and receiver
-    ranks: Codes  # (u, 2) a rank of each
-    switches: Codes  # (u, 2) -1 where unknown, or where the ranks of a host have several
+    ranks: Codes  # (u, 2) one rank of each host
+    switches: Codes  # (u, 2) codes of switches; -1: unknown, or the ranks of a host have several
     sent: Codes  # (u,)
     lost: Codes  # (u,)
     spurious: Codes  # (u,)
-    interfaces: tuple[frozenset[str], ...]  # of each host, by code: those that carry messages
-    lossy: tuple[frozenset[tuple[str, str]], ...]  # (u,) of each pair: interfaces between which segments were lost
-    knows_spurious: bool  # False: kernels of some hosts do not say what the receiver had already
-    total: int  # segments that all hosts sent
+    interfaces: tuple[frozenset[str], ...]  # of each host, by code: interfaces that carry messages
+    lossy: tuple[frozenset[tuple[str, str]], ...]  # (u,) interfaces of each pair between which segments were lost
+    knows_spurious: bool  # whether all hosts report which segments the receiver had already
+    total: int  # number of segments that all hosts sent
 
     @property
     def share(self) -> npt.NDArray[np.float64]:
@@ -51,12 +53,26 @@ class Segments:
         return self.lost / np.maximum(self.sent, 1)
 
 
-def segments_of(run: Run, placement: Placement, *, calm: bool) -> Segments | None:
-    """The segments of all calm rows, or of all others; None where TCP lost none, or was not used.
+def read_segments(run: Run, placement: Placement, *, calm: bool) -> Segments | None:
+    """Return the TCP segments of the calm rows of a run, or of the other rows.
 
-    Rows are calm when a message is on its way alone and is short: what they lose is no congestion of their own.
+    A row is calm if it sends short messages one at a time: its losses are not caused by its own congestion.
+
+    Parameters
+    ----------
+    run
+        Run whose rows may have the attribute `tcp`.
+    placement
+        Hosts of the ranks.
+    calm
+        Whether to read the calm rows or the others.
+
+    Returns
+    -------
+    Segments or None
+        None if TCP lost no segment or was not used.
     """
-    rows = [row for row in run.rows if _counts(row) and _is_calm(row) is calm]
+    rows = [row for row in run.rows if _has_segments(row) and _is_calm(row) is calm]
     if not any(row.attributes["tcp"].get("pairs") for row in rows):
         return None
     hosts, ranks = _measured(rows, placement)
@@ -72,12 +88,12 @@ def segments_of(run: Run, placement: Placement, *, calm: bool) -> Segments | Non
         for end, sent in zip(ends, tcp["sent"], strict=True):
             if end is not None:
                 traffic[end[0]][end[1]] += sent
-        for src, dst, sent, again, spurious in tcp["pairs"]:
-            here, there = ends[src], ends[dst]
-            at = position.get((here[0], there[0])) if here and there else None
-            if at is not None and here and there:
-                table[at] += (sent, again, spurious)
-                lossy[at].add((here[1], there[1]))
+        for src, dst, sent, resent, spurious in tcp["pairs"]:
+            sender, receiver = ends[src], ends[dst]
+            at = position.get((sender[0], receiver[0])) if sender and receiver else None
+            if at is not None and sender and receiver:
+                table[at] += (sent, resent, spurious)
+                lossy[at].add((sender[1], receiver[1]))
     return Segments(
         hosts,
         ranks,
@@ -88,67 +104,75 @@ def segments_of(run: Run, placement: Placement, *, calm: bool) -> Segments | Non
         tuple(map(_used, traffic)),
         tuple(map(frozenset, lossy)),
         all(row.attributes["tcp"].get("knows_spurious", False) for row in rows),
-        sum(sum(one.values()) for one in traffic),
+        sum(sum(counter.values()) for counter in traffic),
     )
 
 
 def _lost(table: Codes, hosts: Codes, size: int) -> Codes:
-    """(u,) segments that were lost, at least: what was sent again, less what had arrived already.
+    """Return the (u,) smallest number of lost segments: segments that were sent again, less those that had arrived.
 
-    A report that a segment had arrived already may be lost itself, with the share of the opposite direction: those
-    that were not heard of are subtracted as well, with three standard deviations of their number.
+    The report that a segment had arrived may be lost as well, with the share of the opposite direction. The reports
+    that are missing are subtracted too, with three standard deviations of their number.
     """
-    again, spurious = table[:, 1].astype(float), table[:, 2].astype(float)
+    resent, spurious = table[:, 1].astype(float), table[:, 2].astype(float)
     known = np.maximum(table[:, 0], 1)
     opposite = _opposite(hosts, size)
-    lost = again - spurious
+    lost = resent - spurious
     for _ in range(ROUNDS):
         share = np.where(opposite >= 0, (lost / known)[opposite], 0.0)
         share = np.clip(share, 0.0, MOST_LOST)
-        heard = np.maximum(1 - share, 1 - MOST_LOST)
-        lost = np.where(spurious > 0, again - spurious / heard - 3 * np.sqrt(again * share), again)
+        reported = np.maximum(1 - share, 1 - MOST_LOST)
+        lost = np.where(spurious > 0, resent - spurious / reported - 3 * np.sqrt(resent * share), resent)
         lost = np.maximum(lost, 0.0)
     return np.asarray(np.rint(lost), np.int64)
 
 
 def _opposite(hosts: Codes, size: int) -> Codes:
-    """(u,) position of the pair from the receiver to the sender; -1 where it was not measured."""
+    """Return the (u,) position of the pair in the opposite direction; -1 if it was not measured."""
     key, turned = hosts[:, 0] * size + hosts[:, 1], hosts[:, 1] * size + hosts[:, 0]
     at = np.minimum(np.searchsorted(key, turned), max(key.size - 1, 0))  # `hosts` are sorted by this key
     return np.asarray(np.where(key[at] == turned, at, -1))
 
 
-def _counts(row: Row) -> bool:
-    """Were segments counted while messages moved between two hosts at a time?"""
-    said: Any = row.attributes.get("tcp")
-    return bool(said) and row.pattern in PATTERNS and row.attributes.get("transport") != "null"
+def _has_segments(row: Row) -> bool:
+    """Return whether segments were counted while at most two hosts at a time exchanged messages."""
+    tcp: Any = row.attributes.get("tcp")
+    return bool(tcp) and row.pattern in PATTERNS and row.attributes.get("transport") != "null"
 
 
 def _is_calm(row: Row) -> bool:
+    """Return whether a row sends short messages, one at a time."""
     windows = row.attributes.get("windows") or [0]
     return row.quantity == "latency" and set(windows) == {1} and max(row.sizes) <= CALM_BYTES
 
 
 def _end(text: str, code: dict[str, int]) -> tuple[int, str] | None:
-    """Host and interface of `nid001/hsn0`; None for a host that is not of the run."""
+    """Return host code and interface of text such as `nid001/hsn0`; None for a host that is not in the run."""
     host, _, interface = text.rpartition("/")
     return (code[host], interface) if host in code else None
 
 
 def _used(traffic: Mapping[str, int]) -> frozenset[str]:
-    """Interfaces that carry messages: a launcher's connection, over another network, has a few segments."""
+    """Return the interfaces that carry messages. A launcher's connection over another network has a few segments
+    only.
+    """
     every = sum(traffic.values())
     return frozenset(name for name, sent in traffic.items() if sent > LITTLE * every)
 
 
 def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:
-    """(u, 2) hosts and ranks of the directed pairs of hosts that exchanged messages in these rows, each once."""
+    """Return the (u, 2) hosts and (u, 2) ranks of the directed pairs of hosts that exchanged messages, each pair
+    once.
+    """
     size = len(placement.hosts)
-    found = [np.zeros((0, 2), np.int64)]
+    pairs_of_rows = [np.zeros((0, 2), np.int64)]
     for row in rows:
         for ranks in _rank_pairs(row):
-            found += [ranks, ranks[:, ::-1]]  # what is not sent is acknowledged, or answered
-    ranks = np.concatenate(found)
+            pairs_of_rows += [
+                ranks,
+                ranks[:, ::-1],
+            ]  # both directions carry segments: messages, answers or acknowledgements
+    ranks = np.concatenate(pairs_of_rows)
     hosts = placement.host[ranks]
     between = hosts[:, 0] != hosts[:, 1]
     ranks, hosts = ranks[between], hosts[between]
@@ -157,7 +181,7 @@ def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:
 
 
 def _rank_pairs(row: Row) -> Iterable[Codes]:
-    """(k, 2) ranks whose pair was measured."""
+    """Yield the (k, 2) ranks of measured pairs."""
     if row.layout == "list":
         dst = np.asarray(row.arrays["dst"][:], np.int64)
         measured = (np.asarray(row.arrays["count"][:]) > 0).any(axis=-1) & (dst >= 0)
@@ -170,7 +194,7 @@ def _rank_pairs(row: Row) -> Iterable[Codes]:
 
 
 def _switches(placement: Placement) -> Codes:
-    """(hosts,) code of the switch of each host; -1 where it is unknown, or there are several."""
+    """Return the (hosts,) code of the switch of each host; -1: unknown, or several switches."""
     low = np.full(len(placement.hosts), np.iinfo(np.int64).max)
     high = np.full(len(placement.hosts), -1)
     np.minimum.at(low, placement.host, placement.switch)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Cells, Codes, Values
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR
 from fablint.analyse.data.samples import Flows
@@ -88,15 +89,13 @@ def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
 
     The noise is that of the other cells: what varies in its own is the question.
     """
-    from scipy.stats import binom
-
     loss = effects.residual.value[case.cells]
     typical = float(np.median(loss))
     limit = max(UNHEALTHY * typical, min(_tolerance(case, effects), typical))
     healthy = int(np.count_nonzero(loss < limit))
     others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
     chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
-    return bool(binom.sf(healthy - 1, loss.size, chance) < CHANCE / loss.size)
+    return bool(upper_tail(healthy, loss.size, chance) < CHANCE / loss.size)
 
 
 def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:

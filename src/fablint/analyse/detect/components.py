@@ -120,7 +120,7 @@ class Cables:
         links = tally.segment[: self.message_paths.known_links]
         first, second = links[0::2], links[1::2]
         # Where the way back is the way there, pairs that are measured there and back belong to both sides.
-        return first, second, first if self.bidirectional and self.message_paths.symmetric else np.zeros_like(first)
+        return first, second, first if self.bidirectional and self.message_paths.is_symmetric else np.zeros_like(first)
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
-from fablint.analyse.fit.effects import FINEST_NOISE, Effects, healthy_scatter, leftover
+from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover, sample_noise
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 
@@ -142,7 +142,7 @@ def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | No
 
 def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.uint8]]:
     """Noise of the first stage and the class of each value; of a class that only later stages measured, all values."""
-    scatter, classes, cells = healthy_scatter(effects)
+    scatter, classes, cells = sample_noise(effects)
     if later is None:
         return scatter, classes
     first = ~later[cells]

@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Cells, Codes, Values, unordered
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember, find_ambiguity_group, group_member
@@ -358,10 +359,8 @@ def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects
         return False
     loss = effects.residual.value[cells]
     typical = float(np.median(loss))
-    from scipy.stats import binom
-
     healthy = np.bincount(inverse, weights=loss < UNHEALTHY * typical)
-    by_chance = binom.sf(healthy - 1, measured, evidence.chance_below((UNHEALTHY - 1) * typical))
+    by_chance = upper_tail(healthy, measured, evidence.chance_below((UNHEALTHY - 1) * typical))
     if (counts & (2 * healthy > measured) & (by_chance < CHANCE / np.count_nonzero(counts))).any():
         return True
     total = np.bincount(inverse, weights=evidence.gain[cells])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, average_ranks, robust_sd
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.text import units
@@ -111,14 +111,12 @@ def drift_of(view: TimedCells, windows: list[Codes]) -> float:
     """Log-effect from the first window to the last, where the windows go one way; else 0."""
     if len(windows) < 8:
         return 0.0
-    from scipy.stats import rankdata
-
     middles = np.array([np.median(view.excess[window]) for window in windows])
     order = np.arange(middles.size)
     if np.ptp(middles) == 0.0:
         return 0.0
     # Rank correlation (Spearman): by chance beyond 0.95 with eight windows less than once in a thousand times.
-    if abs(np.corrcoef(order, rankdata(middles))[0, 1]) < 0.95:
+    if abs(np.corrcoef(order, average_ranks(middles))[0, 1]) < 0.95:
         return 0.0
     i, j = np.triu_indices(middles.size, 1)
     slope = float(np.median((middles[j] - middles[i]) / (j - i)))  # Theil and Sen

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Cells, Codes, unordered
 from fablint.analyse.data.robust_stats import robust_sd
 from fablint.analyse.detect.evidence import Evidence
@@ -104,8 +105,6 @@ def _worst(
     evidence: Evidence, cells: Cells, slow: Mask, open_cells: Mask, left: npt.NDArray[np.float32]
 ) -> tuple[Stratum, Mask] | None:
     """The host or pair of switches whose slow pairs are least likely by chance, and which cells are its own."""
-    from scipy.stats import binom
-
     placement, to = evidence.placement, evidence.pairs.destination(cells)
     units = _units(placement.host[cells[0]][open_cells], placement.host[to][open_cells], slow[open_cells])
     if units is None or not units.slow.any():
@@ -127,7 +126,7 @@ def _worst(
     late = np.concatenate([late, np.bincount(place[units.slow[across]], minlength=between.size)])
     every, all_late = units.slow.size, int(units.slow.sum())
     elsewhere = (all_late - late + 1.0) / (every - measured + 2.0)
-    p = binom.sf(late - 1, measured, np.minimum(elsewhere, 1.0))
+    p = upper_tail(late, measured, np.minimum(elsewhere, 1.0))
     p[(late < FEWEST) | (late < LEAST_SHARE * measured)] = 1.0
     worst = int(np.argmin(p))
     if p[worst] > RATE / p.size:

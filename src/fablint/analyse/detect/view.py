@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.message_paths import MessagePaths, message_paths_of
+from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.data.samples import Flows
@@ -25,8 +25,9 @@ from fablint.analyse.detect.paths.view_paths import Paths, paths_of, without_pat
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components, threshold_of
 from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
-from fablint.analyse.fit.effects import Effects, fit, median_error, without
+from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
+from fablint.analyse.fit.median_polish import fit, median_error, without
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Fit, FollowUp, Placement
 from fablint.topology.routing import Routes
@@ -88,7 +89,7 @@ def judge_view(
     pairs = Pairs.log_times(observations)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     bidirectional = not flows.one_way
-    message_paths = message_paths_of(pairs, placement, routes)
+    message_paths = find_message_paths(pairs, placement, routes)
     paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=views) if declared else None
     partners = _host_partners(pairs, placement, settings, scarcer=not (flows.forward and bidirectional))
     pairs = without_paths(pairs, paths, placement)
@@ -102,7 +103,8 @@ def judge_view(
     parts = [
         family
         for family in families(pairs, placement, message_paths, bidirectional=bidirectional)
-        if _comparable(family.component, effects, settings) and (not flows.star or family.component in ENDPOINT_KINDS)
+        if _comparable(family.component, effects, settings)
+        and (not flows.is_star or family.component in ENDPOINT_KINDS)
     ]
     together = flows.forward and bidirectional
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
@@ -214,7 +216,7 @@ def _weigh(evidence: Evidence, effects: Effects, context: _SearchContext) -> _Se
         slow_pairs(evidence, effects, settings, views=context.views, one_way=flows.one_way), flows, effects
     )
     candidates = _find_candidates(evidence, effects, context)
-    left_over = [] if flows.star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
+    left_over = [] if flows.is_star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
     return _SearchResult(
         effects,
         crossed,

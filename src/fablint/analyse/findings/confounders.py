@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.data.robust_stats import Floats, average_ranks
 from fablint.analyse.detect.timing import TimedCells, drift_of, slow_periods, windows_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
@@ -114,8 +114,6 @@ def _allocations(run: Run, placement: Placement) -> list[list[int]]:
 
 def _first_against_others(view: TimedCells, placement: Placement, allocations: list[list[int]]) -> tuple[float, float]:
     """Chance of a rank sum as high by accident, and the shift; by the rank sums of Mann and Whitney per allocation."""
-    from scipy.stats import rankdata
-
     a, b = placement.host[view.src], placement.host[view.dst]
     surplus = variance = 0.0
     shifts = []
@@ -125,7 +123,7 @@ def _first_against_others(view: TimedCells, placement: Placement, allocations: l
         with_it, others = int(first.sum()), int((~first).sum())
         if min(with_it, others) < FEWEST_PAIRS:
             continue
-        rank = rankdata(value)
+        rank = average_ranks(value)
         ties = np.unique(rank, return_counts=True)[1].astype(np.float64)
         n = with_it + others
         surplus += rank[first].sum() - with_it * (n + 1) / 2

@@ -14,7 +14,7 @@ import numpy as np
 from fablint.analyse.data.robust_stats import Floats, robust_sd
 from fablint.analyse.data.samples import UsableRow, statistic_of
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.fit.effects import FEW_PARTS
+from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Row, State
 from fablint.model.grouped_values import GroupedValues

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.mean_ratios import Mask, MeanRatios, ratios_of
+from fablint.analyse.data.mean_ratios import Mask, MeanRatios, read_mean_ratios
 from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
 from fablint.analyse.detect.lateness.late_pairs import (
@@ -44,7 +44,7 @@ def late_messages(
     rows: Sequence[UsableRow], placement: Placement, routes: Routes | None, settings: Settings
 ) -> list[Finding]:
     """Components whose small messages are late in a good share of their pairs."""
-    cells = ratios_of(rows, placement)
+    cells = read_mean_ratios(rows, placement)
     if cells is None or not np.any(cells.ratio > BOUNDS[0]):
         return []
     pairs = host_pairs_of(cells, placement)

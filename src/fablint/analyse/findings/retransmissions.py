@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.segments import Segments, segments_of
+from fablint.analyse.data.segments import Segments, read_segments
 from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
@@ -55,7 +55,7 @@ def retransmissions(run: Run, placement: Placement, routes: Routes | None, setti
     lost: dict[str, int] = {}
     notes: list[str] = []
     for calm in (True, False):
-        segments = segments_of(run, placement, calm=calm)
+        segments = read_segments(run, placement, calm=calm)
         evidence = _evidence_of(segments, placement, routes, settings) if segments is not None else None
         own = [] if evidence is None else evidence.findings(calm=calm)
         named = {known.name for known in found}

@@ -1,10 +1,11 @@
-"""What kind of slow: so much more for every message, or so much more for every byte?
+"""Whether a component adds time per message or time per byte.
 
     extra(m) = alpha + beta m
 
-over the sizes m of one row, where `extra` is what the part adds to the time of a healthy message. The healthy curve may
-change its protocol with the size (eager, rendezvous): the fit is to what is added to it, not to the curve. The sizes of
-one launch are one observation of the fabric: this explains a finding, it is no evidence for one.
+over the sizes m of one row, where `extra` is what the component adds to the time of a healthy message. The curve of a
+healthy message may change its protocol with the size (eager, rendezvous): the line is fitted to the added time, not to
+the curve. The sizes of one launch are one observation of the fabric: the line describes a finding, and is no evidence
+for it.
 """
 
 from __future__ import annotations
@@ -18,42 +19,42 @@ import numpy.typing as npt
 from fablint.analyse.data.robust_stats import Floats
 
 FEWEST_SIZES = 3
-WIDEST = 8  # times the smallest size, which the largest must be
-NEEDED = 6.63  # increase of chi-square from which a term is needed: one in a hundred by chance
-WORTH = 0.03  # of a healthy message at some size, which a term must be to be spoken of
-BENDS_AT = 1.5  # standard deviations from which a size has less say
+WIDEST = 8  # smallest ratio of the largest size to the smallest
+NEEDED = 6.63  # increase of chi-square from which a term is needed: exceeded by chance in 1 % of cases
+WORTH = 0.03  # share of a healthy message's time that a term must reach at some size
+BENDS_AT = 1.5  # standard deviations from which Huber's function is linear
 PRECISION = 1e-12  # of the fitted line
-FINEST = 1e-3  # of a time: none is known better
-LONG_TAIL = np.log(1.5)  # beyond the median's loss: messages that were sent again
+FINEST = 1e-3  # smallest relative error of a time
+LONG_TAIL = np.log(1.5)  # excess of the slowest messages over the loss of the median: messages were sent again
 UNTIL_95 = 1.96  # standard deviations from the middle to the end of a 95 % interval
 
 MEANS = {
     "alpha": "an extra hop, where its processes are placed, or a power state",
-    "beta": "a link that lost width or speed, PCIe, or a share of something",
-    "both": "a host or NIC that is slow in all it does",
+    "beta": "a link with reduced width or speed, PCIe, or a shared resource",
+    "both": "a host or NIC that is slow in every operation",
 }
 RETRIES = "with a long tail: messages are sent again (read the retry and error counters)"
 
 
 @dataclass(frozen=True)
 class Slope:
-    """How the time that a part adds grows with the size of the message."""
+    """Dependence of the added time on the size of the message."""
 
     kind: Literal["alpha", "beta", "both"]
-    alpha_s: float  # seconds per message, 0 for `beta`
-    beta_s: float  # seconds per byte, 0 for `alpha`
-    factor: float  # time per byte, as a multiple of a healthy one's
-    retries: bool  # are the slowest messages slower by much more?
+    alpha_s: float  # seconds per message, 0 for kind `beta`
+    beta_s: float  # seconds per byte, 0 for kind `alpha`
+    factor: float  # time per byte, as a multiple of that of a healthy message
+    retries: bool  # whether the slowest messages are slower by far more than the median
 
     @property
     def text(self) -> str:
-        """As a finding quotes it."""
+        """Text for a finding."""
         each = f"{self.alpha_s * 1e6:+.2g} us a message"
         if self.kind == "alpha":
             each += " at every size"
         byte = f"time per byte x{self.factor:.2f}"
-        found = {"alpha": each, "beta": byte, "both": f"{each} and {byte}"}[self.kind]
-        return f"{found}: {RETRIES if self.retries else MEANS[self.kind]}"
+        added = {"alpha": each, "beta": byte, "both": f"{each} and {byte}"}[self.kind]
+        return f"{added}: {RETRIES if self.retries else MEANS[self.kind]}"
 
 
 def explain(
@@ -63,14 +64,25 @@ def explain(
     bounds: npt.ArrayLike,
     tail: npt.ArrayLike | None = None,
 ) -> Slope | None:
-    """Alpha or beta, for one part; None for fewer than three sizes, sizes too alike, or nothing that stands out.
+    """Fit alpha and beta of one component.
 
-    Args:
-        sizes: (k,) bytes.
-        healthy_seconds: (k,) time of a healthy message of its class.
-        loss: (k,) log-effect of the part on the time.
-        bounds: (2, k) 95 % interval of the loss.
-        tail: (k,) the same log-effect on the slowest messages (p99), where known.
+    Parameters
+    ----------
+    sizes
+        (k,) bytes.
+    healthy_seconds
+        (k,) time of a healthy message of its class.
+    loss
+        (k,) log-effect of the component on the time.
+    bounds
+        (2, k) 95 % interval of the loss.
+    tail
+        (k,) log-effect on the slowest messages (p99), where known.
+
+    Returns
+    -------
+    Slope or None
+        None for fewer than three sizes, sizes of too small a range, or no significant term.
     """
     size, healthy, middle = (np.asarray(values, dtype=np.float64) for values in (sizes, healthy_seconds, loss))
     lower, upper = np.asarray(bounds, dtype=np.float64)
@@ -96,10 +108,10 @@ def explain(
 
 
 def _fit(size: Floats, extra: Floats, error: Floats, worth: Floats) -> tuple[float, float] | None:
-    """Alpha and beta, 0 for the one that is not needed; None if neither is. Never below 0: parts are not faster."""
+    """Return alpha and beta, 0 for the term that is not needed; None if neither is needed. Neither is negative."""
     line, step, slope = np.stack([np.ones_like(size), size], axis=1), np.ones((size.size, 1)), size[:, None]
     both, misfit = _line(line, extra, error)
-    scale = max(1.0, misfit / max(1, size.size - 2))  # the errors may be larger than they look
+    scale = max(1.0, misfit / max(1, size.size - 2))  # the errors may be larger than estimated
     (alpha,), without_beta = _line(step, extra, error)
     (beta,), without_alpha = _line(slope, extra, error)
     visible = (both[0] > worth).any() and (both[1] * size > worth).any()
@@ -112,7 +124,7 @@ def _fit(size: Floats, extra: Floats, error: Floats, worth: Floats) -> tuple[flo
 
 
 def _line(terms: Floats, extra: Floats, error: Floats) -> tuple[Floats, float]:
-    """Coefficients and misfit of the line with the least sum of Huber's function of the errors (Huber 1964)."""
+    """Return coefficients and misfit of the line with the least sum of Huber's function of the errors (Huber 1964)."""
     from scipy.optimize import least_squares
 
     scale = np.abs(terms).max(axis=0)
@@ -132,13 +144,13 @@ def _line(terms: Floats, extra: Floats, error: Floats) -> tuple[Floats, float]:
 
 
 def _cost(off: Floats) -> float:
-    """Squares of small misfits, in line with large ones."""
+    """Return the sum of Huber's function of the (k,) errors: squares of small errors, linear in large errors."""
     off = np.abs(off)
     return float(np.where(off <= BENDS_AT, off**2, 2 * BENDS_AT * off - BENDS_AT**2).sum())
 
 
 def _seconds_per_byte(size: Floats, healthy: Floats) -> float | None:
-    """Of a healthy message, by the largest sizes: there the bytes take the time."""
+    """Return the time per byte of a healthy message, from the largest sizes; None if it does not rise."""
     order = np.argsort(size)[-FEWEST_SIZES:]
     steps = np.diff(healthy[order]) / np.diff(size[order])
     slope = float(np.median(steps))

@@ -1,9 +1,9 @@
-"""What pairs are compared within: how far apart their ends are, and how much else the links between them carried.
+"""Classes of comparable pairs: by the distance of their ends and by the load of the links between them.
 
-Far apart means the scope, and within it how many cables lie between the two switches: between groups of a dragonfly
-one to three, each of which a small message takes its time to cross. Pairs that are measured at once share cables, and
-are slower for it on the healthiest of fabrics. Where it is known which links each message crosses and which pairs met
-in which round, a pair is compared with those that collided alike.
+The distance is the scope, and within it the number of cables between the two switches: one to three between groups of a
+dragonfly, each of which adds to the time of a small message. Pairs that are measured at once share cables, and are
+slower for it in a healthy fabric. Where the links of each message and the rounds of the pairs are known, a pair is
+compared with pairs that share links as much.
 """
 
 from __future__ import annotations
@@ -26,36 +26,46 @@ Loads = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
-SMALL_CLASS = 0.05  # of the pairs at the same distance, up to which a class may consist of suspects
-FEWEST_FREE = 3  # pairs of a host that shared no link, from which the others are not needed
-UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows a message's way
-LEAST_SHARE = 0.05  # of a pair's messages, that a link counts for
-EXPECTED = np.array([1.05, 1.6, 2.1, 3.1, 4.1, 6.1, 8.1, 12.1, 16.1, 24.1])  # as STEPS, of flows to be expected
+SMALL_CLASS = 0.05  # share of the pairs at the same distance, up to which most pairs of a class may be faulty
+FEWEST_FREE = 3  # pairs of a host that shared no link, from which the other pairs are not needed
+UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which the path of a message is not known
+LEAST_SHARE = 0.05  # smallest share of a pair's messages for which a link counts
+EXPECTED = np.array([1.05, 1.6, 2.1, 3.1, 4.1, 6.1, 8.1, 12.1, 16.1, 24.1])  # as STEPS, for expected numbers of flows
 STEPS = np.array([2, 3, 4, 5, 7, 9, 13, 17, 25, 33])  # flows on the busiest link from which a pair is in the next class
 
 
-MOST_CODES = 255  # they fit a byte
+MOST_CODES = 255  # class codes fit a byte
 
 
 @dataclass(frozen=True)
 class Classes:
     """Class codes of the pairs.
 
-    Position of the scope in SCOPES, plus their number times the cables beyond the fewest of the scope, plus the
-    number of all these times the load's step. Codes below the number of scopes are the nearest of each scope.
+    A code is the position of the scope in SCOPES, plus the number of scopes times the cables beyond the fewest of the
+    scope, plus the number of all these times the step of the load. Codes below the number of scopes are the nearest
+    pairs of each scope.
     """
 
     placement: Placement
-    load: Loads | None = None  # (n, m) step of each cell; None: not known, or it does not matter
-    beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: not known, or the same for all
-    stream: bool = False  # is a healthy pair as fast over many cables as over one?
+    load: Loads | None = None  # (n, m) step of each cell; None: unknown, or without effect
+    beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: unknown, or 0 for all
+    stream: bool = False  # whether a healthy pair is as fast over many cables as over one
 
     def informative(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
-        """(n, m) cells that tell how fast their ends are; None: all.
+        """Return the (n, m) cells that show how fast their ends are; None: all.
 
-        A stream that shares a link with others is as fast as its part of that link, and no end that can do as much is
-        seen to be slow by it. Where sharing costs nothing (`offsets` are the classes' log times), or where too few
-        others were measured, all do. Of streams far pairs are compared with near ones: all of them may share.
+        A stream that shares a link is as fast as its share of the link: an end that could send faster does not look
+        slow. If sharing costs nothing, or if too few other cells were measured, every cell counts. Streams of far pairs
+        are compared with near pairs: all far pairs may share links.
+
+        Parameters
+        ----------
+        pairs
+            Values of the cells; NaN where nothing was measured.
+        offsets
+            Log time of each class.
+        tolerance
+            Largest log-effect of sharing that is ignored.
         """
         if self.load is None:
             return None
@@ -64,14 +74,14 @@ class Classes:
             return None
         cheap = np.logical_not(costly).ravel()
         free = np.concatenate([cheap[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
-        each = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
-        return free if np.median(each) >= FEWEST_FREE else None
+        free_pairs = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
+        return free if np.median(free_pairs) >= FEWEST_FREE else None
 
     def unshared(self, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
-        """(n, m) cells whose messages no other pair made late, None: all.
+        """Return the (n, m) cells that no other pair delayed; None: all.
 
-        They were alone on their links; or all were as fast as those at the same distance that were alone, or, where
-        none was, as fast as any stream.
+        The messages were isolated on their links; or all cells were as fast as isolated cells at the same distance, or,
+        without such cells, as fast as any stream.
         """
         if self.load is None:
             return None
@@ -79,10 +89,11 @@ class Classes:
         usual = np.where(np.isnan(times[0]), self._fastest(times), times[0])
         return np.asarray(self.load == 0) if (times[1:] > usual + tolerance).any() else None
 
-    def plausible(self, offsets: Mapping[int, float], counts: Mapping[int, int]) -> dict[int, float]:
-        """The same log times, where a small class is no slower than a large one at the same distance that shared more.
+    def limit_small_classes(self, offsets: Mapping[int, float], counts: Mapping[int, int]) -> dict[int, float]:
+        """Return the log times with limits for small classes.
 
-        Suspects are measured again among few others: pairs that are sick may be most of their class.
+        A small class is no slower than a large class at the same distance whose pairs shared more. Suspect components
+        are measured again among few other pairs: most pairs of their class may be faulty.
         """
         bounded = dict(offsets)
         for kind in range(self._kinds if self.load is not None else 0):
@@ -96,15 +107,15 @@ class Classes:
         return bounded
 
     def sharing(self, offsets: Mapping[int, float], tolerance: float) -> tuple[float, float] | None:
-        """Least and most time of pairs that shared a link, in that of pairs that did not; None: it costs nothing."""
+        """Return the smallest and largest factor by which sharing a link extends the time; None if it costs nothing."""
         extra = self._extra(offsets) if self.load is not None else np.zeros(1)
         costly = extra[extra > tolerance]
         return (float(np.exp(costly.min())), float(np.exp(costly.max()))) if costly.size else None
 
     def _extra(self, offsets: Mapping[int, float], *, everywhere: bool = False) -> npt.NDArray[np.float64]:
-        """(steps, kinds) log time of each class beyond the fastest at the same distance, 0 where there is none.
+        """Return the (steps, kinds) log time of each class beyond the fastest at the same distance.
 
-        `everywhere`: beyond the fastest at any distance, but for messages inside a host.
+        With `everywhere`: beyond the fastest at any distance, except messages within a host. 0 for absent classes.
         """
         times = self._times(offsets)
         fastest = self._fastest(times) if everywhere else np.fmin.reduce(times, axis=0)
@@ -112,7 +123,10 @@ class Classes:
         return beyond
 
     def _fastest(self, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """(kinds,) of streams the fastest class at any distance but inside a host, else that at the same distance."""
+        """Return the (kinds,) log time of the fastest class at the same distance.
+
+        Of streams: at any distance outside hosts.
+        """
         fastest = np.fmin.reduce(times, axis=0)
         if self.stream:
             fabric = np.arange(self._kinds) % len(SCOPES) != SCOPES.index(Scope.INTRA_NODE)
@@ -120,7 +134,7 @@ class Classes:
         return np.asarray(fastest, dtype=np.float64)
 
     def _times(self, offsets: Mapping[int, float]) -> npt.NDArray[np.float64]:
-        """(steps, kinds) log time of each class, NaN where there is none."""
+        """Return the (steps, kinds) log time of each class, NaN for absent classes."""
         times = np.full((len(STEPS) + 1, self._kinds), np.nan)
         for code, time in offsets.items():
             times[divmod(code, self._kinds)] = time
@@ -128,32 +142,32 @@ class Classes:
 
     @property
     def _kinds(self) -> int:
-        """Scopes times distances."""
+        """Number of scopes times number of distances."""
         most = 0 if self.beyond is None else int(self.beyond.max(initial=0))
         return len(SCOPES) * (1 + min(most, self._farthest))
 
     @property
     def _farthest(self) -> int:
-        """Most cables beyond the fewest that there are codes for; what is farther counts as that."""
+        """Largest number of additional cables that has a code; longer paths have the same code."""
         return MOST_CODES // (len(SCOPES) * (1 if self.load is None else len(STEPS) + 1)) - 1
 
     @property
     def count(self) -> int:
-        """How many codes there may be."""
+        """Number of possible codes."""
         return self._kinds * (1 if self.load is None else len(STEPS) + 1)
 
     def of_rows(self, pairs: Pairs, rows: slice | Codes) -> npt.NDArray[np.uint8]:
-        """(rows, m) class of each pair."""
+        """Return the (rows, m) class of each pair."""
         kinds = self._distances(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
         return kinds if self.load is None else kinds + np.uint8(self._kinds) * self.load[rows]
 
     def of_cells(self, pairs: Pairs, cells: Cells) -> npt.NDArray[np.uint8]:
-        """(k,) class of each of these cells."""
+        """Return the (k,) class of each of these cells."""
         kinds = self._distances(cells[0], pairs.destination(cells))
         return kinds if self.load is None else kinds + np.uint8(self._kinds) * self.load[cells]
 
     def _distances(self, src: Codes, dst: Codes) -> npt.NDArray[np.uint8]:
-        """Scope and distance of pairs of ranks, which broadcast against each other."""
+        """Return the code of scope and distance of pairs of ranks; `src` and `dst` are broadcast against each other."""
         scopes = self.placement.scopes(src, dst)
         if self.beyond is None:
             return scopes
@@ -162,15 +176,15 @@ class Classes:
 
     @cached_property
     def _steps_beyond(self) -> Loads:
-        """(S + 1, S + 1) what the distance adds to a code; the last row and column are of switches nobody knows."""
+        """(S + 1, S + 1) part of the code for the distance; the last row and column stand for unknown switches."""
         assert self.beyond is not None
         return np.pad(np.minimum(self.beyond, self._farthest) * np.uint8(len(SCOPES)), (0, 1)).astype(np.uint8)
 
 
 def cables_beyond(placement: Placement, routes: Routes | None) -> Loads | None:
-    """(S, S) cables between the run's switches, beyond the fewest of their scope.
+    """Return the (S, S) number of cables between the run's switches, beyond the fewest of their scope.
 
-    None where no cables are known, or where all ways of a scope are equally long.
+    None if no cables are known, or if all paths of a scope have the same length.
     """
     if routes is None or not placement.switches:
         return None
@@ -186,26 +200,44 @@ def cables_beyond(placement: Placement, routes: Routes | None) -> Loads | None:
 
 
 def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
-    """(S, S) cables that messages cross: on a shortest way, or on that of forwarding tables; -1 where there is none."""
+    """Return the (S, S) number of cables that messages cross, on the path of forwarding tables or a shortest path.
+
+    -1: no path.
+    """
     size = len(placement.switches)
     code = routes.codes(placement.switches)
     apart = routes.distances(code)
     if routes.routing.kind == "tables" and size * size <= MOST_UNKNOWN:
-        host = np.full(size, -1, dtype=np.int32)  # one that stands for those on the same switch
+        host = np.full(size, -1, dtype=np.int32)  # one host of each switch
         host[placement.switch[placement.switch >= 0]] = placement.location[placement.switch >= 0]
         src, dst = (index.ravel() for index in np.indices((size, size)))
-        told = np.count_nonzero(routes.hops(code[src], code[dst], host[dst]) >= 0, axis=1).reshape(apart.shape)
-        apart = np.where(told > 0, told, apart).astype(np.int8)
+        hops = np.count_nonzero(routes.hops(code[src], code[dst], host[dst]) >= 0, axis=1).reshape(apart.shape)
+        apart = np.where(hops > 0, hops, apart).astype(np.int8)
     return apart
 
 
 def loads(
     pairs: Pairs, message_paths: MessagePaths, concurrent: npt.NDArray[np.bool_], rounds: Codes | None
 ) -> Loads | None:
-    """(n, m) how shared the busiest link of each pair was when it was measured.
+    """Return the (n, m) step of load: how shared the busiest link of each pair was when the pair was measured.
 
-    `concurrent` says of each column of a list whether its pairs were measured at once; `rounds` (n, n) gives the round
-    of each cell of a matrix whose rounds were. The two directions of a pair take turns, all lower ranks first.
+    Within a round the two directions of a pair take turns, from the lower ranks to the higher first.
+
+    Parameters
+    ----------
+    pairs
+        A matrix or a list of rounds.
+    message_paths
+        Links that the messages cross.
+    concurrent
+        (m,) columns of a list whose pairs were measured at once.
+    rounds
+        (n, n) round of each cell of a matrix whose rounds were measured at once; None otherwise.
+
+    Returns
+    -------
+    Loads or None
+        None if no link was shared, or if it is unknown.
     """
     if (
         message_paths.routes is not None
@@ -214,7 +246,7 @@ def loads(
     ):
         return _expected(pairs, message_paths, concurrent, rounds)
     if message_paths.routes is None or not message_paths.known_links:
-        return _alone(pairs, concurrent)
+        return _without_routes(pairs, concurrent)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
     if pairs.partner is not None:
         for column in np.flatnonzero(concurrent):
@@ -232,18 +264,20 @@ def loads(
     return load if load.any() else None
 
 
-def _alone(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
-    """Where nobody knows who shares a link: pairs that were measured alone are not compared with the others."""
+def _without_routes(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
+    """Return two steps of load where shared links are unknown: pairs measured at once, and pairs measured one by
+    one.
+    """
     if pairs.partner is None or concurrent.all() or not concurrent.any():
         return None
     return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
 
 
 def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Loads | None:
-    """Where messages choose their way: steps of the flows to be expected on the busiest link of each pair.
+    """Return the (n, m) step of the expected flows on the busiest link, where messages choose between several paths.
 
-    Pairs that were measured at once with ends that the topology does not know get the last step. Messages that take a
-    detour go anywhere and back: they are spread evenly over all links.
+    Pairs that were measured at once with ends that the topology does not know get the last step. Messages on a detour
+    are spread evenly over all links.
     """
     assert message_paths.routes is not None
     cells, turn = _turns(pairs, concurrent, rounds)
@@ -266,17 +300,19 @@ def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, round
     order = np.argsort(turn, kind="stable")
     bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))
     for first, last in pairwise(bounds.tolist()):
-        here = order[first:last]
-        messages = np.bincount(inverse[here], minlength=unique.size)
+        cells_of_turn = order[first:last]
+        messages = np.bincount(inverse[cells_of_turn], minlength=unique.size)
         flows = flows_on_links(link, len(message_paths.routes.ends), share * messages[query])[0]
         busiest = flows_on_busiest(query[likely], flows[link[likely]], unique.size)
-        busiest += np.where(busiest > 0, detours[inverse[here]].sum(), 0.0)
-        load[row[here], column[here]] = np.searchsorted(EXPECTED, busiest[inverse[here]], side="right")
+        busiest += np.where(busiest > 0, detours[inverse[cells_of_turn]].sum(), 0.0)
+        load[row[cells_of_turn], column[cells_of_turn]] = np.searchsorted(
+            EXPECTED, busiest[inverse[cells_of_turn]], side="right"
+        )
     return load if load.any() else None
 
 
 def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells, Codes]:
-    """Cells that were measured at once with others, and a number that those have in common that were so together."""
+    """Return the cells that were measured at once with others, and a number that cells of one turn have in common."""
     if pairs.partner is not None:
         row, column = np.nonzero((pairs.partner >= 0) & concurrent[None, :])
         return (row, column), turns(row, pairs.partner[row, column], column)
@@ -296,4 +332,4 @@ def _share(load: Loads, cells: Cells, turn: Turns, message_paths: MessagePaths, 
     link, when = segments[cell, hop], turn[cell]
     flows = flows_on_links(link, message_paths.known_links, turn=when, count=2)
     step = np.searchsorted(STEPS, flows_on_busiest(cell, flows[when, link], unknown.size), side="right")
-    load[cells] = np.where(unknown, len(STEPS), step)  # no topology says what it shared
+    load[cells] = np.where(unknown, len(STEPS), step)  # the shared links are not in the topology

@@ -1,8 +1,8 @@
-"""What the time of measurement adds to all pairs: a drift of the whole fabric, a period in which everything was slow.
+"""Effect of the time of measurement on all pairs: drift of the whole fabric, or a period in which all pairs were slow.
 
-A run is cut into windows of time. What most hosts have in common in a window, over several pairs of switches, belongs
-to the window and not to them. A window that few hosts or one path fill is left alone: there, time and component are
-not distinguishable.
+A run is cut into windows of time. What most hosts have in common in a window, over several pairs of switches, is
+attributed to the window and not to the hosts. A window with few hosts or one path is ignored: there, time and component
+are indistinguishable.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fablint.model import Placement
 from fablint.model.grouped_values import GroupedValues
 
 MOST_WINDOWS = 64
-FEWEST_CELLS = 24  # in a window of one class
+FEWEST_CELLS = 24  # cells in a window of one class
 FEWEST_HOSTS = 6
-FEWEST_PATHS = 3  # pairs of switches, unless the class is that of pairs on a switch
-SIGNIFICANT = 4.0  # standard errors of a window's median, below which the window adds nothing
+FEWEST_PATHS = 3  # pairs of switches, unless the class consists of pairs on one switch
+SIGNIFICANT = 4.0  # standard errors of a window's median, below which the window has no effect
 
 
 def drift_of(
@@ -32,14 +32,20 @@ def drift_of(
     placement: Placement,
     left_of: Callable[[Cells], Values],
 ) -> Values | None:
-    """(n, m) log-effect of the time at which each pair was measured; None where time adds nothing.
+    """Return the (n, m) log-effect of the time at which each pair was measured; None if time has no effect.
 
     Parameters
     ----------
+    pairs
+        Residuals from the classes.
     started
         (n, m) s since the start of the run, NaN where unknown.
+    classes
+        Classes of the pairs.
+    placement
+        Hosts and switches of the ranks.
     left_of
-        What the other effects of the model leave over of cells.
+        Function that returns the (k,) residual of cells from the other effects of the model.
     """
     cells = pairs.sample_cells()
     known = np.isfinite(started[cells])
@@ -54,10 +60,12 @@ def drift_of(
         in_class = codes == code
         error = MEDIAN_ERROR * robust_sd(left[in_class])
         for number in np.unique(window[in_class]):
-            here = np.flatnonzero(in_class & (window == number))
-            if _is_of_all(cells[0][here], to[here], placement):
-                middle = _over_hosts(left[here], placement.host[cells[0][here]], placement.host[to[here]])
-                if abs(middle) > SIGNIFICANT * error / np.sqrt(here.size):
+            of_window = np.flatnonzero(in_class & (window == number))
+            if _covers_fabric(cells[0][of_window], to[of_window], placement):
+                middle = _over_hosts(
+                    left[of_window], placement.host[cells[0][of_window]], placement.host[to[of_window]]
+                )
+                if abs(middle) > SIGNIFICANT * error / np.sqrt(of_window.size):
                     added[number, code] = middle
     if not added.any():
         return None
@@ -65,14 +73,17 @@ def drift_of(
 
 
 def _windows(started: Floats) -> Codes:
-    """(k,) number of the window of each cell: equally many cells each, what began at once is not divided."""
+    """Return the (k,) window of each cell.
+
+    Windows have equally many cells; cells that began at the same time are not divided.
+    """
     count = int(np.clip(started.size // (2 * FEWEST_CELLS), 1, MOST_WINDOWS))
     edges = np.unique(np.quantile(started, np.arange(1, count) / count, method="lower"))
     return np.searchsorted(edges, started, side="left").astype(np.int64)
 
 
-def _is_of_all(src: Codes, dst: Codes, placement: Placement) -> bool:
-    """Do these cells involve half of the hosts, and several paths where they cross switches?"""
+def _covers_fabric(src: Codes, dst: Codes, placement: Placement) -> bool:
+    """Return whether these cells involve half of the hosts, and several paths if they cross switches."""
     if src.size < FEWEST_CELLS:
         return False
     hosts = np.unique(placement.host[np.concatenate([src, dst])]).size
@@ -85,7 +96,7 @@ def _is_of_all(src: Codes, dst: Codes, placement: Placement) -> bool:
 
 
 def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
-    """Median over hosts of the medians of their cells: no host and no path counts more than the others."""
+    """Return the median over hosts of the medians of their cells: each host and each path counts equally."""
     host = np.concatenate([sender, receiver])
     of_hosts = GroupedValues.of(np.tile(left, 2), host, int(host.max(initial=-1)) + 1).lower_medians()
     return float(np.nanmedian(of_hosts)) if host.size else 0.0
@@ -94,12 +105,14 @@ def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
 def _spread(
     added: npt.NDArray[np.float32], window: Codes, started: Floats, cells: Cells, pairs: Pairs, classes: Classes
 ) -> Values:
-    """(n, m) what the windows add, of all cells: those outside of the sample belong to the window before them."""
+    """Return the (n, m) effect of the windows on all cells. Cells outside the sample belong to the window before
+    them.
+    """
     first = np.full(added.shape[0], np.inf)
     np.minimum.at(first, window, started[cells])
-    found = np.zeros(pairs.value.shape, dtype=np.float32)
+    drift = np.zeros(pairs.value.shape, dtype=np.float32)
     for rows in pairs.blocks():
         number = np.clip(np.searchsorted(first, np.nan_to_num(started[rows]), side="right") - 1, 0, None)
         effect = added[number, classes.of_rows(pairs, rows)]
-        found[rows] = np.where(np.isfinite(started[rows]), effect, np.float32(0))
-    return found
+        drift[rows] = np.where(np.isfinite(started[rows]), effect, np.float32(0))
+    return drift

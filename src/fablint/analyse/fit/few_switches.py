@@ -1,7 +1,7 @@
-"""What is usual between three or four switches, of which one may be slow.
+"""Usual time between three or four switches, of which one may be slow.
 
-Of the pairs between three switches, two thirds touch each of them: the median of all is that of a slow switch. So one
-switch at a time is left out, and the switch without which the others agree is not asked what is usual.
+Two thirds of the pairs between three switches touch each of them: the median of all pairs is that of a slow switch. So
+each switch is left out in turn; a switch without which the other switches agree does not count for the usual time.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 
-FEWEST_FEW, MOST_FEW = 3, 4  # switches: so few that a slow one decides on the median
-FEWEST_PAIRS = 6  # of ranks, that touch a switch and that do not
+FEWEST_FEW, MOST_FEW = 3, 4  # numbers of switches of which a slow one determines the median
+FEWEST_PAIRS = 6  # pairs of ranks that touch a switch, and pairs that do not
 
 
-def usual_without_one(value: npt.NDArray[np.float32], a: Codes, b: Codes, usual: float, least: float) -> float:
-    """The median of the pairs that do not touch one slow switch, if there is one; else `usual`.
+def usual_without_slow_switch(value: npt.NDArray[np.float32], a: Codes, b: Codes, usual: float, least: float) -> float:
+    """Return the median of the pairs that do not touch one slow switch, if there is one; else `usual`.
 
     Parameters
     ----------
@@ -27,19 +27,19 @@ def usual_without_one(value: npt.NDArray[np.float32], a: Codes, b: Codes, usual:
     usual
         Median of all.
     least
-        Smallest difference that matters, log.
+        Smallest log-effect that matters.
     """
     switches = np.unique(np.concatenate([a, b]))
     if not FEWEST_FEW <= switches.size <= MOST_FEW:
         return usual
-    found = usual
+    lowest = usual
     for switch in switches:
         touches = (a == switch) | (b == switch)
         if min(np.count_nonzero(touches), np.count_nonzero(~touches)) < FEWEST_PAIRS:
             continue
         rest, slow = value[~touches], value[touches]
         low, high = np.quantile(rest, (0.25, 0.75))
-        apart = float(np.quantile(slow, 0.25) - high)  # most pairs that touch the switch are slower than most others
-        if apart > 0 and np.median(slow) - np.median(rest) > max(least, float(high - low)):
-            found = min(found, float(np.median(rest)))
-    return found
+        gap = float(np.quantile(slow, 0.25) - high)  # most pairs of the switch are slower than most other pairs
+        if gap > 0 and np.median(slow) - np.median(rest) > max(least, float(high - low)):
+            lowest = min(lowest, float(np.median(rest)))
+    return lowest

@@ -1,8 +1,8 @@
-"""Populations of hosts: what all members of one have in common is not the fault of a member.
+"""Populations of hosts: an effect that all members of a population share is not a fault of a member.
 
-A second generation of hosts, NICs of half the speed or another image make many hosts slower than the others by the
-same amount. Each host is compared with its own population; the difference between populations is one finding, and not
-one per host. The majority decides nothing: of two populations, either may be the healthy one.
+A second generation of hosts, NICs of half the speed or another image make many hosts slower than the others by the same
+amount. Each host is compared with its own population; the difference between populations is one finding, not one per
+host. The size of a population decides nothing: either of two may be the healthy one.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
-from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, modes_of
+from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, find_modes
 from fablint.model import Placement
 from fablint.model.grouped_values import GroupedValues
 
-FEWEST_CELLS = 12  # of two populations in a class, from which their pairs have an offset of their own
-BEST = 0.2  # quantile of a host's pairs: what a host does with the best of its partners
-MOST_WHOLE_SWITCHES = 1  # whose hosts are a mode of their own: the switch is the candidate
-FEWEST_NEAR = 6  # pairs on a switch of a mode's hosts, which tell whether it is the hosts that are slow
-SHOWN = 0.5  # of what a mode loses in all must be seen on a switch as well
+FEWEST_CELLS = 12  # cells of two populations in a class, from which they have an offset of their own
+BEST = 0.2  # quantile of the pairs of a host: its time with the best of its partners
+MOST_WHOLE_SWITCHES = 1  # switches whose hosts form a mode: then the switch is the candidate
+FEWEST_NEAR = 6  # pairs on one switch, from which they show whether the hosts of a mode are slow
+SHOWN = 0.5  # share of the loss of a mode that pairs on one switch must show as well
 
 
 @dataclass(frozen=True)
 class Populations:
-    """Populations of hosts, as senders or as receivers. Number 0 is the fastest."""
+    """Populations of hosts, as senders or as receivers. Population 0 is the fastest."""
 
     label: Codes  # (hosts,) -1: unknown
     effect: Floats  # (populations,) log-effect beyond the fastest
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of populations."""
         return int(self.effect.size)
 
     def members(self, number: int) -> Codes:
-        """Codes of the hosts of one population."""
+        """Return the codes of the hosts of one population."""
         return np.flatnonzero(self.label == number)
 
 
-def populations_of(
+def find_populations(
     pairs: Pairs, effect: Floats, best: Floats, error: float, placement: Placement, least: float, *, sent: bool
 ) -> Populations | None:
-    """The populations that the hosts fall into as senders (`sent`) or receivers; None where there is one.
+    """Return the populations of the hosts as senders (`sent`) or receivers; None if there is one.
 
     Parameters
     ----------
@@ -56,25 +56,29 @@ def populations_of(
     effect
         (n,) log-effect of each rank, by the median of its pairs.
     best
-        (n,) quantile `BEST` of the pairs of each rank, the effects of its partners included. Where the slower end
-        alone decides on the time of a pair and most hosts are slow, the median of a fast host's pairs is slow as well.
+        (n,) quantile `BEST` of the pairs of each rank, with the effects of its partners. If the slower end determines
+        the time of a pair and most hosts are slow, the median of a fast host's pairs is slow as well.
     error
         Standard error of an effect.
+    placement
+        Hosts and switches of the ranks.
     least
-        Smallest difference that matters, log.
+        Smallest log-effect that matters.
+    sent
+        Whether hosts are compared as senders.
     """
     for values in (effect, best):
         hosts = GroupedValues.of(values, placement.host, len(placement.hosts)).lower_medians()
-        modes = _without_switches(modes_of(hosts, error, least), placement)
-        if modes is not None and _is_of_hosts(pairs, modes, placement, sent=sent):
+        modes = _without_switches(find_modes(hosts, error, least), placement)
+        if modes is not None and _is_slow_on_switches(pairs, modes, placement, sent=sent):
             return Populations(modes.label, modes.centre - modes.centre[0])
     return None
 
 
-def _is_of_hosts(pairs: Pairs, modes: Modes, placement: Placement, *, sent: bool) -> bool:
-    """Are the hosts of each slower mode slow on their own switches as well, where that was measured?
+def _is_slow_on_switches(pairs: Pairs, modes: Modes, placement: Placement, *, sent: bool) -> bool:
+    """Return whether the hosts of each slower mode are slow on their own switches as well, where that was measured.
 
-    A slow spine under destination-based routing makes every fourth host slow, and only for messages that cross it.
+    A slow spine under destination-based routing slows every fourth host, but only for messages that cross it.
     """
     if not placement.switches:
         return True
@@ -82,20 +86,20 @@ def _is_of_hosts(pairs: Pairs, modes: Modes, placement: Placement, *, sent: bool
     to = pairs.destination((row, column))
     near = (placement.switch[row] == placement.switch[to]) & (placement.switch[row] >= 0)
     near &= placement.host[row] != placement.host[to]
-    value, own = pairs.value[row, column][near], (row if sent else to)[near]
-    label = modes.label[placement.host[own]]
+    value, own_rank = pairs.value[row, column][near], (row if sent else to)[near]
+    label = modes.label[placement.host[own_rank]]
     reference = value[label == 0]
     for number in range(1, modes.count):
-        shown = value[label == number]
-        if min(shown.size, reference.size) >= FEWEST_NEAR:
-            lost = float(np.quantile(shown, BEST) - np.quantile(reference, BEST))
-            if lost < SHOWN * (modes.centre[number] - modes.centre[0]):
+        slower = value[label == number]
+        if min(slower.size, reference.size) >= FEWEST_NEAR:
+            loss = float(np.quantile(slower, BEST) - np.quantile(reference, BEST))
+            if loss < SHOWN * (modes.centre[number] - modes.centre[0]):
                 return False
     return True
 
 
 def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
-    """The modes without the hosts of one whole switch, which is a candidate by itself; None if one mode is left."""
+    """Return the modes without the hosts of one whole switch, which is a candidate itself; None if one mode remains."""
     label = modes.label.copy()
     switch = np.full(len(placement.hosts), -1, dtype=np.int64)
     switch[placement.host] = placement.switch
@@ -115,47 +119,58 @@ def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
     return Modes(np.where(label < 0, -1, np.searchsorted(kept, label)), modes.centre[kept])
 
 
-def is_anchored(found: Populations, log_time: float, size: int, line_rate: Floats | None, share: float) -> bool:
-    """Does the negotiated speed of the NICs decide which population is healthy? Then the others are at fault.
+def has_reached_line_rate(
+    populations: Populations, log_time: float, size: int, line_rate: Floats | None, share: float
+) -> bool:
+    """Return whether the negotiated speed of the NICs shows which population is healthy; the others are then faulty.
 
-    It does where the streams of the fastest population reach `share` of that speed, and all NICs negotiated the same.
+    This is so if streams of the fastest population reach `share` of that speed, and all NICs negotiated the same speed.
 
     Parameters
     ----------
+    populations
+        Populations of the hosts.
     log_time
         Log of the seconds that a message of `size` bytes takes in the fastest class, in the largest population.
+    size
+        Bytes of a message.
     line_rate
-        (hosts,) bytes/s, None where it is not known of all hosts.
+        (hosts,) bytes/s; None if it is not known for all hosts.
+    share
+        Share of the negotiated speed.
     """
     if line_rate is None or np.ptp(line_rate) > 0:
         return False
-    largest = int(np.argmax([found.members(number).size for number in range(found.count)]))
-    rate = size / np.exp(log_time - found.effect[largest])
+    largest = int(np.argmax([populations.members(number).size for number in range(populations.count)]))
+    rate = size / np.exp(log_time - populations.effect[largest])
     return bool(rate >= share * line_rate[0])
 
 
 def best_of_ranks(pairs: Pairs, *, sent: bool) -> Floats:
-    """(n,) quantile `BEST` of what each rank sent or received, NaN where it has no pair."""
-    found = np.full(pairs.ranks, np.nan)
+    """Return the (n,) quantile `BEST` of the values that each rank sent or received, NaN for a rank without pairs."""
+    best = np.full(pairs.ranks, np.nan)
     for rows in pairs.blocks():
         values = np.sort(pairs.sent(rows) if sent else pairs.received(rows), axis=1)
         count = values.shape[1] - np.count_nonzero(np.isnan(values), axis=1)
         at = np.floor(BEST * np.maximum(count - 1, 0)).astype(np.int64)
-        found[rows] = values[np.arange(len(values)), at]
-    return found
+        best[rows] = values[np.arange(len(values)), at]
+    return best
 
 
-def subtract(
+def subtract_populations(
     pairs: Pairs, classes: Classes, placement: Placement, sent: Populations | None, received: Populations | None
 ) -> None:
-    """Take out of the residuals what the populations of both ends differ by, in place.
+    """Subtract the differences between the populations of both ends from the residuals, in place.
 
-    Each combination of populations has an offset of its own, in each class that has pairs enough: two slow ends may
-    add up (latency), or the slower one alone may count (a stream).
+    Each combination of populations has an offset of its own in each class with enough pairs: two slow ends may add up
+    (latency), or the slower end alone may count (a stream).
     """
-    every = [one.label if one is not None else np.zeros(len(placement.hosts), np.int64) for one in (sent, received)]
-    width = max(2, *(one.count if one is not None else 1 for one in (sent, received)))
-    ends = [np.where(label < 0, 0, label)[placement.host] for label in every]
+    labels = [
+        populations.label if populations is not None else np.zeros(len(placement.hosts), np.int64)
+        for populations in (sent, received)
+    ]
+    width = max(2, *(populations.count if populations is not None else 1 for populations in (sent, received)))
+    ends = [np.where(label < 0, 0, label)[placement.host] for label in labels]
     cells = pairs.sample_cells()
     value, combination = pairs.value[cells], ends[0][cells[0]] * width + ends[1][pairs.destination(cells)]
     codes = classes.of_cells(pairs, cells)
@@ -171,13 +186,13 @@ def subtract(
 
 
 def _groups(key: Codes, value: npt.NDArray[np.float32]) -> Iterator[tuple[int, npt.NDArray[np.float32], int]]:
-    """Each key, its values, and how many there are."""
+    """Yield each key, its values, and their number."""
     order = np.argsort(key, kind="stable")
     keys, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    for one, at, size in zip(keys.tolist(), first.tolist(), count.tolist(), strict=True):
-        yield one, value[order[at : at + size]], size
+    for key_value, start, size in zip(keys.tolist(), first.tolist(), count.tolist(), strict=True):
+        yield key_value, value[order[start : start + size]], size
 
 
-def error_of(left: npt.NDArray[np.float32], measured_per_rank: float) -> float:
-    """Standard error of a host's effect: that of a median of so many values."""
-    return float(MEDIAN_ERROR * robust_sd(left) / np.sqrt(max(measured_per_rank, 1.0)))
+def effect_error(residuals: npt.NDArray[np.float32], measured_per_rank: float) -> float:
+    """Return the standard error of a host's effect: that of a median of `measured_per_rank` values."""
+    return float(MEDIAN_ERROR * robust_sd(residuals) / np.sqrt(max(measured_per_rank, 1.0)))

@@ -1,4 +1,4 @@
-"""Modes of a sample of effects: do the members of one kind fall into several populations?"""
+"""Modes of a sample of effects: whether the members of one kind form several populations."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from fablint.analyse.data.robust_stats import robust_sd
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
-FEWEST_MEMBERS = 3  # of a mode
+FEWEST_MEMBERS = 3  # members of a mode
 MOST_MODES = 3
-MEMBER = 2.5  # spreads of the larger mode, within which the core of the smaller one lies
-GAP = 2.0  # spreads between the nearest members of two modes: three normal values of 1,000 leave none so wide
-FEW, FAR = 6, 8.0  # members of a small mode, and how far it must be: outliers that agree by chance are not a mode
+MEMBER = 2.5  # spreads of the larger mode, within which the core of the smaller mode lies
+GAP = 2.0  # spreads between the nearest members of two modes: of 1,000 samples of normal values, three have such a gap
+FEW, FAR = 6, 8.0  # members of a small mode, and its smallest distance: outliers that agree by chance are not a mode
 DISTANCE = 4.0  # spreads between the centres: Ashman's D (Ashman, Bird and Zepf 1994) asks for 2
 CANDIDATES = 12  # widest gaps that are tried
 
 
 @dataclass(frozen=True)
 class Modes:
-    """Which members belong together. Label 0 has the smallest effects; -1: the effect is not known."""
+    """Assignment of members to modes. Label 0 has the smallest effects; -1: the effect is unknown."""
 
     label: Labels  # (n,)
     centre: Floats  # (modes,) median effect
 
     @property
     def count(self) -> int:
-        """How many modes there are."""
+        """Number of modes."""
         return int(self.centre.size)
 
 
-def modes_of(effect: Floats, error: float, least: float) -> Modes:
+def find_modes(effect: Floats, error: float, least: float) -> Modes:
     """Split a sample at its gaps, as long as both sides have three members that agree.
 
     Parameters
@@ -43,14 +43,14 @@ def modes_of(effect: Floats, error: float, least: float) -> Modes:
     effect
         (n,) effects, NaN where unknown.
     error
-        Standard error of an effect: members closer than that are not distinguished.
+        Standard error of an effect: closer members are not distinguished.
     least
         Smallest distance of two modes that matters.
 
     Notes
     -----
-    Members that lie outside of the core of their mode are its outliers, not a reason against it: a fast host or a
-    faulty one does not hide that there are two generations of hosts.
+    Members outside the core of their mode are outliers of the mode, not evidence against it: a fast or faulty host does
+    not hide two generations of hosts.
     """
     known = np.flatnonzero(~np.isnan(effect))
     order = known[np.argsort(effect[known], kind="stable")]
@@ -58,10 +58,10 @@ def modes_of(effect: Floats, error: float, least: float) -> Modes:
     bounds = [0, value.size]
     while len(bounds) - 1 < MOST_MODES:
         splits = [(first, _split(value[first:last], error, least)) for first, last in pairwise(bounds)]
-        found = [first + split for first, split in splits if split is not None]
-        if not found:
+        cuts = [first + split for first, split in splits if split is not None]
+        if not cuts:
             break
-        bounds = sorted({*bounds, found[0]})
+        bounds = sorted({*bounds, cuts[0]})
     label = np.full(len(effect), -1, dtype=np.int64)
     for number, (first, last) in enumerate(pairwise(bounds)):
         label[order[first:last]] = number
@@ -70,7 +70,10 @@ def modes_of(effect: Floats, error: float, least: float) -> Modes:
 
 
 def _split(value: Floats, error: float, least: float) -> int | None:
-    """Where sorted values fall into two modes: the widest gap between two that agree each; None: nowhere."""
+    """Return the position at which sorted values fall into two modes; None if there is none.
+
+    It is the widest gap between two sets of values that are modes.
+    """
     if value.size < 2 * FEWEST_MEMBERS:
         return None
     gaps = np.diff(value)
@@ -78,18 +81,20 @@ def _split(value: Floats, error: float, least: float) -> int | None:
     for at in inner[np.argsort(-gaps[inner], kind="stable")][:CANDIDATES]:
         if gaps[at] <= GAP * error:
             return None
-        if _apart(value[: at + 1], value[at + 1 :], float(gaps[at]), error, least):
+        if _are_separate(value[: at + 1], value[at + 1 :], float(gaps[at]), error, least):
             return int(at) + 1
     return None
 
 
-def _apart(low: Floats, high: Floats, gap: float, error: float, least: float) -> bool:
-    """Are these two modes: each with a core, far apart for the spread of the larger one?"""
+def _are_separate(low: Floats, high: Floats, gap: float, error: float, least: float) -> bool:
+    """Return whether these are two modes: each with a core, and far apart compared with the spread of the larger
+    mode.
+    """
     large, small = (low, high) if low.size >= high.size else (high, low)
     spread = max(robust_sd(large), error)
     distance = float(np.median(high) - np.median(low))
-    asked = FAR if small.size < FEW else DISTANCE
-    if distance < max(least, asked * spread) or gap < GAP * spread:
+    needed = FAR if small.size < FEW else DISTANCE
+    if distance < max(least, needed * spread) or gap < GAP * spread:
         return False
     core = np.count_nonzero(np.abs(small - np.median(small)) <= MEMBER * spread)
     return bool(core >= FEWEST_MEMBERS and 2 * core > small.size)

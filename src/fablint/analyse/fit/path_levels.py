@@ -1,10 +1,10 @@
-"""Time that messages take between each two switches, with the effects of the hosts at both ends taken out.
+"""Time of messages between every two switches, without the effects of the hosts at both ends.
 
     log time(i -> j) = level(switch of i, switch of j) + end(i) + end(j) + load + noise
 
-by alternating medians. The ends of each switch have a median of 0, so that a level holds what all pairs between two
-switches share: the path between them. Nothing is assumed about which levels are alike, so that two switches are enough,
-and a path that is slow in one direction makes neither its hosts nor the other direction look slow.
+by alternating medians. The ends of each switch have a median of 0, so that a level contains what all pairs between two
+switches share: the path between them. No levels are assumed to be equal, so that two switches are enough, and a path
+that is slow in one direction changes neither the effects of its hosts nor the other direction.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from fablint.model.grouped_values import GroupedValues
 Mask = npt.NDArray[np.bool_]
 
 PASSES = 8
-MOST_CELLS = 1 << 20  # cells of a large run that are looked at
+MOST_CELLS = 1 << 20  # cells of the sample of a large run
 MOST_SWITCHES = 1 << 10
-FEWEST_OF_END = 3  # cells from which an end has an effect of its own
-FEWEST_AT_LOAD = 6  # cells from which a load has one
+FEWEST_OF_END = 3  # cells from which an end has an effect
+FEWEST_AT_LOAD = 6  # cells from which a load has an effect
 GAUSSIAN_DIFFERENCE = 0.954  # median absolute difference of two normal values, in standard deviations
 
 
@@ -36,20 +36,20 @@ GAUSSIAN_DIFFERENCE = 0.954  # median absolute difference of two normal values, 
 class PathLevels:
     """Levels of the ordered pairs of switches between which messages were measured (of round trips: unordered).
 
-    Entries are paths, and, with equal switches, the messages that stay on a switch. Messages that others may have
+    Entries are paths and, with equal switches, the messages that stay on a switch. Messages that others may have
     delayed have entries of their own.
     """
 
     src: Codes  # (k,) codes of switches
     dst: Codes
-    shared: Mask  # (k,) measured at once with others, where that costs time
+    shared: Mask  # (k,) whether measured at once with others, where that costs time
     level: Floats  # (k,) log time: median over pairs of hosts
     lower: Floats  # (k,) 95 % interval of that median by order statistics; NaN of fewer than 6 pairs
     upper: Floats
     error: Floats  # (k,) standard error from the noise of pairs and the spread of hosts
     pairs: Codes  # (k,) pairs of hosts
-    fewest_hosts: Codes  # (k,) hosts at the end that has fewer
-    cells: Cells  # (c,) cells looked at
+    fewest_hosts: Codes  # (k,) hosts at the end with fewer hosts
+    cells: Cells  # (c,) cells of the sample
     entry: Codes  # (c,) entry of each cell
     left: Floats  # (c,) log time without the effects of ends and load
     bidirectional: bool
@@ -74,25 +74,33 @@ class _HostCells:
     pair: Codes  # (c,) pair of hosts
     hosts: Codes  # (c, 2)
     shared: Mask
-    load: Codes  # (c,) flows that may have shared a cable with it, 0 where that does not matter
-    receivers: int  # ends from this number on receive; of round trips none does so only
+    load: Codes  # (c,) flows that may have shared a cable with it, 0 without effect
+    receivers: int  # ends from this number on receive; of round trips there are none
 
 
-def path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: float) -> PathLevels | None:
-    """Levels of one size of a row, whose log times are `pairs`.
+def fit_path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: float) -> PathLevels | None:
+    """Return the levels of one size of a row; None if no message crossed a path between two known switches.
 
-    None where no message crossed a path between two known switches. `tolerance` is how much longer messages may take
-    among others than alone before the two are told apart.
+    Parameters
+    ----------
+    flows
+        The row.
+    pairs
+        Log times.
+    placement
+        Switches of the ranks.
+    tolerance
+        Log-effect of concurrent messages from which these have levels of their own.
     """
     size = len(placement.switches)
-    if flows.star or size < 2 or size > MOST_SWITCHES:
+    if flows.is_star or size < 2 or size > MOST_SWITCHES:
         return None
     cells = _cells_of(flows, pairs, placement)
     if not (cells.first != cells.second).any():
         return None
     ends = int(cells.ends.max()) + 1
     fitted = _fit(cells, size, ends, placement)
-    if cells.shared.any() and _loads_cost_nothing(fitted, tolerance):
+    if cells.shared.any() and _is_load_free(fitted, tolerance):
         cells = replace(cells, shared=np.zeros_like(cells.shared), load=np.zeros_like(cells.load))
         fitted = _fit(cells, size, ends, placement)
     return _levels(cells, fitted, size, placement, bidirectional=not flows.one_way)
@@ -102,6 +110,7 @@ def path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: flo
 
 
 def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
+    """Return the cells of a sample between hosts whose switches are known."""
     row, column = pairs.sample_cells(MOST_CELLS)
     to = pairs.destination((row, column))
     a, b = (placement.switch[end].astype(np.int64) for end in (row, to))
@@ -112,7 +121,7 @@ def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
     ends = np.stack([row, to], axis=1).astype(np.int64)
     if flows.one_way:
         ends[:, 1] += ranks
-    else:  # nobody can say which of the two directions was slow
+    else:  # a round trip does not show which direction was slow
         turned = (a > b) | ((a == b) & (host[:, 0] > host[:, 1]))
         ends[turned], host[turned] = ends[turned][:, ::-1], host[turned][:, ::-1]
         a, b = np.minimum(a, b), np.maximum(a, b)
@@ -125,7 +134,7 @@ def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
 
 
 def _concurrent(flows: Flows, cells: Cells) -> Mask:
-    """(c,) cells of messages large enough to fill a cable that were measured at once with others."""
+    """Return a (c,) mask of cells of messages large enough to fill a cable that were measured at once with others."""
     if flows.observations.size < SMALLEST_SHARED:
         return np.zeros(cells[0].size, dtype=bool)
     if flows.observations.partner is not None:
@@ -134,10 +143,10 @@ def _concurrent(flows: Flows, cells: Cells) -> Mask:
 
 
 def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Codes) -> Codes:
-    """(c,) most messages that left the sender's switch or group, or entered the receiver's, in the same turn.
+    """Return the (c,) number of messages of the same turn that may have shared a cable with each cell.
 
-    Which cables these took is not known: it is the largest number that a cable of the path can have carried. 0 where
-    the rounds are not known.
+    The cables of these messages are unknown: the number is the largest of those that left the switch or group of the
+    sender or entered that of the receiver. 0 where the rounds are unknown.
     """
     if flows.observations.partner is not None:
         turn = column.astype(np.int64)
@@ -164,6 +173,8 @@ def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Co
 
 @dataclass(frozen=True)
 class _LevelFit:
+    """Result of the alternating medians."""
+
     left: Floats  # (c,) values without ends and load
     end: Floats  # (e,) effects
     end_switch: Codes  # (e,) -1: no cells
@@ -173,7 +184,7 @@ class _LevelFit:
 
 
 def _fit(cells: _HostCells, size: int, ends: int, placement: Placement) -> _LevelFit:
-    """Alternate medians of entries, ends and loads until they stay."""
+    """Alternate medians of entries, ends and loads until they are stable."""
     keys, entry = np.unique((cells.first * size + cells.second) * 2 + cells.shared, return_inverse=True)
     end_switch = np.full(ends, -1, dtype=np.int64)
     end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
@@ -192,15 +203,16 @@ def _fit(cells: _HostCells, size: int, ends: int, placement: Placement) -> _Leve
 
 
 def _end_effects(cells: _HostCells, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
-    """(e,) median of each end over its cells; of the ends of a switch that do the same, the (lower) median is 0.
+    """Return the (e,) median of each end over its cells.
 
-    A path slows all ends of its switches: where half of them are fast, the others are slow, and not their paths.
+    The ends of a switch with the same role have a (lower) median of 0: a path slows all ends of its switches. If half
+    of them are fast, the others are slow themselves.
     """
     others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
     end = cells.ends.T.ravel()
     effect = GroupedValues.of(others, end, before.size).medians()
-    few = np.bincount(end, minlength=before.size) < FEWEST_OF_END
-    effect[few | np.isnan(effect)] = 0.0
+    is_sparse = np.bincount(end, minlength=before.size) < FEWEST_OF_END
+    effect[is_sparse | np.isnan(effect)] = 0.0
     role = switch + size * (np.arange(before.size) >= cells.receivers)
     used = switch >= 0
     centre = GroupedValues.of(effect[used], role[used], 2 * size).lower_medians()
@@ -209,27 +221,27 @@ def _end_effects(cells: _HostCells, value: Floats, before: Floats, switch: Codes
 
 
 def _load_effects(cells: _HostCells, value: Floats) -> tuple[Floats, dict[int, tuple[float, int]]]:
-    """(c,) how much longer cells took for the number of messages beside them, and the same by that number.
+    """Return the (c,) log-effect of the number of concurrent messages, and effect and number of cells by that number.
 
-    The least load that occurs has none.
+    The smallest load that occurs has an effect of 0.
     """
-    found: dict[int, tuple[float, int]] = {}
-    own = np.zeros(value.size)
+    effects: dict[int, tuple[float, int]] = {}
+    own_effect = np.zeros(value.size)
     for load in np.unique(cells.load[cells.load > 0]).tolist():
         at = cells.load == load
         if at.sum() >= FEWEST_AT_LOAD:
-            found[load] = float(np.median(value[at])), int(at.sum())
-    least = found[min(found)][0] if found else 0.0
-    most = 0.0  # messages beside more others take no less time
-    for load in sorted(found):
-        most = max(most, found[load][0] - least)
-        found[load] = most, found[load][1]
-        own[cells.load == load] = most
-    return own, found
+            effects[load] = float(np.median(value[at])), int(at.sum())
+    least = effects[min(effects)][0] if effects else 0.0
+    most = 0.0  # the effect does not fall with the load
+    for load in sorted(effects):
+        most = max(most, effects[load][0] - least)
+        effects[load] = most, effects[load][1]
+        own_effect[cells.load == load] = most
+    return own_effect, effects
 
 
-def _loads_cost_nothing(fitted: _LevelFit, tolerance: float) -> bool:
-    """Are messages as fast beside many others as beside few? Where loads did not differ, nobody knows."""
+def _is_load_free(fitted: _LevelFit, tolerance: float) -> bool:
+    """Return whether messages among many others are as fast as among few. False if loads did not differ."""
     effects = [effect for effect, _ in fitted.load.values()]
     return len(effects) > 1 and max(effects) - min(effects) <= tolerance
 
@@ -240,6 +252,7 @@ def _loads_cost_nothing(fitted: _LevelFit, tolerance: float) -> bool:
 def _levels(
     cells: _HostCells, fitted: _LevelFit, size: int, placement: Placement, *, bidirectional: bool
 ) -> PathLevels:
+    """Return the levels with their errors and bounds."""
     count = fitted.keys.size
     width = len(placement.hosts) ** 2
     both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
@@ -277,19 +290,19 @@ def _levels(
 
 
 def _ends_left(fitted: _LevelFit, cells: _HostCells) -> int:
-    """Ends beyond the one per switch and role that the medians use up."""
+    """Return the number of ends beyond one per switch and role, which the medians use up."""
     used = np.flatnonzero(fitted.end_switch >= 0)
     return int(used.size - np.unique(_roles(fitted, cells)).size)
 
 
 def _roles(fitted: _LevelFit, cells: _HostCells) -> Codes:
-    """(u,) switch and role, sending or receiving, of the ends that have cells."""
+    """Return the (u,) switch and role (sending or receiving) of the ends that have cells."""
     used = np.flatnonzero(fitted.end_switch >= 0)
     return np.asarray(fitted.end_switch[used] + (fitted.end_switch.max() + 1) * (used >= cells.receivers))
 
 
 def _host_spread(fitted: _LevelFit, cells: _HostCells) -> float:
-    """Robust standard deviation of the ends of a switch, from differences between neighbours in the list."""
+    """Return the robust standard deviation of the ends of a switch, from differences between neighbours in the list."""
     role = _roles(fitted, cells)
     order = np.argsort(role, kind="stable")
     effect, role = fitted.end[fitted.end_switch >= 0][order], role[order]
@@ -299,6 +312,6 @@ def _host_spread(fitted: _LevelFit, cells: _HostCells) -> float:
 
 
 def _distinct(group: Codes, member: Codes, groups: int) -> Codes:
-    """(groups,) different members of each."""
+    """Return the (groups,) number of different members of each group."""
     width = int(member.max(initial=0)) + 1
     return np.bincount(np.unique(group * width + member) // width, minlength=groups)

@@ -1,9 +1,9 @@
-"""A map of switches and groups made from latencies alone, for runs without a topology.
+"""Inference of switches and groups from latencies, for runs without a topology.
 
-Two hosts on one switch are closer than two on different ones, and closeness is transitive: whoever is close to one
-host of a switch is close to all of them. Noise is not. So a cut through the times is tried wherever they leave a gap,
-and accepted where the pairs below it form cliques (hosts that have most of their close hosts in common) that noise
-would form by chance once in ten thousand runs at most. Groups are found in the same way among the switches.
+Two hosts on one switch are closer than two hosts on different switches, and closeness is transitive: a host that is
+close to one host of a switch is close to all of them. Noise is not transitive. A cut through the times is tried at each
+gap, and accepted if the pairs below it form cliques (hosts that share most of their close hosts) that noise would form
+by chance in at most one of ten thousand runs. Groups are found among the switches by the same method.
 """
 
 from __future__ import annotations
@@ -23,41 +23,46 @@ Labels = npt.NDArray[np.int64]
 
 MOST_HOSTS = 5000
 FEWEST_HOSTS = 6
-COVERAGE = 0.9  # of all pairs, below which the map is not drawn
-CLEAR_GAP = 4.0  # robust standard deviations between pairs on one switch and on two
-LOG_CHANCE = -np.log(1e4)  # that noise forms such cliques, were it never so bimodal
-COMMON = 0.5  # of their close hosts, which two hosts on one switch have in common
-MOST_STRANGERS = 0.1  # pairs on one switch that are not close, or close ones that are not on one switch
+COVERAGE = 0.9  # share of all pairs, below which nothing is inferred
+CLEAR_GAP = 4.0  # robust standard deviations between pairs on one switch and pairs on two
+LOG_CHANCE = -np.log(1e4)  # log of the chance that noise forms such cliques, however bimodal it is
+COMMON = 0.5  # share of their close hosts that two hosts on one switch have in common
+MOST_MISMATCHES = 0.1  # share of pairs on one switch that are not close, and of close pairs on two switches
 MOST_CUTS = 4
 PASSES = 3
-ALONE = 0.5  # share of hosts that have a switch for themselves, from which there is no structure to speak of
-SQUARES = 4000  # of two hosts on each of two switches that are looked at
+ALONE = 0.5  # share of hosts alone on their switch, from which there is no structure
+SQUARES = 4000  # samples of two hosts on each of two switches
 BINS = 400
-DEPTH = 1.2  # how many times fewer pairs there are in a gap than on both of its sides
+DEPTH = 1.2  # factor by which a gap has fewer pairs than both of its sides
 
 
 @dataclass(frozen=True)
 class _Level:
-    """Which hosts (or switches) belong together."""
+    """Partition of hosts (or switches)."""
 
     label: Labels  # (n,)
-    near: float  # median seconds together
-    far: float  # and apart
+    near: float  # median seconds within a part
+    far: float  # median seconds between parts
 
 
-def infer(observations: Observations, placement: Placement) -> Topology | None:
-    """Switches and groups that the times show; None where they show none, or too little was measured.
+def infer_topology(observations: Observations, placement: Placement) -> Topology | None:
+    """Return the switches and groups that the times show; None if they show none, or too little was measured.
 
-    `observations` is a full matrix of round trips of the smallest message, at most 5,000 hosts. Takes 4 bytes per
-    pair a few times over.
+    Parameters
+    ----------
+    observations
+        Full matrix of round trips of the smallest message, of at most 5,000 hosts. A few copies of it (4 bytes per
+        pair) are made.
+    placement
+        Hosts of the ranks.
     """
     times = _between_hosts(observations, placement)
     if times is None:
         return None
-    found = _level_of_hosts(times)
-    if found is None:
+    partition = _level_of_hosts(times)
+    if partition is None:
         return None
-    switches, left = found
+    switches, left = partition
     label = _in_order(switches.label)
     groups = _level(_between_parts(left, label), CLEAR_GAP)
     group = _in_order(groups.label) if groups else np.zeros(label.max() + 1, dtype=np.int64)
@@ -71,15 +76,15 @@ def infer(observations: Observations, placement: Placement) -> Topology | None:
 
 
 def _between_hosts(observations: Observations, placement: Placement) -> Times | None:
-    """(hosts, hosts) seconds, symmetric, NaN on the diagonal; None where too few pairs are known.
+    """Return (hosts, hosts) seconds, symmetric, NaN on the diagonal; None if too few pairs are known.
 
-    Of both directions the larger: one reading that is too short by chance would make two hosts neighbours.
+    The larger time of both directions counts: one reading that is too short by chance would make two hosts neighbours.
     """
     hosts = len(placement.hosts)
     if observations.partner is not None or not FEWEST_HOSTS <= hosts <= MOST_HOSTS:
         return None
     sent = np.asarray(observations.sent, dtype=np.float32)
-    if hosts < sent.shape[0]:  # several ranks on a host: the first of them speaks for it
+    if hosts < sent.shape[0]:  # several ranks on a host: the first one counts
         first = np.unique(placement.host, return_index=True)[1]
         sent = sent[np.ix_(first, first)]
     elif (placement.host != np.arange(hosts)).any():
@@ -93,35 +98,36 @@ def _between_hosts(observations: Observations, placement: Placement) -> Times | 
 
 
 def _level_of_hosts(times: Times) -> tuple[_Level, Times] | None:
-    """The switches, found again and again while what each host adds to all of its pairs becomes known.
+    """Return the switches, and the times without the effects of hosts; None if there is no structure.
 
-    Also returns the times without what the hosts add.
+    The partition is repeated while the effect of each host on its pairs becomes known.
     """
-    found: _Level | None = None
-    left = times
+    accepted: _Level | None = None
+    corrected = times
     for _ in range(PASSES):
-        level = _level(left, CLEAR_GAP)
+        level = _level(corrected, CLEAR_GAP)
         if level is None:
-            # Slow hosts hide what the others show: what they add is guessed from the bulk of their pairs.
-            added = _row_medians(left)
+            # Slow hosts hide the structure: their effect is estimated from the bulk of their pairs.
+            added = _row_medians(corrected)
         else:
-            together = level.label[:, None] == level.label[None, :]
-            added = _row_medians(left - np.where(together, np.float32(level.near), np.float32(level.far)))
-        left = left - (added[:, None] + added[None, :])
-        settled = found is not None and (level is None or np.array_equal(level.label, found.label))
-        found = level
+            is_same = level.label[:, None] == level.label[None, :]
+            added = _row_medians(corrected - np.where(is_same, np.float32(level.near), np.float32(level.far)))
+        corrected = corrected - (added[:, None] + added[None, :])
+        settled = accepted is not None and (level is None or np.array_equal(level.label, accepted.label))
+        accepted = level
         if settled:
             break
-    if found is None or np.bincount(found.label)[found.label].tolist().count(1) > ALONE * len(times):
+    if accepted is None or np.bincount(accepted.label)[accepted.label].tolist().count(1) > ALONE * len(times):
         return None
-    return (found, left) if _in_squares(times, found.label) > found.far - found.near else None
+    return (accepted, corrected) if _crossing_time(times, accepted.label) > accepted.far - accepted.near else None
 
 
-def _in_squares(times: Times, label: Labels) -> float:
-    """How much longer it takes to go across than to stay, seconds: median over two hosts on each of two switches.
+def _crossing_time(times: Times, label: Labels) -> float:
+    """Return how much longer messages between two switches take than messages on one, in s.
 
-    Whatever single hosts add is on both sides and cancels, so that a club of fast hosts does not look like a switch.
-    0 where there are no two switches with two hosts each. Expected is twice the gap between the classes.
+    It is the median over two hosts on each of two switches. Effects of single hosts occur on both sides and cancel, so
+    that a set of fast hosts does not look like a switch. 0 if no two switches have two hosts each. The expected value
+    is twice the gap between the classes.
     """
     rng = np.random.default_rng(label.size)
     order = np.argsort(label, kind="stable")
@@ -130,27 +136,28 @@ def _in_squares(times: Times, label: Labels) -> float:
     able = np.flatnonzero(count >= 2)
     if able.size < 2:
         return 0.0
-    one = rng.choice(able, SQUARES, p=count[able] / count[able].sum())
-    other = rng.choice(able, SQUARES, p=count[able] / count[able].sum())
-    place = rng.integers(0, count[one]), rng.integers(0, count[other])
-    step = rng.integers(1, count[one]), rng.integers(1, count[other])
-    i, k = (order[first[part] + at] for part, at in zip((one, other), place, strict=True))
+    first_switch = rng.choice(able, SQUARES, p=count[able] / count[able].sum())
+    second_switch = rng.choice(able, SQUARES, p=count[able] / count[able].sum())
+    place = rng.integers(0, count[first_switch]), rng.integers(0, count[second_switch])
+    step = rng.integers(1, count[first_switch]), rng.integers(1, count[second_switch])
+    i, k = (order[first[part] + at] for part, at in zip((first_switch, second_switch), place, strict=True))
     j, m = (
-        order[first[part] + (at + by) % count[part]] for part, at, by in zip((one, other), place, step, strict=True)
+        order[first[part] + (at + by) % count[part]]
+        for part, at, by in zip((first_switch, second_switch), place, step, strict=True)
     )
-    use = one != other
+    use = first_switch != second_switch
     square = times[i, k] + times[j, m] - times[i, j] - times[k, m]
     return float(np.nan_to_num(np.nanmedian(square[use]))) if use.any() else 0.0
 
 
 def _row_medians(values: Times) -> Times:
-    """(n,) median of each row around their own median."""
+    """Return the (n,) median of each row, centred on their median."""
     added = np.nanmedian(values, axis=1)
     return np.asarray(added - np.nanmedian(added), dtype=np.float32)
 
 
 def _between_parts(times: Times, label: Labels) -> Times:
-    """(parts, parts) mean seconds between the hosts of two parts, NaN on the diagonal."""
+    """Return the (parts, parts) mean seconds between the hosts of two parts, NaN on the diagonal."""
     from scipy import sparse
 
     member = sparse.csr_matrix((np.ones(label.size, np.float32), (label, np.arange(label.size))))
@@ -164,7 +171,7 @@ def _between_parts(times: Times, label: Labels) -> Times:
 
 
 def _in_order(label: Labels) -> Labels:
-    """The same parts, numbered by their first member."""
+    """Return the labels renumbered in the order of the first member of each part."""
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
@@ -173,7 +180,7 @@ def _in_order(label: Labels) -> Labels:
 
 
 def _level(times: Times, gap: float) -> _Level | None:
-    """The finest partition that the times show."""
+    """Return the finest partition that the times show; None if there is none."""
     if len(times) < 3:
         return None
     upper = times[np.triu_indices(len(times), 1)]
@@ -188,7 +195,7 @@ def _level(times: Times, gap: float) -> _Level | None:
 
 
 def _cuts(values: Times, parts: int) -> list[float]:
-    """Where the times leave a gap, the lowest first: below each is at least one pair for every four parts."""
+    """Return the gaps of the times, the lowest first; below each is at least one pair for every four parts."""
     low, high = float(values.min()), float(np.quantile(values, 0.995))
     if not high > low:
         return []
@@ -199,7 +206,7 @@ def _cuts(values: Times, parts: int) -> list[float]:
 
 
 def _valleys(counts: Codes, width: float, *, fewest: float) -> list[int]:
-    """Bins in the middle of the deepest gaps, above at least the `fewest` values."""
+    """Return the bins in the middle of the deepest gaps, above at least the `fewest` values."""
     from scipy.ndimage import gaussian_filter1d
 
     density = np.log(gaussian_filter1d(counts.astype(np.float64), width, mode="constant") + 1e-3)
@@ -207,15 +214,17 @@ def _valleys(counts: Codes, width: float, *, fewest: float) -> list[int]:
     after = np.maximum.accumulate(density[::-1])[::-1]
     depth = np.minimum(before, after) - density
     lowest = (density <= np.roll(density, 1)) & (density <= np.roll(density, -1)) & (depth > np.log(DEPTH))
-    found = np.flatnonzero(lowest & (np.cumsum(counts) >= fewest))
-    # One gap is one cut, in its middle, however many bins are equally empty.
-    runs = [run for run in np.split(found, np.flatnonzero(np.diff(found) > 1) + 1) if run.size]
+    low_bins = np.flatnonzero(lowest & (np.cumsum(counts) >= fewest))
+    # A gap is one cut, in its middle, however many of its bins are equally empty.
+    runs = [run for run in np.split(low_bins, np.flatnonzero(np.diff(low_bins) > 1) + 1) if run.size]
     deepest = sorted(runs, key=lambda run: (-depth[run[0]], -run.size))[:MOST_CUTS]
     return [int(run[run.size // 2]) for run in deepest]
 
 
 def _cliques(close: npt.NDArray[np.bool_]) -> Labels | None:
-    """(n,) parts: those who are close and have most of those close to them in common; None where all or none are."""
+    """Return the (n,) parts: close hosts that share most of their close hosts; None if all or no hosts form one
+    part.
+    """
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -223,10 +232,10 @@ def _cliques(close: npt.NDArray[np.bool_]) -> Labels | None:
     np.fill_diagonal(near, True)
     degree = near.sum(axis=1)
     if degree.mean() > len(near) / 2 + 1:
-        # Dense: whoever is not close is rare, and so two parts at most.
+        # Dense: few pairs are not close, and so there are at most two parts.
         common = near.astype(np.float32) @ near.astype(np.float32)
-        both = near & (common >= COMMON * (degree[:, None] + degree[None, :] - common))
-        graph = sparse.csr_matrix(both)
+        is_edge = near & (common >= COMMON * (degree[:, None] + degree[None, :] - common))
+        graph = sparse.csr_matrix(is_edge)
     else:
         near_sparse = sparse.csr_matrix(near.astype(np.float32))
         common_sparse = (near_sparse @ near_sparse).multiply(near_sparse).tocoo()
@@ -238,13 +247,16 @@ def _cliques(close: npt.NDArray[np.bool_]) -> Labels | None:
 
 
 def _checked(times: Times, close: npt.NDArray[np.bool_], label: Labels, gap: float) -> _Level | None:
-    """The partition, if the close pairs are those inside its parts, too well for chance, and the classes lie apart."""
+    """Return the partition if its parts contain the close pairs, better than by chance, and the classes are separate.
+
+    None otherwise.
+    """
     upper = np.triu(np.ones(times.shape, dtype=bool), 1) & ~np.isnan(times)
     inside = upper & (label[:, None] == label[None, :])
     within, across = int(inside.sum()), int(upper.sum() - inside.sum())
     edges = int((close & upper).sum())
     missing, extra = within - int((close & inside).sum()), edges - int((close & inside).sum())
-    if min(within, across) < 1 or missing > MOST_STRANGERS * within or extra > MOST_STRANGERS * edges:
+    if min(within, across) < 1 or missing > MOST_MISMATCHES * within or extra > MOST_MISMATCHES * edges:
         return None
     sizes = np.bincount(label)
     partitions = gammaln(label.size + 1) - gammaln(sizes + 1).sum() - _log_repeats(sizes) + np.log(label.size) * 2
@@ -266,5 +278,5 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def _log_repeats(sizes: Codes) -> float:
-    """Parts of one size are alike: their order is no other partition."""
+    """Return the log of the number of orders of parts of the same size, which are the same partition."""
     return float(gammaln(np.bincount(sizes)[1:] + 1).sum())

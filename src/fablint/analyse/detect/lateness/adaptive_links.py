@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.binomial import quantile
 from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_of
@@ -141,12 +142,10 @@ def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
     Of n pairs that cross a link with probability q each, n q are as slow as the link, and half of these are slower than
     its loss. So where the binomial distribution of n and q / 2 is at least k, the k-th slowest pair is a bound.
     """
-    from scipy.stats import binom
-
     links = len(exposures.routes.ends)
     count = np.bincount(exposures.part, minlength=exposures.parts)[:links]
     share = np.bincount(exposures.part, weights=exposures.share, minlength=exposures.parts)[:links]
-    fewest = binom.ppf(MISSED / max(1, links), count, share / np.maximum(count, 1) / 2)
+    fewest = quantile(MISSED / max(1, links), count, share / np.maximum(count, 1) / 2)
     excess = np.nan_to_num(tails.excess, nan=-np.inf)[exposures.cell]
     of_links = exposures.part < links
     grouped = GroupedValues.of(-excess[of_links], exposures.part[of_links], links)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
@@ -50,10 +51,8 @@ class Mode:
         return self.slow / self.pairs
 
 
-def modes_of(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> list[Mode]:
+def find_modes(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> list[Mode]:
     """Paths of which significantly more pairs are slow than elsewhere. `src` and `dst` (c,): hosts of the cells."""
-    from scipy.stats import binom
-
     count = levels.level.size
     fast, noise = _fast(levels, count)
     beyond = levels.left - fast[levels.entry]
@@ -65,7 +64,7 @@ def modes_of(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> li
     share = slow / np.maximum(pairs, 1)
     usual = _usual(levels, slow, share)
     tests = max(1, int(levels.is_path.sum()))
-    chance = binom.sf(slow - 1, pairs, usual)
+    chance = upper_tail(slow, pairs, usual)
     found = []
     for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_SLOW) & (chance <= measure.chance / tests)):
         cells = np.flatnonzero((levels.entry == entry) & is_slow)

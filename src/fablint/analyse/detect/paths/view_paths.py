@@ -14,7 +14,7 @@ from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
-from fablint.analyse.detect.paths.path_modes import Mode, declared_routes_explain, modes_of
+from fablint.analyse.detect.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.detect.paths.slow_paths import (
     FEWEST_PAIRS,
     WITHOUT_OTHERS,
@@ -23,7 +23,7 @@ from fablint.analyse.detect.paths.slow_paths import (
     PathJudgements,
     judge_paths,
 )
-from fablint.analyse.fit.path_levels import PathLevels, path_levels
+from fablint.analyse.fit.path_levels import PathLevels, fit_path_levels
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.topology.routing import Routes
@@ -90,7 +90,7 @@ def paths_of(
     views: int,
 ) -> Paths | None:
     """The paths of a view; None where no message crossed one. `pairs` hold log times."""
-    levels = path_levels(flows, pairs, placement, settings.tolerance)
+    levels = fit_path_levels(flows, pairs, placement, settings.tolerance)
     if levels is None:
         return None
     size = len(placement.switches)
@@ -108,7 +108,7 @@ def paths_of(
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
     followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
-    modes = modes_of(levels, *hosts, measure)
+    modes = find_modes(levels, *hosts, measure)
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
     if compared:  # the search explains most slow pairs: what is left must be gross, and not be most of a path
         modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]

@@ -1,0 +1,23 @@
+"""Binomial probabilities as in `scipy.stats.binom`, whose import takes longer than the analysis of a small run."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr, bdtrik, betainc
+
+Floats = npt.NDArray[np.float64]
+
+
+def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:
+    """Return the probability of so many successes or more; the arguments are broadcast against each other."""
+    successes = np.asarray(successes, dtype=np.float64)
+    return np.asarray(betainc(successes, np.asarray(trials) - successes + 1, probability))
+
+
+def quantile(share: float, trials: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:
+    """Return the smallest number of successes that is not exceeded with a probability of at least `share`."""
+    trials = np.asarray(trials)
+    number = np.clip(np.nan_to_num(np.ceil(bdtrik(share, trials, probability))), 0, trials)
+    below = np.maximum(number - 1, 0)
+    return np.asarray(np.where(bdtr(below, trials, probability) >= share, below, number))

@@ -1,0 +1,32 @@
+"""Binomial probabilities and ranks are those of scipy.stats, without its import."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, rankdata
+
+from fablint.analyse.data.binomial import quantile, upper_tail
+from fablint.analyse.data.robust_stats import average_ranks
+
+RANDOM = np.random.default_rng(7)
+TRIALS = RANDOM.integers(0, 3000, 20_000)
+SUCCESSES = np.minimum(RANDOM.integers(0, 3000, 20_000), TRIALS)
+PROBABILITY = RANDOM.random(20_000) ** RANDOM.integers(1, 6, 20_000)
+
+
+def test_the_upper_tail_is_that_of_scipy_stats() -> None:
+    assert np.array_equal(upper_tail(SUCCESSES, TRIALS, PROBABILITY), binom.sf(SUCCESSES - 1, TRIALS, PROBABILITY))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.05 / 200, 0.05 / 200_000])
+def test_quantiles_are_those_of_scipy_stats(share: float) -> None:
+    assert np.array_equal(quantile(share, TRIALS, PROBABILITY), binom.ppf(share, TRIALS, PROBABILITY))
+
+
+def test_quantiles_at_the_ends_of_the_range() -> None:
+    trials, probability = np.array([0, 0, 5, 5, 5]), np.array([0.0, 1.0, 0.0, 0.5, 1.0])
+    assert quantile(0.05, trials, probability).tolist() == binom.ppf(0.05, trials, probability).tolist()
+
+
+def test_equal_values_share_the_mean_of_their_ranks() -> None:
+    values = RANDOM.integers(0, 40, 100).astype(float)
+    assert np.array_equal(average_ranks(values), rankdata(values))

@@ -19,7 +19,7 @@ and prints its table, `fablint bench NAME --help` shows its options, `fablint be
 and on the [engine's command line](engine.md), the name stands for its row, and later options override its options:
 
     fablint bench osu_mbw_mr -n 8
-    fablint measure -n 8 -r 'osu_mbw_mr --pattern all-pairs --validate' -o night.run
+    fablint measure -n 8 -r 'osu_bw --pattern all-pairs --validate' -o night.run
 
 OSU's names may be written without `osu_`, unless a kernel has that name: `latency` is the kernel, measured until the
 figure is precise; `osu_latency` is the same with OSU's counts. [Run benchmarks](../how-to/reference-benchmarks.md) has

@@ -44,6 +44,7 @@ RowOptions retest_row(const RowOptions& row, const std::string& rounds) {
     RowOptions retest = row;
     retest.name = row.name + "-retest";
     retest.retest_of = row.name;
+    retest.purpose = "retest";
     retest.pattern = "rounds";
     retest.rounds_file.clear();
     retest.rounds = rounds;

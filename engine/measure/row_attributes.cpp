@@ -38,6 +38,7 @@ void add_request(JsonObject& object, const RowOptions& row, const Schedule& sche
         warmups.push_back(row.warmup_for(size));
     }
     object.add("kernel", row.kernel)
+        .add("purpose", row.purpose)
         .add("pattern", row.pattern)
         .add("transport", row.transport)
         .add("memory", row.memory)

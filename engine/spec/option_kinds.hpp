@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/table.hpp"
 #include "memories/memory.hpp"
 #include "patterns/pattern.hpp"
 #include "spec/values.hpp"
@@ -48,6 +49,14 @@ struct win : Written {
 
 struct sync : Written {
     static std::string read(const char*, const char*, Text value) { return sync_named(value).name; }
+};
+
+struct word : Written {
+    static std::string read(const char* option, const char* values, Text value) {
+        if (!has_word(values, value))
+            throw usage_error(std::string("unknown ") + option + " '" + value + "': choose one of " + values);
+        return value;
+    }
 };
 
 struct flag {

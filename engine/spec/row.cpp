@@ -117,6 +117,13 @@ void choose_defaults_of_kernel(RowOptions& row, const KernelInfo& kernel) {
     if (!row.sizes_given) row.sizes = parse_sizes(kernel.default_sizes);
 }
 
+[[noreturn]] void refuse_pattern(const KernelInfo& kernel, const std::string& pattern) {
+    std::vector<PatternInfo> choices;
+    for (const PatternInfo& other : patterns())
+        if (kernel.runs_on(other.shape)) choices.push_back(other);
+    throw usage_error(std::string(kernel.name) + " cannot run on pattern " + pattern + ": choose " + names_of(choices));
+}
+
 void refuse_sizes(const RowOptions& row, const KernelInfo& kernel) {
     for (const std::size_t size : row.sizes)
         if (!kernel.takes(size))
@@ -133,7 +140,7 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
         throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
                           " does not offer: choose another --transport");
     if (row.validate && !transport.moves_bytes)
-        throw usage_error("--validate does not apply to transport " + row.transport + ", which moves nothing");
+        throw usage_error("--validate does not apply to transport " + row.transport + ": it moves nothing");
 }
 
 }  // namespace
@@ -185,7 +192,7 @@ RowOptions make_row(const std::string& kernel_name, const OptionTexts& given) {
     choose_defaults_of_kernel(row, kernel);
     choose_stop_rule(row, given);
     const PatternInfo& pattern = pattern_named(row.pattern);
-    if (!kernel.runs_on(pattern.shape)) throw usage_error(row.kernel + " cannot run on pattern " + row.pattern);
+    if (!kernel.runs_on(pattern.shape)) refuse_pattern(kernel, row.pattern);
     refuse_options_that_do_not_apply(kernel, pattern, given);
     refuse_combinations(given);
     refuse_sizes(row, kernel);

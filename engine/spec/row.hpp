@@ -22,6 +22,7 @@ struct RowOptions {
 
     std::string kernel;
     std::string name;
+    std::string purpose;  // what it is measured for
     std::string pattern;
     std::int64_t matchings = 0;
     std::string rounds_file;

@@ -10,7 +10,7 @@ from fablint import measure, report, store
 from fablint.cli import main
 from fablint.errors import IncompleteError
 from fablint.measure import EngineOutcome, Silent
-from fablint.model import Plan, PlanRow, Row, Run, Slots
+from fablint.model import Plan, PlanRow, Row, RowSpec, Run, Slots
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 
@@ -69,9 +69,9 @@ def test_where_nobody_said_where_anything_goes(measured):
     assert found.exit_code == 0
 
 
-@pytest.mark.parametrize(("threads", "told"), [(True, ["--counters", "--threads"]), (False, ["--counters"])])
-def test_the_engine_is_told_of_threads(measured, threads, told):
-    _, options = measured(Plan(2, (PlanRow("latency_mt", 1, 1.0, threads),)), a_run(["a"], [0, 0]))
+@pytest.mark.parametrize(("kernel", "told"), [("latency_mt", ["--counters", "--threads"]), ("latency", ["--counters"])])
+def test_the_engine_is_told_of_threads(measured, kernel, told):
+    _, options = measured(Plan(2, (PlanRow(RowSpec(kernel), 1, 1.0),)), a_run(["a"], [0, 0]))
     assert options == told
 
 

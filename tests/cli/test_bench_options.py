@@ -14,9 +14,8 @@ from fablint.cli import cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
 from fablint.cli.session import Session
 from fablint.errors import UsageError
-from fablint.model import Plan, Slots
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import OPTIONS, RowRequest
+from fablint.model import Plan, RowSpec, Slots
+from fablint.model.registry import OPTIONS
 from fablint.workflows import benchmark
 
 
@@ -35,13 +34,13 @@ class BenchCall:
     name: str
     columns: benchmark.TableColumns
     options: list[str]
-    rows: list[RowRequest] = field(init=False)
+    rows: list[RowSpec] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rows = [parse_row(row.options.split()) for row in self.plan.rows]
+        self.rows = [row.spec for row in self.plan.rows]
 
     @property
-    def row(self) -> RowRequest:
+    def row(self) -> RowSpec:
         (row,) = self.rows
         return row
 
@@ -253,8 +252,8 @@ def test_options_of_the_engine(bench):
 
 
 def test_only_threads_ask_mpi_for_threads(bench):
-    assert [row.threads for row in bench("osu_latency_mt").plan.rows] == [True]
-    assert [row.threads for row in bench("osu_latency").plan.rows] == [False]
+    assert [row.spec.needs_threads for row in bench("osu_latency_mt").plan.rows] == [True]
+    assert [row.spec.needs_threads for row in bench("osu_latency").plan.rows] == [False]
 
 
 @pytest.mark.parametrize(
@@ -262,14 +261,14 @@ def test_only_threads_ask_mpi_for_threads(bench):
     [
         ("osu_latncy", "there is no benchmark 'osu_latncy': did you mean osu_latency"),
         ("osu_latency -n 4", "osu_latency measures 2 ranks, not 4"),
-        ("osu_latency -W 8", "--window does not apply to osu_latency: latency sends one message at a time: it has"),
+        ("osu_latency -W 8", "--window does not apply to osu_latency: the kernel has one message in flight: it has"),
         ("osu_latency -V", "--vary-window does not apply to osu_latency: it is for osu_mbw_mr"),
         (
             "osu_bw -w create",
-            "--win does not apply to osu_bw: bandwidth uses no RMA window: beyond the options of all",
+            "--win does not apply to osu_bw: the kernel uses no RMA window: beyond the options of all",
         ),
-        ("osu_bw -s flush", "--sync does not apply to osu_bw: bandwidth has no RMA synchronisation to choose"),
-        ("osu_bw -t 2:2", "--workers does not apply to osu_bw: bandwidth has one worker at each end"),
+        ("osu_bw -s flush", "--sync does not apply to osu_bw: the kernel has no choice of RMA synchronisation"),
+        ("osu_bw -t 2:2", "--workers does not apply to osu_bw: only latency_mt and latency_mp have workers"),
         ("osu_bw -f", "--full does not apply to osu_bw: osu_bw is not a collective"),
         ("osu_bw -p 2", "--pairs does not apply to osu_bw: osu_bw does not pair rank i with i + n/2"),
         ("osu_bw --verbose", "--verbose does not apply to osu_bw: it is for net_sanitizer and HPE"),
@@ -279,11 +278,14 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ("linktest_serial --bisection", "--bisection does not apply to linktest_serial: it is for linktest"),
         (
             "linktest --num-multi-buf 2",
-            "--num-multi-buf does not apply to linktest: latency sends one message at a time",
+            "--num-multi-buf does not apply to linktest: the kernel has one message in flight",
         ),
         ("linktest -z", "--percentiles does not apply to linktest: the table of linktest has none"),
         ("linktest_alltoall --randomize", "--randomize does not apply to linktest_alltoall: in linktest_alltoall all"),
-        ("linktest_alltoall --serial-tests", "--serial-tests does not apply to linktest_alltoall: in pattern world"),
+        (
+            "linktest_alltoall --serial-tests",
+            "--serial-tests does not apply to linktest_alltoall: all groups",
+        ),
         (
             "netsan_alltoall --nservers 1",
             "--nservers does not apply to netsan_alltoall: it is for net_sanitizer, netsan_put and",
@@ -307,8 +309,14 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ("netsan_put -n 2 --nservers 2", "--servers 2 leaves no client, this run has 2 ranks"),
         ("congestion -n 3", "1 victim pair needs at least 4 ranks, this run has 3"),
         ("osu_put_latency -n 2 -s fence -w nothing", "--win: 'nothing' is unknown: choose create, allocate or dynamic"),
-        ("osu_put_bibw -s flush", "--sync flush: both ends of put_bibandwidth have to take part: use pscw or fence"),
-        ("osu_bw -b single -c", "--validate: with --buffers single the messages of a window overwrite each other"),
+        (
+            "osu_put_bibw -s flush",
+            "--sync flush does not apply to put_bibandwidth: both ends must take part",
+        ),
+        (
+            "osu_bw -b single -c",
+            "--validate excludes --buffers single: the messages of a window",
+        ),
         ("osu_mbw_mr -V -W 8", "--vary-window goes through the windows by itself: leave --window out"),
         ("osu_bw -i 5 --adaptive", "--adaptive and --iterations are two ways to stop"),
     ],

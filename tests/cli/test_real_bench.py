@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fablint.plan.rows.kernels import KERNELS, PATTERNS, takes
-from fablint.plan.rows.options import SYNCS, WINS
+from fablint.model.option_values import parse_sizes
+from fablint.model.registry import KERNELS, PATTERNS, SYNCS, WINS
 from fablint.workflows import benchmark
 
 FEW = "-i 4 -x 1"
@@ -136,19 +136,20 @@ def test_planning_and_the_engine_know_the_same_words(fablint, chosen):
     planned = [
         {
             "name": name,
-            "description": kernel.what,
+            "description": kernel.description,
             "quantity": kernel.quantity,
             "payload": kernel.payload,
-            "windowed": kernel.windowed,
-            "bidirectional": kernel.mutual,
-            "empty": takes(name, 0),
-            "sizes": kernel.sizes,
-            "pattern": kernel.pattern,
+            "windowed": kernel.is_windowed,
+            "bidirectional": kernel.bidirectional,
+            "empty": kernel.accepts_size(0),
+            "sizes": kernel.default_sizes,
+            "pattern": kernel.default_pattern,
         }
         for name, kernel in KERNELS.items()
     ]
     for kernel in listed["kernels"]:
         del kernel["requires"]  # capabilities of the transport: the front end refuses by the table
+        kernel["sizes"] = parse_sizes(kernel["sizes"])
     assert planned == listed["kernels"]
     assert [*PATTERNS] == [pattern["name"] for pattern in listed["patterns"]]
     assert {*SYNCS} == {sync["name"] for sync in listed["syncs"]}

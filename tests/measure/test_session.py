@@ -16,11 +16,11 @@ import pytest
 from fablint.measure import Engine, EngineOptions, EngineOutcome, Mpiexec, name_deaths, name_host, run_engine, session
 from fablint.measure.launchers.hydra import Hydra
 from fablint.measure.launchers.launcher import Death
-from fablint.model import Plan, PlanRow
+from fablint.model import Plan, PlanRow, RowSpec
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 ON_A_BUSY_MACHINE_S = 3.0  # an interpreter starts within
-PLAN = Plan(2, (PlanRow("latency", 3, 1.0), PlanRow("bandwidth", 1, 1.0)))
+PLAN = Plan(2, (PlanRow(RowSpec("latency"), 3, 1.0), PlanRow(RowSpec("bandwidth"), 1, 1.0)))
 
 
 class FakeLauncher(Hydra):

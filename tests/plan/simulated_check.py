@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.analyse import diagnose
-from fablint.model import Row, Run, Slots
+from fablint.model import Row, RowSpec, Run, Slots
 from fablint.plan.check.check_loop import CheckLoop, Diagnose, LoopResult, Measure, first_step
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.retest import Retest
 from fablint.plan.check.stages import Stage
-from fablint.plan.rows.grammar import parse_row
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
 from fablint.simulate.simulated_fabric import Fabric
 
@@ -46,7 +45,7 @@ class SimulatedCheck:
     def measure(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
         self.stages.append(stage)
         self.seconds += stage.plan.predicted_s
-        rows = tuple(simulated_row(row.options) for row in stage.plan.rows)
+        rows = tuple(simulated_row(row.spec) for row in stage.plan.rows)
         rounds = next(iter(stage.rounds.values()), None)
         if run is None:
             return self.fabric_measured().measure(rounds, rows), True
@@ -61,8 +60,7 @@ class SimulatedCheck:
         return [stage.plan.rows[0].rounds for stage in self.stages]
 
 
-def simulated_row(options: str) -> SimulatedRow:
-    row = parse_row(options.split())
+def simulated_row(row: RowSpec) -> SimulatedRow:
     return SimulatedRow(row.kernel, row.sizes, row.order, row.histogram)  # type: ignore[arg-type]
 
 
@@ -71,7 +69,7 @@ def retested(check: SimulatedCheck, retest: Retest) -> Run:
     hosts = [slot.host for slot in retest.stage.plan.slots for _ in range(slot.ranks)]
     part = np.array([check.fabric.hosts.index(host) for host in hosts])
     (rounds,) = retest.stage.rounds.values()
-    rows = tuple(simulated_row(row.options) for row in retest.stage.plan.rows)
+    rows = tuple(simulated_row(row.spec) for row in retest.stage.plan.rows)
     run = check.fabric_measured().measure([part[pairs] for pairs in rounds], rows)
     anew = np.full(len(check.fabric.hosts) + 1, -1, dtype=np.int32)
     anew[part] = np.arange(part.size)

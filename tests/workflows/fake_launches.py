@@ -15,13 +15,11 @@ import numpy as np
 import pytest
 
 from fablint.errors import NotStartedError
-from fablint.model import Finding, Plan, Row as RunRow, Run, Slots, State, Switch, Topology
+from fablint.model import Finding, Plan, Row as RunRow, RowSpec, Run, Slots, State, Switch, Topology
 from fablint.model.preflight_results import Result
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, stage_of
 from fablint.plan.check.suites import find_suite
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
 from fablint.simulate import SimulatedRow
 from fablint.simulate.simulated_rows import row_attributes
 from fablint.store import read_run, set_state
@@ -124,13 +122,13 @@ class FakeCluster:
         hosts = [slot.host for slot in plan.slots for _ in range(slot.ranks)]
         assert len(hosts) == plan.ranks
         resumed = "--resume" in options
-        requests = [parse_row(row.options.split()) for row in plan.rows]
+        requests = [row.spec for row in plan.rows]
         rounds = {str(row.name or row.kernel): _rounds(row, output) for row in requests}
         told = {
             name: {at: [(hosts[a], hosts[b]) for a, b in pairs[at]] for at in only}
             for name, (pairs, only) in rounds.items()
         }
-        lines = tuple(row.options for row in plan.rows)
+        lines = tuple(row.spec.text for row in plan.rows)
         self.launches.append(Launch(tuple(dict.fromkeys(hosts)), output, tuple(options), told, lines))
         self.system.now_s += LAUNCH_S
         if self.unreached & set(hosts) or any(pair <= set(hosts) for pair in self.keeps_apart):
@@ -158,7 +156,7 @@ class FakeCluster:
     def _called(self, host: str) -> str:
         return f"{host}{self.domain}"
 
-    def _begin(self, output: Path, plan: Plan, rows: Sequence[RowRequest], hosts: Sequence[str]) -> None:
+    def _begin(self, output: Path, plan: Plan, rows: Sequence[RowSpec], hosts: Sequence[str]) -> None:
         names = list(dict.fromkeys(hosts))
         output.mkdir(exist_ok=True)
         assert {one.name for one in output.iterdir()} <= {"rounds", "launches"}  # as the engine wants it
@@ -170,7 +168,7 @@ class FakeCluster:
             "started": "",
             "started_epoch_s": EPOCH_S + self.system.now_s,
             "rows": [str(row.name or row.kernel) for row in rows],
-            "plan": [row.options for row in plan.rows],
+            "plan": [row.spec.text for row in plan.rows],
             "ranks": len(hosts),
             "hosts": [self._called(host) for host in names],
             "rank_host": [names.index(host) for host in hosts],
@@ -182,13 +180,13 @@ class FakeCluster:
         }
         replace_node(output, group_node(attributes))
 
-    def _grow(self, output: Path, plan: Plan, rows: Sequence[RowRequest], hosts: Sequence[str]) -> None:
+    def _grow(self, output: Path, plan: Plan, rows: Sequence[RowSpec], hosts: Sequence[str]) -> None:
         root = read_root(output)
         attributes = root["attributes"]
         assert [attributes["hosts"][at] for at in attributes["rank_host"]] == [self._called(host) for host in hosts]
         names = [str(row.name or row.kernel) for row in rows]
         lines = [
-            dict(zip(attributes["rows"], attributes["plan"], strict=True)).get(name, row.options)
+            dict(zip(attributes["rows"], attributes["plan"], strict=True)).get(name, row.spec.text)
             for name, row in zip(names, plan.rows, strict=True)
         ]
         begun = [one.name for one in read_run(output).rows]
@@ -199,7 +197,7 @@ class FakeCluster:
     def _measure_row(
         self,
         output: Path,
-        row: RowRequest,
+        row: RowSpec,
         rounds: Sequence[Pairs],
         only: Sequence[int],
         hosts: Sequence[str],
@@ -235,6 +233,7 @@ class FakeCluster:
         pairs = np.array([len(one) for one in rounds], np.int32)
         attributes = {
             **row_attributes(SimulatedRow(row.kernel, row.sizes, row.order), "list", pairs, 1),  # type: ignore[arg-type]
+            "purpose": row.purpose,
             "transport": "mpi",
             "options": dict(zip(root["rows"], root["plan"], strict=True))[name],
             "measuring_s": wall_s,
@@ -244,11 +243,11 @@ class FakeCluster:
         write_row(output / name, RunRow(name, attributes, arrays), len(hosts))
         return lost
 
-    def _seconds(self, row: RowRequest, one: str, other: str) -> np.ndarray:
+    def _seconds(self, row: RowSpec, one: str, other: str) -> np.ndarray:
         """(sizes,) of a message of each size."""
         sizes = np.array(row.sizes, dtype=float)
         inside = one == other
-        healthy = sizes / self.rate if row.does.windowed else 2e-6 + sizes / self.rate
+        healthy = sizes / self.rate if row.kernel_info.is_windowed else 2e-6 + sizes / self.rate
         slow = self.slow_inside.get(one, 1.0) if inside else self.slow.get(one, 1.0) * self.slow.get(other, 1.0)
         return healthy * slow
 
@@ -288,7 +287,7 @@ class FakeCluster:
         return [one.hosts for one in self.launches if one.trial]
 
 
-def _rounds(row: RowRequest, output: Path) -> tuple[list[Pairs], Sequence[int]]:
+def _rounds(row: RowSpec, output: Path) -> tuple[list[Pairs], Sequence[int]]:
     """All rounds of a row, and those that are to be measured."""
     if row.rounds_file is None:
         assert row.pattern == "pair"
@@ -332,7 +331,7 @@ def request_of(hosts: Sequence[str], topology: Topology | None = None, each: int
 
 def one_row(request: CheckRequest, rounds: Sequence[np.ndarray], name: str = "edge") -> Stage:
     """Latencies of these rounds."""
-    return stage_of(name, rounds, request, "parallel", [(f"{name}-latency", "latency --sizes 8", 0.05)])
+    return stage_of(name, rounds, request, "parallel", [(RowSpec("latency", f"{name}-latency", sizes=(8,)), 0.05)])
 
 
 def launches_of(cluster: FakeCluster, request: CheckRequest, output: Path) -> tuple[Launches, Notes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from fablint.errors import IncompleteError, UsageError
 from fablint.measure import Silent, session
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.check.stages import Stage
+from fablint.plan.rows.row_text import parse_row
 from fablint.store import missing_rounds
 from fablint.system import System
 from fablint.workflows import measurement, run_formats
@@ -24,7 +26,7 @@ ROUNDS = [np.array([[0, 1], [2, 3]]), np.array([[0, 2]])]
 
 
 def stage(line: str, file: str, slots: tuple[Slots, ...] = ()) -> Stage:
-    return Stage(Plan(RANKS, (PlanRow(line, len(ROUNDS), 1.0),), slots), {file: ROUNDS})
+    return Stage(Plan(RANKS, (PlanRow(parse_row(line.split()), len(ROUNDS), 1.0),), slots), {file: ROUNDS})
 
 
 @pytest.fixture
@@ -66,8 +68,10 @@ def test_a_stage_that_was_not_begun_is_resumed_from_the_run_s_own_rounds(context
 
 
 def test_a_stage_that_cannot_start_leaves_nothing(context, tmp_path):
-    bad = stage(FIRST.replace("latency --sizes", "latncy --sizes"), "rounds/stratified.txt")
-    with pytest.raises(UsageError, match="latncy"):
+    good = stage(FIRST, "rounds/stratified.txt")
+    spec = replace(good.plan.rows[0].spec, window=8)
+    bad = replace(good, plan=replace(good.plan, rows=(PlanRow(spec, len(ROUNDS), 1.0),)))
+    with pytest.raises(UsageError, match="--window does not apply to latency"):
         measurement.measure_stage(context, bad, tmp_path / "a.run")
     assert not (tmp_path / "a.run").exists()
 

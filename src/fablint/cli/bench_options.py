@@ -14,11 +14,11 @@ import click
 from fablint.cli.param_types import Duration, Percentiles
 
 if TYPE_CHECKING:
+    from fablint.model import RowSpec
     from fablint.plan import Benchmark
-    from fablint.plan.rows.options import RowRequest
 
 # Returns why an option does not apply to a benchmark that is made of these rows; empty where it applies.
-Reason = Callable[["Benchmark", "Sequence[RowRequest]"], str]
+Reason = Callable[["Benchmark", "Sequence[RowSpec]"], str]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Setting:
         """Name of the option as an argument of the verb."""
         return self.spelling.removeprefix("--").replace("-", "_")
 
-    def why_refused(self, benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+    def why_refused(self, benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
         """Return why the option does not apply to a benchmark; empty where it applies."""
         from fablint.plan import without_meaning
 
@@ -94,32 +94,32 @@ def both(one: Reason, other: Reason) -> Reason:
     return lambda benchmark, rows: one(benchmark, rows) or other(benchmark, rows)
 
 
-def not_the_world(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+def not_the_world(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to rows in which ranks have partners."""
     return "" if any(row.pattern != "world" for row in rows) else f"in {benchmark.name} all ranks meet at once"
 
 
-def percentiles_shown(benchmark: Benchmark, _: Sequence[RowRequest]) -> str:
+def percentiles_shown(benchmark: Benchmark, _: Sequence[RowSpec]) -> str:
     """Restrict an option to tables with columns of percentiles."""
     return "" if benchmark.family in ("fablint", "OSU") else f"the table of {benchmark.name} has none"
 
 
-def counted(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+def counted(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to rows that stop after a number of repetitions."""
     is_counted = any(row.iterations for row in rows)
     return "" if is_counted else f"{benchmark.name} has no fixed counts and stops when it is sure"
 
 
-def paired(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+def paired(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to rows of the pairs i and i + n/2, and to kernels: these are so with more than two ranks."""
     patterns = {row.pattern for row in rows}
     is_paired = "pairs" in patterns or (benchmark.family == "fablint" and "pair" in patterns)
     return "" if is_paired else f"{benchmark.name} does not pair rank i with i + n/2"
 
 
-def collective(benchmark: Benchmark, rows: Sequence[RowRequest]) -> str:
+def collective(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to collectives."""
-    return "" if any(row.does.uses == "collectives" for row in rows) else f"{benchmark.name} is not a collective"
+    return "" if any(row.kernel_info.is_collective for row in rows) else f"{benchmark.name} is not a collective"
 
 
 _COUNT, _NATURAL, _MODE = click.IntRange(1), click.IntRange(0), click.Choice(("mpi",))

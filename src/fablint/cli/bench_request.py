@@ -8,10 +8,9 @@ from typing import Any
 
 from fablint.cli.bench_options import SECTIONS, SETTINGS, Setting, engine_options
 from fablint.errors import UsageError
-from fablint.model import Slots
+from fablint.model import RowSpec, Slots
 from fablint.plan import BenchRequest, bench_rows, find_benchmark, joined, parse_slots
 from fablint.plan.rows.benchmarks import KERNEL_FAMILY, Benchmark
-from fablint.plan.rows.options import RowRequest
 from fablint.workflows.benchmark import TableColumns
 
 RANKS = 2
@@ -129,7 +128,7 @@ def _ranks(given: Given, slots: tuple[Slots, ...]) -> int:
     return ranks
 
 
-def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowRequest]) -> None:
+def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowSpec]) -> None:
     """Raise UsageError for an option that does not apply to the benchmark."""
     for parameter in given:
         setting = SETTINGS[parameter]

@@ -67,9 +67,9 @@ def _plan_of_stage(session: Session, stage: Stage, request: CheckRequest, explai
     if output is not None:
         stage = _written(stage, output)
     made = stage.plan
-    rows = [{"options": row.options, "rounds": row.rounds, "predicted_s": row.predicted_s} for row in made.rows]
+    rows = [{"options": row.spec.text, "rounds": row.rounds, "predicted_s": row.predicted_s} for row in made.rows]
     facts: dict[str, Any] = {"format": 1, "ranks": made.ranks, "predicted_s": made.predicted_s, "rows": rows}
-    lines = [f"{row.rounds:>6} rounds {row.predicted_s:>7.1f} s  {row.options}" for row in made.rows]
+    lines = [f"{row.rounds:>6} rounds {row.predicted_s:>7.1f} s  {row.spec.text}" for row in made.rows]
     lines.append(
         f"{sum(row.rounds for row in made.rows):>6} rounds {made.predicted_s:>7.1f} s  in all, {made.ranks} ranks"
     )

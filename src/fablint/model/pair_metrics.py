@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from fablint.model import Placement, Row, Run
 from fablint.model.grouped_values import GroupedValues
+from fablint.model.registry import directions_counted
 
-BOTH_WAYS = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth"})
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
 STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
-FEELERS = "reach-"  # rows of a check that only feel their way: too short to be quoted
 
 Codes = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.float64]
@@ -51,7 +50,7 @@ def quotable(run: Run) -> list[Row]:
         row
         for row in run.rows
         if row.pattern not in OF_NO_PAIR
-        and not row.name.startswith(FEELERS)
+        and row.purpose != "rate_probe"  # too short to be quoted
         and row.attributes.get("state") != "skipped"
         and (simulated or row.attributes.get("transport") != "null")
         and set(row.statistics) & set(STATISTICS)
@@ -69,7 +68,7 @@ def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     src, dst, column = src[known], dst[known], column[known]
     value = seen.sent[src, column].astype(np.float64)
     if row.quantity == "bandwidth":
-        value = (2 if row.kernel in BOTH_WAYS else 1) * size / value
+        value = directions_counted(row.kernel) * size / value
     rounds = column if listed else np.full(column.size, -1)
     return PairMetrics(src, dst, rounds, placement.scopes(src, dst), value)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from fablint.model.row import RowSpec
+
 
 @dataclass(frozen=True)
 class PlanRow:
-    """One row: what the engine measures. `options` is the plan line, in the engine's grammar."""
+    """A row, its number of rounds, and the seconds that it is expected to take."""
 
-    options: str
+    spec: RowSpec
     rounds: int
     predicted_s: float
-    threads: bool = False  # has MPI to be initialised for several threads?
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Plan:
     @property
     def text(self) -> str:
         """The plan file: one row per line."""
-        return "".join(f"{row.options}\n" for row in self.rows)
+        return "".join(f"{row.spec.text}\n" for row in self.rows)
 
     @property
     def predicted_s(self) -> float:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fablint.model.registry import KERNELS, is_duplex
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -60,14 +62,21 @@ class Row:
 
     @property
     def quantity(self) -> Literal["latency", "bandwidth"]:
-        """What the figure of a cell is called. Rows of old runs do not say; theirs follows from the kernel."""
-        said = self.attributes.get("quantity") or ("bandwidth" if self.kernel.endswith("bandwidth") else "latency")
-        return "bandwidth" if said == "bandwidth" else "latency"
+        """Quantity of a cell. Where the attributes lack it, it is that of the kernel."""
+        kernel = KERNELS.get(self.kernel)
+        quantity = self.attributes.get("quantity") or (kernel.quantity if kernel else "latency")
+        return "bandwidth" if quantity == "bandwidth" else "latency"
 
     @property
     def payload(self) -> str:
-        """Who sends the payload of a cell (src, dst): `src`, `dst`, `both` or `none`."""
-        return str(self.attributes.get("payload") or ("src" if self.kernel == "bandwidth" else "both"))
+        """Sender of the payload of a cell (src, dst): `src`, `dst`, `both` or `none`."""
+        kernel = KERNELS.get(self.kernel)
+        return str(self.attributes.get("payload") or (kernel.payload if kernel else "both"))
+
+    @property
+    def is_duplex(self) -> bool:
+        """Do both ends of a pair send at the same time?"""
+        return is_duplex(self.kernel)
 
     @property
     def directions(self) -> str:
@@ -75,9 +84,14 @@ class Row:
         return str(self.attributes.get("directions") or "both")
 
     @property
-    def of_the_whole(self) -> bool:
-        """Does it tell of the network and not of its parts: its rate (`reach`), or its bottleneck (`bisection`)?"""
-        return self.name.startswith(("reach-", "bisection-"))
+    def purpose(self) -> str:
+        """What it was measured for: `measure`, `rate_probe`, `bisection`, `retest` or `follow_up`."""
+        return str(self.attributes.get("purpose") or "measure")
+
+    @property
+    def is_of_network(self) -> bool:
+        """Does it measure the network as a whole, so that its pairs are not compared?"""
+        return self.purpose in ("rate_probe", "bisection")
 
     @property
     def layout(self) -> Literal["matrix", "list"]:

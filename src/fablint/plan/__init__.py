@@ -7,8 +7,7 @@ from fablint.plan.check.resume import resume_plan
 from fablint.plan.rows.bench_rows import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
 from fablint.plan.rows.benchmarks import Benchmark, find_benchmark, list_benchmarks, read_benchmarks
 from fablint.plan.rows.host_lists import joined, parse_hosts, parse_slots
-from fablint.plan.rows.plan_file import parse_plan
-from fablint.plan.rows.values import fold_indices, parse_indices, parse_sizes
+from fablint.plan.rows.plan_file import parse_plan, plan_of
 
 __all__ = [
     "BenchRequest",
@@ -18,15 +17,13 @@ __all__ = [
     "check_plan",
     "every_row",
     "find_benchmark",
-    "fold_indices",
     "joined",
     "list_benchmarks",
     "measured_as",
     "parse_hosts",
-    "parse_indices",
     "parse_plan",
-    "parse_sizes",
     "parse_slots",
+    "plan_of",
     "read_benchmarks",
     "resume_plan",
     "without_meaning",

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Placement, Row, Run, Scope
-from fablint.model.pair_metrics import BOTH_WAYS, PairMetrics, figures_of, quotable
+from fablint.model.pair_metrics import PairMetrics, figures_of, quotable
+from fablint.model.registry import directions_counted
 from fablint.model.thresholds import Compared, Comparison
 from fablint.report.survey import SizeSurvey
 from fablint.text import units
 
-ACROSS = "bisection"  # rows of that name are a table of their own: their pairs share the bottleneck on purpose
+BISECTION = "bisection"  # rows of that purpose are a table of their own: their pairs share the bottleneck
 HEADINGS = {Scope.UNKNOWN: "between hosts"}
 HEAD = ("distance", "kernel", "size", "pairs", "min", "avg", "max")
 
@@ -81,7 +82,7 @@ def scope_lines(
     sections = {line.section for line in lines}
     if not sections - {_heading(Scope.INTRA_NODE), _heading(Scope.UNKNOWN)}:
         return []
-    order = [*map(_heading, SCOPES), ACROSS]
+    order = [*map(_heading, SCOPES), BISECTION]
     kernels = list(dict.fromkeys(line.kernel for line in lines))
     return sorted(lines, key=lambda line: (order.index(line.section), kernels.index(line.kernel), line.size))
 
@@ -110,7 +111,7 @@ def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
 
 
 def _footnotes(lines: Sequence[ScopeLine]) -> list[str]:
-    counted = any(line.kernel in BOTH_WAYS for line in lines)
+    counted = any(directions_counted(line.kernel) == 2 for line in lines)
     return ["what goes both ways at once counts both"] if counted else []
 
 
@@ -198,14 +199,14 @@ _Sums = dict[tuple[str, str, int], _Sum]
 
 def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement: Placement) -> None:
     """A row of rounds: what ranks of a host, and pairs of a round, did at once can be added up."""
-    across = row.name.startswith(f"{ACROSS}-")
+    across = row.purpose == BISECTION
     at_once = row.attributes.get("order") == "parallel" and units.is_rate(row.quantity)
     ranks = placement.host.size
     for code in np.unique(figures.scope).tolist() if not across else [-1]:
         mine = figures if across else figures.where(figures.scope == code)
         if not mine.value.size:
             continue
-        section = ACROSS if across else _heading(SCOPES[code])
+        section = BISECTION if across else _heading(SCOPES[code])
         one = sums.setdefault((section, row.kernel, size), _Sum(row.quantity))
         one.add(mine.value.size, float(mine.value.sum()), float(mine.value.min()), float(mine.value.max()))
         one.pairs.append(mine.src.astype(np.int64) * ranks + mine.dst)
@@ -223,7 +224,7 @@ def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement:
 def _add_survey(sums: _Sums, one: SizeSurvey) -> None:
     """A matrix, by the distribution of its times."""
     row, rate = one.row, units.is_rate(one.row.quantity)
-    times = (2 if row.kernel in BOTH_WAYS else 1) * one.size
+    times = directions_counted(row.kernel) * one.size
     for scope in one.distribution.scopes():
         found = sums.setdefault((_heading(scope), row.kernel, one.size), _Sum(row.quantity))
         cells = one.distribution.pairs(scope)

@@ -56,6 +56,7 @@ def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: 
     words += ["--histogram"] if row.histogram else []
     return {
         "kernel": row.kernel,
+        "purpose": "measure",
         "pattern": pattern,
         "transport": "null",
         "memory": "host",

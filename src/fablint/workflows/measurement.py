@@ -86,7 +86,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
 
     engine = build_engine(context.system, context.progress, mpicxx=context.mpicxx)
     choice = find_launchers(context.system, engine.mpicxx, engine.libraries)
-    threads = ["--threads"] if any(row.threads for row in plan.rows) else []
+    threads = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
     words = EngineOptions([*options, *threads], context.start_s, context.end_s)
     outcome = run_on_first(context.system, context.progress, choice.launchers, engine, plan, output, options=words)
     if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():

@@ -205,9 +205,10 @@ def test_neighbours_on_a_host_are_that_host():
     assert [(one.state, one.component, one.name) for one in found.findings] == [(State.SUSPECT, "host", "a")]
 
 
-@pytest.mark.parametrize("name", ["reach-latency", "bisection-latency"])
-def test_rows_that_feel_their_way_or_share_the_bottleneck_are_not_compared(name):
-    run = list_run({(0, 1): 3e-6}, ["a", "b"], name)
+@pytest.mark.parametrize("purpose", ["rate_probe", "bisection"])
+def test_rows_that_feel_their_way_or_share_the_bottleneck_are_not_compared(purpose):
+    run = list_run({(0, 1): 3e-6}, ["a", "b"])
+    run = replace(run, rows=tuple(replace(row, attributes={**row.attributes, "purpose": purpose}) for row in run.rows))
     found = compare(run, [threshold(None, 1e-6, kernel="latency", size=8)], blank(topology=None))
     assert found.compared == ()
     assert len(found.notes) == 1

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
+from fablint.model import RowSpec
 from fablint.plan import check_plan
-from fablint.plan.rows.grammar import RowRequest, parse_row
 
 
-def rows(*args, **kwargs) -> list[RowRequest]:
-    return [parse_row(row.options.split()) for row in check_plan(*args, **kwargs).rows]
+def rows(*args, **kwargs) -> list[RowSpec]:
+    return [row.spec for row in check_plan(*args, **kwargs).rows]
 
 
 def test_eight_local_ranks_take_twenty_seconds_one_pair_at_a_time():
@@ -52,7 +52,7 @@ def test_an_explicit_budget_is_kept(ranks, oversubscribed, budget_s):
     fewest = 4 * (ranks // 2 if oversubscribed else 1) * 0.01 * 2 * 1.1
     plan = check_plan(ranks, hosts=ranks, oversubscribed=oversubscribed, budget_s=budget_s)
     assert plan.predicted_s <= max(budget_s, fewest) * (1 + 1e-9)
-    assert {row.pattern for row in (parse_row(row.options.split()) for row in plan.rows)} <= {"all-pairs", "random"}
+    assert {row.pattern for row in (row.spec for row in plan.rows)} <= {"all-pairs", "random"}
 
 
 def test_a_short_budget_draws_matchings_instead():

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from fablint.model import Diagnosis, FollowUp, Run, Slots, Verdict
+from fablint.model import Diagnosis, FollowUp, RowSpec, Run, Slots, Verdict
 from fablint.plan.check.check_loop import CheckLoop, LoopResult
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Stage
-from fablint.plan.rows.grammar import parse_row
 
 HOSTS = 64
 PARTNERS = {rank: np.array([(rank, other) for other in range(HOSTS) if other != rank]) for rank in (0, 20, 40)}
@@ -213,10 +212,10 @@ def test_a_launch_that_failed_is_the_last() -> None:
 
 
 def test_rows_of_a_question_have_the_kernels_that_were_asked_with() -> None:
-    lines = ("latency --sizes 8", "bandwidth --sizes 64K --window 4 --warmup 1")
-    fabric = FakeFabric(CheckRequest(HOSTS, asked().slots, lines=lines))
+    specs = (RowSpec("latency", sizes=(8,)), RowSpec("bandwidth", sizes=(64 << 10,), window=4, warmup=(1, 1)))
+    fabric = FakeFabric(CheckRequest(HOSTS, asked().slots, rows=specs))
     fabric.again(in_turn(says(routes=[about_route(3, 9)])))
-    rows = [parse_row(row.options.split()) for row in fabric.stages[0].plan.rows]
+    rows = [row.spec for row in fabric.stages[0].plan.rows]
     assert [row.name for row in rows] == ["latency-follow-up-1", "bandwidth-follow-up-1"]
     assert [row.sizes for row in rows] == [(8,), (64 << 10,)]
 

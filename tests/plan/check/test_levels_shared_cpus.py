@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from fabrics import dragonfly
 
-from fablint.model import PlanRow, Scope, Slots
+from fablint.model import PlanRow, RowSpec, Scope, Slots
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
 from fablint.plan.check.rate_adaptation import slowest_seconds
 from fablint.plan.check.stages import Stage
 from fablint.plan.check.suites import BISECTION, INTRA_NODE, SUITES, SWITCH_PAIRS, between
 from fablint.plan.rows.cost import OVERHEAD
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.plan_file import parse_plan
 
 FABRIC = dragonfly(4, 4, 4)
@@ -35,8 +33,8 @@ def stage_of(
     return stage
 
 
-def rows(stage: Stage) -> list[tuple[PlanRow, RowRequest]]:
-    return [(row, parse_row(row.options.split())) for row in stage.plan.rows]
+def rows(stage: Stage) -> list[tuple[PlanRow, RowSpec]]:
+    return [(row, row.spec) for row in stage.plan.rows]
 
 
 def turns(stage: Stage, order: str) -> float:
@@ -48,7 +46,7 @@ def turns(stage: Stage, order: str) -> float:
 @pytest.mark.parametrize("level", [*BETWEEN, REACH_LEVEL, BISECTION, SWITCH_PAIRS], ids=lambda level: level.name)
 def test_small_messages_go_pair_by_pair_and_streams_side_by_side(level: Level) -> None:
     for _, row in rows(stage_of(level)):
-        assert row.order == ("parallel" if row.does.windowed else "serial"), row.kernel
+        assert row.order == ("parallel" if row.kernel_info.is_windowed else "serial"), row.kernel
 
 
 @pytest.mark.parametrize("level", [*BETWEEN, REACH_LEVEL, BISECTION, SWITCH_PAIRS], ids=lambda level: level.name)
@@ -65,7 +63,7 @@ def test_crowded_hosts_are_measured_pair_by_pair_whatever_is_sent() -> None:
     for level in BETWEEN:
         found = rows(stage_of(level, asked(oversubscribed=True)))
         assert {row.order for _, row in found} == {"serial"}
-        assert all(planned.options.count("--order") == 1 for planned, _ in found)
+        assert all(planned.spec.text.count("--order") == 1 for planned, _ in found)
 
 
 @pytest.mark.parametrize("level", BETWEEN, ids=lambda level: level.name)
@@ -84,8 +82,7 @@ def test_a_slow_network_takes_its_time_in_every_turn(rate: float) -> None:
         stage = stage_of(level, rate=rate)
         (rounds,) = stage.rounds.values()
         for planned, row in rows(stage):
-            kernel = planned.options.partition(" --name")[0]
-            least = len(rounds) * turns(stage, row.order) * slowest_seconds(kernel, rate) * OVERHEAD
+            least = len(rounds) * turns(stage, row.order) * slowest_seconds(row, rate) * OVERHEAD
             assert planned.predicted_s >= least * (1 - 1e-9)
 
 
@@ -106,5 +103,5 @@ def test_every_level_of_every_suite_can_be_planned() -> None:
     for suite in SUITES.values():
         for level in suite.levels:
             for _, row in rows(stage_of(level, request)):
-                small = not row.does.windowed and not level.within_hosts
+                small = not row.kernel_info.is_windowed and not level.within_hosts
                 assert row.order == ("serial" if small else "parallel")

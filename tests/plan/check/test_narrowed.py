@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from fablint.model import Slots
+from fablint.model import RowSpec, Slots
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, all_rounds, stage_of
 from fablint.plan.check.surviving_ranks import HostPair, narrowed
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -27,13 +25,16 @@ ROUNDS = [np.array(pairs, dtype=np.int32) for pairs in ([[0, 1], [2, 3]], [[0, 2
 
 def stage(rounds: Sequence[np.ndarray] = ROUNDS, slots: tuple[Slots, ...] = SLOTS) -> Stage:
     asked = CheckRequest(sum(slot.ranks for slot in slots), slots)
-    rows = [("edge-latency", "latency --sizes 8", 0.1), ("edge-bandwidth", "bandwidth --sizes 1M", 0.2)]
+    rows = [
+        (RowSpec("latency", "edge-latency", sizes=(8,)), 0.1),
+        (RowSpec("bandwidth", "edge-bandwidth", sizes=(1 << 20,)), 0.2),
+    ]
     return stage_of("edge", rounds, asked, "parallel", rows)
 
 
-def rows(narrow: Stage | None) -> list[RowRequest]:
+def rows(narrow: Stage | None) -> list[RowSpec]:
     assert narrow is not None
-    return [parse_row(row.options.split()) for row in narrow.plan.rows]
+    return [row.spec for row in narrow.plan.rows]
 
 
 def measured(narrow: Stage | None) -> dict[str, dict[int, list[tuple[str, str]]]]:

@@ -8,7 +8,7 @@ import pytest
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.plan import resume_plan
-from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.row_text import parse_row
 
 
 def a_row(name: str, order: str = "parallel", **attributes) -> Row:
@@ -40,13 +40,13 @@ def test_only_the_missing_rounds_of_the_unfinished_rows():
     plan = resume_plan(run, {"done": [], "half": [5, 2, 3], "serial": [6]})
     assert plan.ranks == 8
     done, half, serial = plan.rows
-    assert done.options.endswith("--name done --pattern all-pairs --order parallel --budget 0.5 --only-rounds none")
+    assert done.spec.text == "latency --name done --pattern all-pairs --budget 0.5 --only-rounds none"
     assert (done.rounds, done.predicted_s) == (0, 0)
-    assert half.options == "latency --name half --pattern all-pairs --order parallel --budget 0.5 --only-rounds 2-3,5"
+    assert half.spec.text == "latency --name half --pattern all-pairs --budget 0.5 --only-rounds 2-3,5"
     assert half.rounds == 3
     assert half.predicted_s == pytest.approx(3 * 0.5 * 1.1)
     assert serial.predicted_s == pytest.approx(1 * 4 * 0.5 * 1.1)
-    assert parse_row(half.options.split()).only_rounds == (2, 3, 5)
+    assert half.spec.only_rounds == (2, 3, 5)
 
 
 def test_a_row_with_rounds_of_different_sizes():
@@ -70,7 +70,7 @@ def test_a_row_that_was_never_started_is_planned_whole():
     line = "latency --name listed --pattern rounds --rounds-file r.txt --budget 2"
     plan = resume_plan(Run(None, {**facts, "plan": ["", line]}, run.rows), {}, {"r.txt": "0-1\n1-2 3-4"}.__getitem__)
     assert [row.rounds for row in plan.rows] == [0, 2]
-    assert plan.rows[1].options == line
+    assert plan.rows[1].spec.text == line
     assert plan.predicted_s == pytest.approx(2 * 2 * 1.1)
     with pytest.raises(UsageError, match="row listed was not started"):
         resume_plan(Run(None, facts, run.rows), {})
@@ -88,15 +88,15 @@ def a_retest() -> Row:
 def test_a_retest_goes_on_with_its_own_pairs():
     run = a_run(a_row("half", options=RETESTED), a_retest())
     half, retest = resume_plan(run, {"half-retest": [1]}).rows
-    assert half.options == RETESTED.replace(" --retest 2", " --only-rounds none")
+    assert half.spec == parse_row(RETESTED.replace(" --retest 2", " --only-rounds none").split())
     assert (half.rounds, half.predicted_s) == (0, 0)
-    assert retest.options == f"{RETEST} --only-rounds 1"
+    assert retest.spec == parse_row(f"{RETEST} --only-rounds 1".split())
     assert retest.predicted_s == pytest.approx(0.5 * 1.1)
 
 
 def test_a_retest_that_was_not_begun_comes_after_its_row():
     (half,) = resume_plan(a_run(a_row("half", options=RETESTED)), {"half": [6]}).rows
-    assert parse_row(half.options.split()).retest == 2
+    assert half.spec.retest == 2
     assert half.predicted_s == pytest.approx((1 + 2) * 0.5 * 1.1)
 
 
@@ -104,15 +104,15 @@ def test_a_retest_that_was_announced_and_not_begun_is_planned_whole():
     run = a_run(a_row("half", options=RETESTED))
     facts = {**run.attributes, "rows": ["half", "half-retest"], "plan": [RETESTED, RETEST]}
     half, retest = resume_plan(Run(None, facts, run.rows), {}).rows
-    assert "--retest" not in half.options
-    assert (retest.options, retest.rounds) == (RETEST, 2)
+    assert "--retest" not in half.spec.text
+    assert (retest.spec, retest.rounds) == (parse_row(RETEST.split()), 2)
 
 
 def test_counts_and_threads_are_those_of_the_row():
     line = "latency_mt --name mt --pattern all-pairs --iterations 1000,10 --warmup 100,1 --sizes 8,64K --budget 3600"
     (few,) = resume_plan(a_run(a_row("mt", options=line)), {"mt": [3]}).rows
     (many,) = resume_plan(a_run(a_row("mt", options=line)), {"mt": [3, 4]}).rows
-    assert few.threads
+    assert few.spec.needs_threads
     assert many.predicted_s == pytest.approx(2 * few.predicted_s)
     assert few.predicted_s < 1
 

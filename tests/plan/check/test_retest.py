@@ -10,8 +10,7 @@ from simulated_check import SimulatedCheck, retested
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run
-from fablint.plan.check.retest import accused, fates, kernel_lines, plan_retest
-from fablint.plan.rows.grammar import parse_row
+from fablint.plan.check.retest import accused, fates, plan_retest, row_kinds
 from fablint.simulate import Fault, fat_tree
 
 FABRIC = fat_tree(8, 3)
@@ -65,7 +64,7 @@ def test_every_part_has_a_dozen_pairs_and_every_host_several_partners(checked, p
 
 
 def test_a_retest_is_alone_and_has_the_kernels_of_the_run(checked, planned):
-    rows = [parse_row(row.options.split()) for row in planned.stage.plan.rows]
+    rows = [row.spec for row in planned.stage.plan.rows]
     assert [(row.kernel, row.sizes, row.order, row.name) for row in rows] == [
         ("latency", (8,), "serial", "latency"),
         ("bandwidth", (1 << 20,), "serial", "bandwidth"),
@@ -90,8 +89,8 @@ def test_a_kernel_that_was_measured_in_several_rows_is_measured_once():
         "bandwidth --name d --pattern fan-in --sizes 8",
         "allreduce --name e --pattern world --sizes 8",
     )
-    found = kernel_lines(Run(None, {}, tuple(map(a_row, lines))))
-    assert found == ["put_bandwidth --sizes 1M --sync lock --win create", "latency --sizes 8"]
+    found = row_kinds(Run(None, {}, tuple(map(a_row, lines))))
+    assert [row.text for row in found] == ["put_bandwidth --sizes 1M --win create --sync lock", "latency --sizes 8"]
 
 
 def test_a_finding_whose_pairs_were_not_measured_is_undecided(checked, planned):

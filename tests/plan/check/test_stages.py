@@ -10,11 +10,9 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck, check_loop
 
-from fablint.model import Diagnosis, FollowUp, Run, Slots, Topology, Verdict
+from fablint.model import Diagnosis, FollowUp, RowSpec, Run, Slots, Topology, Verdict
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_stage
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 
@@ -25,8 +23,8 @@ def asked(topology: Topology | int, **more) -> CheckRequest:
     return CheckRequest(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
 
 
-def rows(stage: Stage) -> list[RowRequest]:
-    return [parse_row(row.options.split()) for row in stage.plan.rows]
+def rows(stage: Stage) -> list[RowSpec]:
+    return [row.spec for row in stage.plan.rows]
 
 
 def test_many_hosts_are_measured_in_a_few_rounds():

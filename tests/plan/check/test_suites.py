@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,12 @@ from hypothesis import assume, given, settings, strategies as st
 from test_stages import QUESTION
 
 from fablint.errors import UsageError
-from fablint.model import Run, Scope, Slots, Switch, Topology
+from fablint.model import RowSpec, Run, Scope, Slots, Switch, Topology
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
-from fablint.plan.check.rate_adaptation import bandwidth_line, rate_of
+from fablint.plan.check.rate_adaptation import bandwidth_row, rate_of
 from fablint.plan.check.stages import Stage, next_stage
 from fablint.plan.check.suites import SUITES, between, find_suite, plan_summary
-from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.plan.schedule.edge_coloring import coloured
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
@@ -162,7 +162,7 @@ def test_without_a_topology_all_pairs_are_far():
 def test_rows_are_named_by_level_and_kernel_and_are_what_the_engine_reads():
     request = asked(two_level(2, 4), 2)
     stage = level_stage(SUITES["acceptance"].levels[2], request, request.placement())
-    assert [parse_row(row.options.split()).name for row in stage.plan.rows] == [
+    assert [row.spec.name for row in stage.plan.rows] == [
         "edge-latency",
         "edge-bandwidth",
         "edge-bibandwidth",
@@ -181,7 +181,7 @@ def test_every_row_of_every_suite_is_one(suite, rate):
         stage = level_stage(level, request, request.placement(), (), rate)
         if stage is not None:
             parse_plan(stage.plan.text, request.ranks, "test", stage.texts().__getitem__)
-            names += [parse_row(row.options.split()).name for row in stage.plan.rows]
+            names += [row.spec.name for row in stage.plan.rows]
     assert len(names) == len(set(names)) > 0
 
 
@@ -208,7 +208,7 @@ def test_a_budget_is_kept_by_every_level(budget_s):
 def test_crowded_hosts_are_measured_one_pair_at_a_time():
     request = asked(topology([4]), oversubscribed=True)
     stage = level_stage(between(Scope.EDGE), request, request.placement())
-    assert all("--order serial" in row.options for row in stage.plan.rows)
+    assert all("--order serial" in row.spec.text for row in stage.plan.rows)
 
 
 # ------------------------------------------------------------------------------------------------ rate
@@ -234,7 +234,7 @@ def test_reach_without_a_topology(hosts):
 
 @given(st.floats(1e5, 1e12), st.floats(0.01, 0.4))
 def test_a_stream_fits_the_rate(rate, share_s):
-    row = parse_row(bandwidth_line(rate, share_s).split())
+    row = bandwidth_row(rate, share_s)
     (size,) = row.sizes
     assert size in [2**k << 10 for k in range(6, 11)]
     window = row.window or 16
@@ -247,16 +247,16 @@ def test_a_stream_fits_the_rate(rate, share_s):
 
 def test_the_usual_stream_where_there_is_no_reason_for_less():
     usual = "bandwidth --sizes 1M --warmup 2"
-    assert bandwidth_line(None, 0.2) == bandwidth_line(12e9, 0.2) == usual
-    assert bandwidth_line(6.25e6, 0.2) == "bandwidth --sizes 64K --warmup 1 --window 4"
-    assert bandwidth_line(6.25e6, 0.01) == "bandwidth --sizes 64K --warmup 1 --window 2"
+    assert bandwidth_row(None, 0.2).text == bandwidth_row(12e9, 0.2).text == usual
+    assert bandwidth_row(6.25e6, 0.2).text == "bandwidth --sizes 64K --window 4 --warmup 1"
+    assert bandwidth_row(6.25e6, 0.01).text == "bandwidth --sizes 64K --window 2 --warmup 1"
 
 
 def measured(stage: Stage, faults: tuple[Fault, ...] = ()) -> Run:
     fabric = simulated_fat_tree(4, 2)
     run = SimulatedFabric(fabric, faults).measure(rounds_of(stage), (SimulatedRow("bandwidth", (1 << 15,)),))
-    return Run(
-        None, run.attributes, tuple(type(row)("reach-bandwidth", row.attributes, row.arrays) for row in run.rows)
+    return replace(
+        run, rows=tuple(replace(row, attributes={**row.attributes, "purpose": "rate_probe"}) for row in run.rows)
     )
 
 
@@ -271,11 +271,12 @@ def test_the_rate_is_that_of_healthy_ranks():
 
 
 def test_follow_ups_measure_the_stream_of_the_levels():
-    lines = ("latency --sizes 8", bandwidth_line(6.25e6, 0.2))
-    request = asked(64, lines=lines)
+    specs = (RowSpec("latency", sizes=(8,)), bandwidth_row(6.25e6, 0.2))
+    request = asked(64, rows=specs)
     run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
     stage = next_stage(request, run, [QUESTION], 1, 1e9, 6)
-    assert [row.options.partition(" --name")[0] for row in stage.plan.rows] == list(lines)
+    measured_with = [(row.spec.sizes, row.spec.window, row.spec.warmup) for row in stage.plan.rows]
+    assert measured_with == [(spec.sizes, spec.window, spec.warmup) for spec in specs]
 
 
 # ------------------------------------------------------------------------------------------------ suites

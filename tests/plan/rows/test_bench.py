@@ -5,21 +5,20 @@ from __future__ import annotations
 import pytest
 
 from fablint.errors import UsageError
-from fablint.model import Slots
+from fablint.model import RowSpec, Slots
 from fablint.plan import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
 from fablint.plan.rows.bench_rows import MEMORY_LIMIT, osu_sizes
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
+from fablint.plan.rows.row_text import parse_row
 
 
 @pytest.fixture
 def rows(registry):
     """The rows of a benchmark as the engine gets them."""
 
-    def plan(name: str, ranks: int = 2, **asked) -> list[RowRequest]:
+    def plan(name: str, ranks: int = 2, **asked) -> list[RowSpec]:
         made = bench_plan(BenchRequest(name, ranks, **asked), registry)
         assert made.ranks == ranks
-        return [parse_row(row.options.split()) for row in made.rows]
+        return [row.spec for row in made.rows]
 
     return plan
 
@@ -78,10 +77,10 @@ def test_another_stopping_rule_takes_the_place_of_the_counts(rows, asked):
     [
         ({"adaptive": True, "options": {"iterations": "5"}}, "--adaptive and --iterations are two ways to stop"),
         ({"adaptive": True, "options": {"samples": "5"}}, "--adaptive and --samples are two ways to stop"),
-        ({"options": {"iterations": "5", "samples": "5"}}, "--iterations and --samples are two ways to stop"),
+        ({"options": {"iterations": "5", "samples": "5"}}, "--iterations excludes --samples: give one rule"),
         ({"options": {"window": "5"}, "vary_window": True}, "--vary-window goes through the windows by itself"),
         ({"options": {"sizes": "-8"}}, "--sizes: '-8' is no size"),
-        ({"options": {"sync": "lock"}}, "--sync: bandwidth has no RMA synchronisation to choose: leave --sync out"),
+        ({"options": {"sync": "lock"}}, "--sync: the kernel has no choice of RMA synchronisation: leave --sync out"),
     ],
 )
 def test_contradictions(refused, asked, error):
@@ -204,7 +203,7 @@ def test_the_hosts_are_handed_on(registry):
 
 
 def test_what_means_something_for_a_benchmark(registry):
-    assert without_meaning("window", every_row("osu_latency", registry)) == "latency sends one message at a time"
+    assert without_meaning("window", every_row("osu_latency", registry)) == "the kernel has one message in flight"
     assert without_meaning("window", every_row("linktest", registry)) == ""  # with --unidirectional
     assert without_meaning("window", bench_rows(BenchRequest("linktest"), registry)) != ""
     assert without_meaning("window", every_row("congestion", registry)) == ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fablint.errors import InternalError, UsageError
+from fablint.model.engine_tables import read_table
+from fablint.model.registry import KERNELS
 from fablint.plan import find_benchmark, list_benchmarks, parse_plan, read_benchmarks
 from fablint.plan.rows.benchmarks import COMPOSED
-from fablint.plan.rows.engine_tables import read_table
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.kernels import KERNELS
+from fablint.plan.rows.row_text import parse_row
 
 OSU = """
     osu_latency osu_bw osu_bibw osu_mbw_mr osu_multi_lat osu_latency_mt osu_latency_mp
@@ -38,7 +38,7 @@ def test_every_row_can_be_planned(registry, ranks):
     plan = parse_plan("\n".join(f"{name} --name {name}" for name in registry), ranks, "registry", benchmarks=registry)
     assert len(plan.rows) == len(registry)
     assert all(row.rounds > 0 and row.predicted_s > 0 for row in plan.rows)
-    assert [row.options.split()[0] for row in plan.rows if row.threads] == ["osu_latency_mt"]
+    assert [row.spec.name for row in plan.rows if row.spec.needs_threads] == ["osu_latency_mt"]
 
 
 def test_all_but_those_with_barriers_take_an_odd_number_of_ranks(registry):
@@ -66,18 +66,18 @@ def test_a_precision_takes_the_place_of_count_and_barriers(registry):
 @pytest.mark.parametrize("name", OSU)
 def test_osu_has_osu_s_protocol(registry, name):
     row = parse_row([name], registry)
-    kind = "collectives" if row.does.uses == "collectives" else "bw" if row.does.windowed else "latency"
+    kind = "collectives" if row.kernel_info.is_collective else "bw" if row.kernel_info.is_windowed else "latency"
     assert (row.iterations, row.warmup) == COUNTS.get(name, COUNTS[kind])
-    assert row.window == (64 if row.does.windowed else None)
+    assert row.window == (64 if row.kernel_info.is_windowed else None)
     assert row.directions_measured == 1
     assert row.sizes == parse_row([row.kernel]).sizes
-    if row.does.uses == "collectives":
+    if row.kernel_info.is_collective:
         return
     assert row.batch == 1  # OSU reads the clock around every repetition
     assert row.barrier == ("sample" if name in ("osu_mbw_mr", "osu_multi_lat") else "start")
-    one_sided = row.does.uses == "one-sided"
+    one_sided = row.kernel_info.is_one_sided
     assert row.mean == ("loop" if one_sided else "samples")
-    assert row.buffers == ("single" if row.does.windowed and not one_sided else "distinct")
+    assert row.buffers == ("single" if row.kernel_info.is_windowed and not one_sided else "distinct")
 
 
 def test_many_pairs_are_osu_s(registry):

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
+from fablint.model import RowSpec
 from fablint.plan import parse_plan
 from fablint.plan.rows.cost import windows
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.patterns import extent, parse_rounds
+from fablint.plan.rows.row_text import parse_row
 
 ROUNDS = "0-1 2-3  # first\n\n# nothing\n1-2\n"
 
@@ -23,9 +23,9 @@ def refusal(line: str, ranks: int = 4, **kwargs) -> str:
     return str(caught.value)
 
 
-def test_the_line_is_kept_without_its_comment():
+def test_a_plan_is_written_without_comments_and_further_blanks():
     plan = parse_plan("latency --sizes 8 # small\n\n  bandwidth   --pattern pairs\n", 8, "plan.txt")
-    assert plan.text == "latency --sizes 8\nbandwidth   --pattern pairs\n"
+    assert plan.text == "latency --sizes 8\nbandwidth --pattern pairs\n"
     assert plan.ranks == 8
 
 
@@ -41,11 +41,11 @@ def test_the_line_is_kept_without_its_comment():
         ("latency --validate=yes", "plan.txt:7: option --validate takes no value"),
         ("latency --seed 1 --seed 2", "plan.txt:7: option --seed appears twice"),
         ("latency --sizes -8", "plan.txt:7: --sizes: '-8' is no size"),
-        ("bandwidth --sizes 0,8", "plan.txt:7: --sizes: bandwidth has no meaning at size 0"),
+        ("bandwidth --sizes 0,8", "plan.txt:7: --sizes 0 does not apply to bandwidth: start at 1"),
         ("latency --pattern star", "plan.txt:7: --pattern: 'star' is unknown: choose pair, pairs, all-pairs"),
-        ("latency --window 8", "plan.txt:7: --window: latency sends one message at a time"),
-        ("latency --matchings 3", "plan.txt:7: --matchings: pattern pair draws no matchings"),
-        ("latency --pattern rounds", "plan.txt:7: --pattern rounds and either --rounds or --rounds-file belong"),
+        ("latency --window 8", "plan.txt:7: --window does not apply to latency: the kernel"),
+        ("latency --matchings 3", "plan.txt:7: --matchings does not apply to pattern pair: use"),
+        ("latency --pattern rounds", "plan.txt:7: --pattern rounds requires --rounds or --rounds-file"),
         ("latency --rounds 0-9 --pattern rounds", "plan.txt:7: --rounds: round 0: rank 9 does not exist"),
         ("latency --rounds 0-1;0-1,1-2 --pattern rounds", "plan.txt:7: --rounds: round 1: rank 1 appears twice"),
         ("latency --rounds 0-1; --pattern rounds", "plan.txt:7: --rounds: round 1: '' is no pair: write it as 0-1"),
@@ -54,9 +54,9 @@ def test_the_line_is_kept_without_its_comment():
         ("latency --only-rounds 1", "plan.txt:7: --only-rounds: round 1 does not exist: the row has rounds 0-0"),
         ("latency --name a\nexchange --name a", "plan.txt:8: the name a is taken by line 7"),
         ("latency --name a --retest 3\nexchange --name a-retest", "plan.txt:8: the name a-retest is taken by line 7"),
-        ("latency --validate --transport null", "plan.txt:7: --validate: transport null moves nothing"),
-        ("latency --validate --batch 2", "plan.txt:7: --validate checks every message by itself"),
-        ("latency --window 1", "plan.txt:7: --window: latency sends one message at a time"),
+        ("latency --validate --transport null", "plan.txt:7: --validate does not apply to transport null: it"),
+        ("latency --validate --batch 2", "plan.txt:7: --validate excludes --batch: every message is"),
+        ("latency --window 1", "plan.txt:7: --window does not apply to latency: the kernel"),
     ],
 )
 def test_refusals_name_the_line_and_the_way_out(line, error):
@@ -121,14 +121,14 @@ def test_rounds_of_the_other_patterns(line, ranks, rounds):
 
 @given(st.integers(2, 5000))
 def test_all_pairs_rounds_hold_all_pairs(ranks):
-    size = extent(RowRequest("latency", pattern="all-pairs"), ranks)
+    size = extent(RowSpec("latency", pattern="all-pairs"), ranks)
     assert size.groups == size.rounds * (ranks // 2)
 
 
 @given(st.integers(2, 300), st.data())
 def test_every_client_has_every_server_once(ranks, data):
     servers = data.draw(st.integers(1, ranks - 1))
-    size = extent(RowRequest("rpc_put", pattern="clients-servers", servers=servers), ranks)
+    size = extent(RowSpec("rpc_put", pattern="clients-servers", servers=servers), ranks)
     assert size.rounds == servers
     assert size.groups * size.fan >= servers * (ranks - servers)
 
@@ -188,7 +188,7 @@ def test_a_retest_takes_its_time_as_well():
 
 def test_only_a_row_of_threads_asks_for_them():
     rows = parse_plan("latency_mt\nlatency_mp\nlatency", 2, "plan.txt").rows
-    assert [row.threads for row in rows] == [True, False, False]
+    assert [row.spec.needs_threads for row in rows] == [True, False, False]
 
 
 def test_windows_stay_within_16_mib_to_a_peer_and_256_mib_to_all():

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
-from fablint.plan import fold_indices, parse_indices, parse_sizes
-from fablint.plan.rows.values import (
+from fablint.model.option_values import (
+    fold_indices,
     format_bytes,
     parse_bytes,
     parse_count,
     parse_fraction,
+    parse_indices,
     parse_natural,
     parse_seconds,
+    parse_sizes,
 )
 
 

@@ -36,7 +36,11 @@ def suite_run(each: int = 1, suite: str = "acceptance") -> Run:
         assert stage is not None
         (rounds,) = stage.rounds.values()
         run = fabric.measure(rounds[:6], tuple(SimulatedRow(kernel, sizes) for kernel, sizes in KERNELS.items()))
-        rows += [replace(row, name=f"{level.name}-{row.kernel}") for row in run.rows]
+        purpose = {"purpose": level.rows[0].purpose}
+        rows += [
+            replace(row, name=f"{level.name}-{row.kernel}", attributes={**row.attributes, **purpose})
+            for row in run.rows
+        ]
         root = run.attributes
     return Run(None, {**root, "rows": [row.name for row in rows]}, tuple(rows))
 

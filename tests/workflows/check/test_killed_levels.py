@@ -41,7 +41,7 @@ def killed(
 
         def until_killed(context: Context, plan: Plan, *more: Any) -> measurement.MeasurementResult:
             done = measure(context, plan, *more)
-            if f"--name {level}-" in plan.rows[-1].options:
+            if f"--name {level}-" in plan.rows[-1].spec.text:
                 raise Killed
             return done
 

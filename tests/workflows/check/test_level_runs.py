@@ -24,7 +24,7 @@ from fablint.analyse import with_additional
 from fablint.model import Component, Diagnosis, Finding, Run, State, Topology, host_of
 from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
-from fablint.plan.rows.grammar import parse_row
+from fablint.plan.rows.row_text import parse_row
 from fablint.store import read_run
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome

@@ -89,7 +89,7 @@ def killing(cluster: FakeCluster, row: str, after_rounds: int | None) -> Callabl
     """`measurement.measure` that kills after a launch that has the row, of which only some rounds are measured."""
 
     def measure(context: Context, plan: Plan, output: Path, options: Any = ()) -> measurement.MeasurementResult:
-        if f"--name {row}" not in plan.rows[-1].options:
+        if f"--name {row}" not in plan.rows[-1].spec.text:
             return cluster.measure(context, plan, output, options)
         cluster.stop_after = after_rounds
         cluster.measure(context, plan, output, options)

@@ -11,6 +11,7 @@ from fake_launches import FakeCluster, FakeSystem, Notes, no_answer
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fablint.model import State
+from fablint.plan.rows.row_text import parse_row
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import TRIAL_WATCHDOG_S, HostTriage
@@ -182,7 +183,8 @@ def test_a_trial_has_small_and_large_messages_and_a_watchdog_of_its_own(cluster:
     triage, _ = triage_of(cluster)
     find_failed(triage, [hung("h3")], ["h1"])
     trial = cluster.launches[0]
-    assert [line.split()[:3] for line in trial.lines] == [["latency", "--sizes", "8"], ["bandwidth", "--sizes", "64K"]]
+    rows = [parse_row(line.split()) for line in trial.lines]
+    assert [(row.kernel, row.sizes) for row in rows] == [("latency", (8,)), ("bandwidth", (64 << 10,))]
     assert trial.options == ("--watchdog", f"{TRIAL_WATCHDOG_S:g}")
     assert len(trial.hosts) == 2
 

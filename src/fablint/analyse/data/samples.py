@@ -160,7 +160,7 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
     settings
         `min_partners` is the fewest hub hosts of a star.
     """
-    rows = [row for row in run.rows if _has_messages(run, row) and not row.of_the_whole]
+    rows = [row for row in run.rows if _has_messages(run, row) and not row.is_of_network]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
     usable: list[UsableRow] = []
     notes: list[str] = []

@@ -18,8 +18,8 @@ from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import Component, Direction, Finding, Placement, State
+from fablint.model.registry import is_duplex
 
-AT_ONCE = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})  # both ways at once
 Charge = tuple[ViewResult, Detection]
 
 
@@ -117,7 +117,7 @@ def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
 
 def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
     """Slow only while both directions are busy, although streams of one direction were measured as well?"""
-    if any(view.fit.kernel not in AT_ONCE for view, _ in charges):
+    if not all(is_duplex(view.fit.kernel) for view, _ in charges):
         return []
     if not any(view.one_way for view in views):
         return []

@@ -27,7 +27,6 @@ from fablint.text.names import expanded, plural
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts
 MOST_ROUTES = 8  # that are named
-ACROSS = "bisection-"  # rows that share the bottleneck on purpose: they have no figures of single pairs
 
 Mask = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer]
@@ -101,7 +100,7 @@ def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _V
     """None where none of the pairs was measured."""
     kernel, size = thresholds[0].kernel, thresholds[0].size
     rows = [row for row in quotable(run) if row.kernel == kernel and size in row.sizes]
-    rows = [row for row in rows if not row.name.startswith(ACROSS)]
+    rows = [row for row in rows if row.purpose != "bisection"]  # whose pairs share the bottleneck on purpose
     parts = [figures_of(row, size, placement) for row in rows]
     if not sum(part.value.size for part in parts):
         return None

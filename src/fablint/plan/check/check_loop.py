@@ -7,13 +7,13 @@ simulated fabric.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fablint.model import Diagnosis, FollowUp, Run
 from fablint.plan.check.check_request import CheckRequest
-from fablint.plan.check.stages import MOST_ROUTES, NEXT, Stage, first_stage, next_stage
+from fablint.plan.check.stages import MOST_ROUTES, Stage, first_stage, next_stage
+from fablint.plan.rows.run_rows import planned_specs
 
 MANY_RANKS = 4096
 MORE_ROUNDS, MORE_ROUNDS_OF_MANY = 6, 16  # of follow-ups, where no budget limits them
@@ -125,8 +125,7 @@ def first_step(request: CheckRequest, measure: Measure) -> Step:
 
 def _follow_ups_of(run: Run) -> int:
     """Return the number of the last follow-up of a run: a check that is resumed continues to count."""
-    numbers = (re.search(rf"-{NEXT}-(\d+)$", name) for name in run.attributes.get("rows", ()))
-    return max((int(match[1]) for match in numbers if match), default=0)
+    return len({spec.rounds_file for spec in planned_specs(run).values() if spec.purpose == "follow_up"})
 
 
 def _open_questions(diagnosis: Diagnosis) -> tuple[FollowUp, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fablint.model import Slots, Topology
+from fablint.model import RowSpec, Slots, Topology
 from fablint.plan.check.default_rows import ROWS
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -20,7 +20,7 @@ class CheckRequest:
     full: bool = False
     budget_s: float | None = None
     seed: int = 1
-    lines: tuple[str, ...] = ROWS  # kernels that questions are answered with
+    rows: tuple[RowSpec, ...] = ROWS  # measured in follow-ups
     shared_cpus: bool = False  # hosts share CPUs, as containers of one machine do: small messages go pair by pair
 
     @property

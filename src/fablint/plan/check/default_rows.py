@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 from fablint.errors import UsageError
-from fablint.model import Plan
+from fablint.model import Plan, RowSpec
 from fablint.plan.rows.cost import OVERHEAD
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.patterns import extent
-from fablint.plan.rows.plan_file import parse_plan
+from fablint.plan.rows.plan_file import plan_of
 
-ROWS = ("latency --sizes 8", "bandwidth --sizes 1M --warmup 2")
+ROWS = (RowSpec("latency", sizes=(8,)), RowSpec("bandwidth", sizes=(1 << 20,), warmup=(2, 2)))
 
 # Seconds for a pair (serial) or a round (parallel).
 SHORTEST_S = 0.01  # below it warm-up and calibration are most of what happens
@@ -60,17 +61,18 @@ def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float 
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
     order = "serial" if hosts == 1 or oversubscribed else "parallel"
-    every = extent(RowRequest("latency", pattern="all-pairs"), ranks)
+    every = extent(RowSpec("latency", pattern="all-pairs"), ranks)
     units = every.groups if order == "serial" else every.rounds
     seconds = (budget_s or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS)
     if budget_s is not None and seconds < units * SHORTEST_S:
-        return _plan(ranks, f"random --matchings {_matchings(ranks, order, seconds)} --order {order}", SHORTEST_S)
+        matchings = _matchings(ranks, order, seconds)
+        return _plan(ranks, SHORTEST_S, pattern="random", matchings=matchings, order=order)
     fewest = FEWEST_REPEATS if ranks <= SMALL else 1
     if budget_s is not None:
         fewest = min(fewest, int(seconds / units / SHORTEST_S))
     repeats = max(fewest, min(int(seconds / units / COMFORTABLE_S), MOST_REPEATS))
     share = min(max(seconds / units / repeats, SHORTEST_S), LONGEST_S)
-    return _plan(ranks, f"all-pairs --order {order} --repeats {repeats}", share)
+    return _plan(ranks, share, pattern="all-pairs", order=order, repeats=repeats)
 
 
 def _matchings(ranks: int, order: str, seconds: float) -> int:
@@ -78,7 +80,10 @@ def _matchings(ranks: int, order: str, seconds: float) -> int:
     return max(FEWEST_MATCHINGS, int(seconds / slots / SHORTEST_S))
 
 
-def _plan(ranks: int, pattern: str, share: float) -> Plan:
-    budget = math.floor(share * 1e4) / 1e4  # rounded down: the sum must stay within the budget
-    lines = (f"{row} --pattern {pattern} --budget {budget:g}" for row in ROWS)
-    return parse_plan("\n".join(lines), ranks, "check")
+def _plan(ranks: int, share: float, **options: Any) -> Plan:
+    return plan_of((replace(row, budget=rounded_down(share), **options) for row in ROWS), ranks)
+
+
+def rounded_down(seconds: float) -> float:
+    """Seconds of a round with four digits: the sum of all rounds must stay within the budget."""
+    return math.floor(seconds * 1e4) / 1e4

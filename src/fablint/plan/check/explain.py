@@ -13,7 +13,6 @@ from fablint.model import SCOPES, Scope
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage
-from fablint.plan.rows.grammar import parse_row
 from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import collisions
 from fablint.topology.contention import link_flows
@@ -124,8 +123,8 @@ def smallest_fault(measurements: int, noise: float, parts: int, views: int = len
 def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
     """Round trips of a host count twice: it is at one end of both."""
     found = []
-    for line in ROWS:
-        kernel = parse_row(line.split()).kernel
+    for row in ROWS:
+        kernel = row.kernel
         ends = 2 if kernel == "latency" else 1
         for part, count, parts in (("host", ends * of_host, 2 * hosts), ("link", of_link, links)):
             if parts:
@@ -149,7 +148,7 @@ def _by_scope(rounds: Sequence[Pairs], placement: RoutedPlacement) -> dict[str, 
 
 def _all_pairs(stage: Stage, asked: CheckRequest, placement: RoutedPlacement) -> Explained:
     """Every pair: who crosses what follows from the engine's schedule, and is not looked at."""
-    row = parse_row(stage.plan.rows[0].options.split())
+    row = stage.plan.rows[0].spec
     return Explained(
         ranks=asked.ranks,
         hosts=len(placement.hosts),

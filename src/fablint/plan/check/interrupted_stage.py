@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fablint.model import Plan, PlanRow, Run, Slots
 from fablint.plan.check.stages import Stage
-from fablint.plan.rows.grammar import split_row, write_row
 from fablint.plan.rows.patterns import parse_rounds
 from fablint.plan.rows.plan_file import ReadFile
+from fablint.plan.rows.run_rows import planned_specs
 from fablint.plan.schedule.rank_pairs import Pairs
 
 
@@ -20,18 +22,13 @@ def begun_stage(run: Run, slots: tuple[Slots, ...], read_file: ReadFile) -> Stag
         slots: where its ranks are.
         read_file: reads the rounds files that its rows name.
     """
-    known = {row.name: str(row.attributes["options"]) for row in run.rows}
-    planned = zip(run.attributes["rows"], run.attributes.get("plan", []), strict=False)
     rows: list[PlanRow] = []
     rounds: dict[str, tuple[Pairs, ...]] = {}
-    for name, line in planned:
-        kernel, texts = split_row(known.get(name, line).split())
-        file = str(texts.get("rounds-file", ""))
-        if file:
+    for spec in planned_specs(run).values():
+        if file := spec.rounds_file:
             if file not in rounds:
                 rounds[file] = tuple(
                     np.array(pairs, np.int32) for pairs in parse_rounds(read_file(file), run.ranks, file)
                 )
-            texts.pop("only-rounds", None)
-            rows.append(PlanRow(write_row(kernel, {**texts, "name": name}), len(rounds[file]), 0.0))
+            rows.append(PlanRow(replace(spec, only_rounds=None), len(rounds[file]), 0.0))
     return Stage(Plan(run.ranks, tuple(rows), slots), rounds)

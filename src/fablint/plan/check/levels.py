@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fablint.errors import UsageError
-from fablint.model import Scope, Slots
+from fablint.model import RowSpec, Scope, Slots
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
@@ -23,10 +23,9 @@ from fablint.plan.check.default_rows import (
     SHORTEST_S,
     SMALL,
 )
-from fablint.plan.check.rate_adaptation import REACH, lines_at, slowest_seconds
+from fablint.plan.check.rate_adaptation import rows_at, slowest_seconds
 from fablint.plan.check.stages import Stage, stage_of, unlike
 from fablint.plan.rows.cost import OVERHEAD
-from fablint.plan.rows.grammar import parse_row
 from fablint.plan.schedule.bisection import bisection_rounds
 from fablint.plan.schedule.host_rounds import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
 from fablint.plan.schedule.interleaving import repeated
@@ -43,7 +42,7 @@ MOST_WEIGHT = 8  # a row of many sizes has the time of so many rows of one
 
 @dataclass(frozen=True)
 class Level:
-    """Pairs of one kind, and the kernels that they are measured with (plan lines without a pattern).
+    """Pairs of one kind, and the rows that measure them, without pattern and name.
 
     `scope` None: pairs of several scopes. `pairs` says which: those of the `scope`, a few `near and far`, `all`, or
     those between two `halves` of the fabric; `every` measures all pairs of the scope, however many there are.
@@ -52,7 +51,7 @@ class Level:
     name: str
     what: str
     scope: Scope | None
-    lines: tuple[str, ...] = ROWS
+    rows: tuple[RowSpec, ...] = ROWS
     pairs: Literal["scope", "near and far", "all", "halves"] = "scope"
     every: bool = False
     unequal: bool = False  # halves of unequal groups: hosts that are too many stay idle
@@ -64,10 +63,13 @@ class Level:
 
 
 REACH_LEVEL = Level(
-    REACH,
+    "reach",
     "everybody talks to somebody near and to somebody far, for the rate of the network",
     None,
-    ("latency --sizes 8 --warmup 2 --samples 20", "bandwidth --sizes 32K --window 4 --warmup 0 --samples 2 --batch 1"),
+    (
+        RowSpec("latency", purpose="rate_probe", sizes=(8,), warmup=(2, 2), samples=20),
+        RowSpec("bandwidth", purpose="rate_probe", sizes=(32 << 10,), window=4, warmup=(0, 0), samples=2, batch=1),
+    ),
     "near and far",
 )
 
@@ -106,11 +108,11 @@ def level_stage(
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
     rate = None if level.within_hosts else rate
-    lines = level.lines if level.pairs == "near and far" else lines_at(level.lines, rate, STREAM_S)
-    lines = tuple(_in_turn(line) if asked.shared_cpus and not level.within_hosts else line for line in lines)
+    specs = level.rows if level.pairs == "near and far" else rows_at(level.rows, rate, STREAM_S)
+    specs = tuple(_in_turn(row) if asked.shared_cpus and not level.within_hosts else row for row in specs)
     serial = asked.oversubscribed and not level.within_hosts
-    turns = [placement.ranks // 2 if serial or "serial" in line.split() else 1 for line in lines]
-    pace = _Pace(lines, rate, (budget_s or LEVEL_S) / OVERHEAD, turns)
+    turns = [placement.ranks // 2 if serial or row.order == "serial" else 1 for row in specs]
+    pace = _Pace(specs, rate, (budget_s or LEVEL_S) / OVERHEAD, turns)
     most = None if level.every else MOST_ROUNDS if budget_s is None else min(MOST_ROUNDS, pace.most_rounds)
     rounds, complete = _rounds(level, asked, placement, left_out, most)
     if not rounds:
@@ -119,10 +121,10 @@ def level_stage(
         fewest = FEWEST_REPEATS if len(placement.hosts) <= SMALL else 1
         repeats = pace.repeats(len(rounds), fewest if budget_s is None else 1)
         rounds = repeated(rounds, repeats, placement, asked.seed)
-    shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(lines)
-    names = unlike([f"{level.name}-{line.split()[0]}" for line in lines])
-    rows = list(zip(names, lines, shares, strict=True))
-    return _as_slow(stage_of(level.name, rounds, asked, "serial" if serial else "parallel", rows), lines, rate, pace)
+    shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(specs)
+    names = unlike([f"{level.name}-{row.kernel}" for row in specs])
+    rows = [(replace(row, name=name), share) for row, name, share in zip(specs, names, shares, strict=True)]
+    return _as_slow(stage_of(level.name, rounds, asked, "serial" if serial else "parallel", rows), rate, pace)
 
 
 def _rounds(
@@ -143,27 +145,27 @@ def _rounds(
     return scope_rounds(placement, level.scope, left_out, most=most, seed=asked.seed)
 
 
-def _in_turn(line: str) -> str:
+def _in_turn(row: RowSpec) -> RowSpec:
     """Small messages pair by pair: where ranks wait for a CPU, a stream does not show it."""
-    return line if parse_row(line.split()).does.windowed else f"{line} --order serial"
+    return row if row.kernel_info.is_windowed else replace(row, order="serial")
 
 
 @dataclass(frozen=True)
 class _Pace:
-    """How `seconds` are shared by the rounds of some lines, each of which takes its time `turns` times."""
+    """How `seconds` are shared by the rounds of some rows, each of which takes its time `turns` times."""
 
-    lines: Sequence[str]
+    rows: Sequence[RowSpec]
     rate: float | None
     seconds: float
     turns: Sequence[int]
 
     def _weights(self) -> list[float]:
-        return [min(len(parse_row(line.split()).sizes), MOST_WEIGHT) for line in self.lines]
+        return [min(len(row.sizes), MOST_WEIGHT) for row in self.rows]
 
     def _round_s(self, each_s: float) -> float:
-        """Seconds of a round of all lines, when one of one size has `each_s`; a slow network takes longer."""
-        rows = zip(self.lines, self._weights(), self.turns, strict=True)
-        return sum(turns * max(weight * each_s, slowest_seconds(line, self.rate)) for line, weight, turns in rows)
+        """Seconds of a round of all rows, when one of one size has `each_s`; a slow network takes longer."""
+        rows = zip(self.rows, self._weights(), self.turns, strict=True)
+        return sum(turns * max(weight * each_s, slowest_seconds(row, self.rate)) for row, weight, turns in rows)
 
     @property
     def most_rounds(self) -> int:
@@ -173,18 +175,18 @@ class _Pace:
         return max(fewest, min(int(self.seconds / rounds / self._round_s(COMFORTABLE_S)), MOST_REPEATS))
 
     def shares(self, rounds: int) -> list[float]:
-        """Seconds of a round of each line."""
+        """Seconds of a round of each row."""
         each = self.seconds / rounds / sum(map(operator.mul, self._weights(), self.turns))
         return [weight * min(max(each, SHORTEST_S), LONGEST_S) for weight in self._weights()]
 
 
-def _as_slow(stage: Stage, lines: Sequence[str], rate: float | None, pace: _Pace) -> Stage:
+def _as_slow(stage: Stage, rate: float | None, pace: _Pace) -> Stage:
     """The same, predicted for a network of that rate."""
     rows = tuple(
         replace(
             row,
-            predicted_s=max(row.predicted_s, row.rounds * turns * slowest_seconds(line, rate) * OVERHEAD),
+            predicted_s=max(row.predicted_s, row.rounds * turns * slowest_seconds(row.spec, rate) * OVERHEAD),
         )
-        for row, line, turns in zip(stage.plan.rows, lines, pace.turns, strict=True)
+        for row, turns in zip(stage.plan.rows, pace.turns, strict=True)
     )
     return replace(stage, plan=replace(stage.plan, rows=rows))

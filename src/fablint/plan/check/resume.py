@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from fablint.errors import UsageError
-from fablint.model import Plan, PlanRow, Row, Run, Slots
+from fablint.model import Plan, PlanRow, Row, RowSpec, Run, Slots
 from fablint.plan.rows.cost import row_seconds
-from fablint.plan.rows.grammar import parse_row, split_row, write_row
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.patterns import Extent
-from fablint.plan.rows.plan_file import ReadFile, needs_threads, parse_plan
-from fablint.plan.rows.values import fold_indices
+from fablint.plan.rows.plan_file import ReadFile, plan_row
+from fablint.plan.rows.run_rows import planned_specs, spec_of
 
 
 def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadFile | None = None) -> Plan:
@@ -34,11 +33,11 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
         UsageError: a row that was never started cannot be planned.
     """
     started = {row.name: row for row in run.rows}
-    lines = dict(zip(run.attributes["rows"], run.attributes.get("plan", []), strict=False))
+    specs = planned_specs(run)
     rows = [
         _rest(run, started[name], missing.get(name, ()))
         if name in started
-        else _whole(run, name, lines.get(name), read_file)
+        else _whole(run, name, specs.get(name), read_file)
         for name in run.attributes["rows"]
     ]
     return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else (), slots_of(run))
@@ -55,29 +54,25 @@ def grown_plan(run: Run, added: Plan) -> Plan:
     return Plan(run.ranks, (*kept, *added.rows), added.slots)
 
 
-def _whole(run: Run, name: str, line: str | None, read_file: ReadFile | None) -> PlanRow:
-    if line is None:
+def _whole(run: Run, name: str, spec: RowSpec | None, read_file: ReadFile | None) -> PlanRow:
+    if spec is None:
         raise UsageError(
             f"row {name} was not started and the run does not say what it was", "measure it into a new run"
         )
-    return parse_plan(line, run.ranks, f"row {name}", read_file).rows[0]
+    return plan_row(spec, run.ranks, read_file)
 
 
 def _rest(run: Run, row: Row, rounds: Sequence[int]) -> PlanRow:
-    kernel, texts = split_row(str(row.attributes["options"]).split())
+    spec = replace(spec_of(row), only_rounds=tuple(rounds))
     if f"{row.name}-retest" in run.attributes["rows"]:  # which pairs are the slowest was decided then
-        texts.pop("retest", None)
-    texts |= {"name": row.name, "only-rounds": fold_indices(rounds)}
-    line = write_row(kernel, texts)
-    request = parse_row(line.split())
-    seconds = row_seconds(request, _extent(row, request), len(rounds))
-    return PlanRow(line, len(rounds), seconds, threads=needs_threads(request))
+        spec = replace(spec, retest=0)
+    return PlanRow(spec, len(rounds), row_seconds(spec, _extent(row, spec), len(rounds)))
 
 
-def _extent(row: Row, request: RowRequest) -> Extent:
-    """From the attributes: the line may name a rounds file, which planning cannot read."""
+def _extent(row: Row, spec: RowSpec) -> Extent:
+    """From the attributes: the row may name a rounds file, which planning cannot read."""
     total = int(row.attributes["rounds"])
     cells = row.attributes["cells_per_round"]
     pairs = sum(cells) if isinstance(cells, list) else cells * total
-    both_ways = request.does.mutual or request.directions_measured == 2
+    both_ways = spec.kernel_info.bidirectional or spec.directions_measured == 2
     return Extent(total, -(-pairs // 2) if both_ways else pairs)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from fablint.model import SCOPES, Diagnosis, Finding, FollowUp, Run, Scope, Slots, State, Topology
+from fablint.model import SCOPES, Diagnosis, Finding, FollowUp, RowSpec, Run, Scope, Slots, State, Topology
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up, with_controls
 from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
-from fablint.plan.rows.grammar import split_row, write_row
 from fablint.plan.rows.host_lists import joined, parse_hosts
-from fablint.plan.rows.kernels import PATTERNS
+from fablint.plan.rows.run_rows import spec_of
 from fablint.plan.schedule.interleaving import interleaved
 from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.topology.routed_placement import RoutedPlacement
@@ -92,7 +91,8 @@ def plan_retest(
         oversubscribed=bool(run.attributes.get("instrument", {}).get("oversubscribed")),
     )
     anew = [np.searchsorted(part, pairs).astype(np.int32) for pairs in rounds]
-    stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, kernel_lines(run))
+    rows = [replace(row, purpose="retest") for row in row_kinds(run)]
+    stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, rows)
     kept = [
         FollowUp(one.component, one.name, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
         for one in questions
@@ -108,15 +108,10 @@ def _near_first(question: FollowUp, placement: RoutedPlacement) -> FollowUp:
     return FollowUp(question.component, question.name, question.pairs[np.concatenate([near, rest])])
 
 
-def kernel_lines(run: Run) -> Sequence[str]:
-    """The kernels of a run's rows of pairs with what they were measured with, each once."""
-    lines: dict[str, None] = {}
-    for row in run.rows:
-        kernel, texts = split_row(str(row.attributes["options"]).split())
-        if PATTERNS[texts.get("pattern") or "pair"] == "pairs":
-            kept = {option: text for option, text in texts.items() if option in _KEPT}
-            lines[write_row(kernel, kept)] = None
-    return list(lines)
+def row_kinds(run: Run) -> Sequence[RowSpec]:
+    """Return a run's rows of pairs, each kernel with the same sizes and protocol once, without pairs and times."""
+    specs = (spec for spec in map(spec_of, run.rows) if spec.is_of_pairs)
+    return list(dict.fromkeys(RowSpec(spec.kernel, **{name: getattr(spec, name) for name in _KEPT}) for spec in specs))
 
 
 def fates(before: Diagnosis, after: Diagnosis, run: Run, retest: Retest) -> list[Fate]:

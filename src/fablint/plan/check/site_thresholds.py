@@ -9,10 +9,11 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Scope
+from fablint.model.option_values import format_bytes, parse_bytes
+from fablint.model.registry import KERNELS
 from fablint.model.thresholds import Threshold
-from fablint.plan.rows.kernels import KERNELS, PATTERNS, runs_on, takes
-from fablint.plan.rows.values import alternatives, format_bytes, parse_bytes
 from fablint.text.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
+from fablint.text.suggestions import alternatives
 
 ANY = "any"
 SCOPES = (*(str(scope) for scope in Scope if scope is not Scope.UNKNOWN), ANY)
@@ -82,9 +83,7 @@ def _threshold(entry: Mapping[str, Any], where: str) -> Threshold:
 
 def _kernels() -> list[str]:
     """Those that are measured between pairs: only they have figures of pairs."""
-    return [
-        name for name in KERNELS if any(runs_on(name, pattern) for pattern, kind in PATTERNS.items() if kind == "pairs")
-    ]
+    return [name for name, kernel in KERNELS.items() if "pairs" in kernel.groups]
 
 
 def _size(size: Any, kernel: str, where: str) -> int:
@@ -95,7 +94,7 @@ def _size(size: Any, kernel: str, where: str) -> int:
         found = parse_bytes(text)
     except UsageError as error:
         raise UsageError(f"{where}: size: {short(error.message)}", error.hint) from None
-    if not takes(kernel, found):
+    if not KERNELS[kernel].accepts_size(found):
         raise UsageError(f"{where}: size: {kernel} has no meaning at size {found}", "give another size")
     return found
 

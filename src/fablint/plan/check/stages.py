@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fablint.model import FollowUp, Plan, PlanRow, Run, Scope
+from fablint.model import FollowUp, Plan, PlanRow, RowSpec, Run, Scope
 from fablint.plan.check.check_request import CheckRequest
-from fablint.plan.check.default_rows import COMFORTABLE_S, LONGEST_S, PARALLEL_S, ROWS, SERIAL_S, SHORTEST_S, check_plan
+from fablint.plan.check.default_rows import (
+    COMFORTABLE_S,
+    LONGEST_S,
+    PARALLEL_S,
+    ROWS,
+    SERIAL_S,
+    SHORTEST_S,
+    check_plan,
+    rounded_down,
+)
 from fablint.plan.check.follow_up import LEAST, follow_up, measured_pairs, with_controls
 from fablint.plan.rows.cost import OVERHEAD, row_seconds
-from fablint.plan.rows.grammar import parse_row
 from fablint.plan.rows.patterns import Extent
 from fablint.plan.schedule.interleaving import interleaved, repeated
 from fablint.plan.schedule.rank_pairs import Pairs
@@ -43,7 +50,10 @@ class Stage:
 
     def renamed(self, name: str, other: str) -> Stage:
         """The same with a rounds file of another name."""
-        rows = (replace(row, options=row.options.replace(f" {name} ", f" {other} ")) for row in self.plan.rows)
+        files = {name: other}
+        specs = [row.spec for row in self.plan.rows]
+        specs = [replace(spec, rounds_file=files.get(spec.rounds_file or "", spec.rounds_file)) for spec in specs]
+        rows = (replace(row, spec=spec) for row, spec in zip(self.plan.rows, specs, strict=True))
         rounds = {other if one == name else one: pairs for one, pairs in self.rounds.items()}
         return Stage(replace(self.plan, rows=tuple(rows)), rounds)
 
@@ -72,7 +82,7 @@ def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -
     seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / turns
     most = min(int(seconds / SHORTEST_S), sum(COUNTS.values()))
     if placement.ranks - 1 <= most:
-        row = parse_row(every.rows[0].options.split())
+        row = every.rows[0].spec
         if row.pattern != "all-pairs" or row.budget is None:
             return whole  # matchings: there is no time for more
         return _stage(EVERY, all_rounds(placement, row.repeats, asked.seed), asked, order, row.budget)
@@ -121,7 +131,8 @@ def next_stage(
     )  # else a question has its rounds together
     crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
     again = len(rounds) - new
-    stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, asked.lines)
+    rows = [replace(row, purpose="follow_up") for row in asked.rows]
+    stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, rows)
     return stage and replace(stage, again=again)
 
 
@@ -132,15 +143,15 @@ def _once_more(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[P
 
 
 def timed_stage(
-    name: str, rounds: Sequence[Pairs], asked: CheckRequest, left_s: float, lines: Sequence[str] = ROWS
+    name: str, rounds: Sequence[Pairs], asked: CheckRequest, left_s: float, specs: Sequence[RowSpec] = ROWS
 ) -> Stage | None:
     """Rows of these rounds, alone where that does not take too long, within `left_s`; None where that is too short."""
     pairs = sum(len(one) for one in rounds)
-    alone = asked.oversubscribed or pairs * COMFORTABLE_S * len(lines) * OVERHEAD <= min(ALONE_S, left_s)
-    seconds = min(ALONE_S, left_s) / OVERHEAD / len(lines) / (pairs if alone else len(rounds))
+    alone = asked.oversubscribed or pairs * COMFORTABLE_S * len(specs) * OVERHEAD <= min(ALONE_S, left_s)
+    seconds = min(ALONE_S, left_s) / OVERHEAD / len(specs) / (pairs if alone else len(rounds))
     if seconds < SHORTEST_S:
         return None
-    return _stage(name, rounds, asked, "serial" if alone else "parallel", min(seconds, LONGEST_S), lines)
+    return _stage(name, rounds, asked, "serial" if alone else "parallel", min(seconds, LONGEST_S), specs)
 
 
 def suspects_of(questions: Sequence[FollowUp]) -> list[int]:
@@ -158,12 +169,13 @@ def rounds_text(rounds: Sequence[Pairs]) -> str:
 
 
 def _stage(
-    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, share: float, lines: Sequence[str] = ROWS
+    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, share: float, specs: Sequence[RowSpec] = ROWS
 ) -> Stage:
-    """A row for each of the lines, all with the same rounds."""
-    stems = [line.split()[0] for line in lines]
+    """Return the rows with the same rounds, names and seconds of a round."""
+    stems = [row.kernel for row in specs]
     names = unlike(stems if name in (FIRST, EVERY, RETEST) else [f"{stem}-{name}" for stem in stems])
-    return stage_of(name, rounds, asked, order, [(*row, share) for row in zip(names, lines, strict=True)])
+    rows = [(replace(row, name=called), share) for row, called in zip(specs, names, strict=True)]
+    return stage_of(name, rounds, asked, order, rows)
 
 
 def unlike(names: Sequence[str]) -> list[str]:
@@ -175,7 +187,7 @@ def unlike(names: Sequence[str]) -> list[str]:
 
 
 def stage_of(
-    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, rows: Sequence[tuple[str, str, float]]
+    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, rows: Sequence[tuple[RowSpec, float]]
 ) -> Stage:
     """Rows with the same rounds, which the rounds file of that name holds; with histograms where messages choose
     their way.
@@ -185,19 +197,22 @@ def stage_of(
         rounds: pairs of ranks.
         asked: ranks and fabric.
         order: parallel or serial.
-        rows: name, kernel with its options (an order of its own, where it has one), and seconds of a round (serial: of
-            a pair).
+        rows: each with the seconds of a round (serial: of a pair). A row that is serial by itself stays serial.
     """
     file = f"{FOLDER}/{name}.txt"
     adaptive = asked.topology is not None and asked.topology.routing.kind == "adaptive"
+    size = Extent(len(rounds), sum(len(pairs) for pairs in rounds))
     made = []
-    for called, kernel, share in rows:
-        budget = math.floor(share * 1e4) / 1e4
-        own = "" if "--order" in kernel.split() else f" --order {order}"
-        line = f"{kernel} --name {called} --pattern rounds --rounds-file {file}{own} --budget {budget:g}"
-        line += " --histogram" if adaptive and "--histogram" not in kernel.split() else ""
-        size = Extent(len(rounds), sum(len(pairs) for pairs in rounds))
-        made.append(PlanRow(line, len(rounds), row_seconds(parse_row(line.split()), size)))
+    for row, share in rows:
+        spec = replace(
+            row,
+            pattern="rounds",
+            rounds_file=file,
+            order="serial" if row.order == "serial" else order,
+            budget=rounded_down(share),
+            histogram=row.histogram or adaptive,
+        )
+        made.append(PlanRow(spec, len(rounds), row_seconds(spec, size)))
     return Stage(Plan(asked.ranks, tuple(made), asked.slots), {file: tuple(rounds)})
 
 

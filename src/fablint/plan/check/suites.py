@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fablint.errors import UsageError
-from fablint.model import Scope
+from fablint.model import RowSpec, Scope
+from fablint.model.option_values import parse_sizes
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
 from fablint.plan.check.stages import ALONE_S
-from fablint.plan.rows.values import did_you_mean
+from fablint.text.suggestions import did_you_mean
 from fablint.topology.routed_placement import RoutedPlacement
 
 SAFETY = 1.5  # of the predicted time: the fabric may be slower than those that it was predicted for
@@ -22,13 +23,18 @@ WALLTIME_S = 300.0  # is asked for in steps of this
 
 # osu_latency, osu_bw and osu_bibw at the sizes that tell: latency, where the rendezvous begins, and line rate.
 POINT_TO_POINT = (
-    "latency --sizes 8,1K,64K",
-    "bandwidth --sizes 64K,1M --warmup 2",
-    "bibandwidth --sizes 64K,1M --warmup 2",
+    RowSpec("latency", sizes=(8, 1 << 10, 64 << 10)),
+    RowSpec("bandwidth", sizes=(64 << 10, 1 << 20), warmup=(2, 2)),
+    RowSpec("bibandwidth", sizes=(64 << 10, 1 << 20), warmup=(2, 2)),
 )
-LATENCY_TEST = ("latency --sizes 0:4M",)  # the table of osu_latency 4.4.1, which Latency_Test runs
-# Both ways at once, 25 messages of 16 MiB after 3: LinkTest's rules. One way, since only that tells a direction.
-ACROSS = ("bibandwidth --sizes 1M,16M --warmup 3 --samples 25", "bandwidth --sizes 1M,16M --warmup 3 --samples 25")
+LATENCY_TEST = (RowSpec("latency", sizes=parse_sizes("0:4M")),)  # as osu_latency 4.4.1, which Latency_Test runs
+# Both directions at once, 25 messages of 16 MiB after 3: LinkTest's rules. One direction, since only that shows which
+# direction is slow.
+HALVES = tuple(
+    RowSpec(kernel, purpose="bisection", sizes=(1 << 20, 16 << 20), warmup=(3, 3), samples=25)
+    for kernel in ("bibandwidth", "bandwidth")
+)
+
 
 BETWEEN = {
     Scope.EDGE: ("edge", "pairs on one switch"),
@@ -46,15 +52,15 @@ class Suite:
     levels: tuple[Level, ...]
 
 
-def between(scope: Scope, lines: Sequence[str] = ROWS) -> Level:
+def between(scope: Scope, rows: Sequence[RowSpec] = ROWS) -> Level:
     """The level of the pairs of a scope."""
     name, what = BETWEEN[scope]
-    return Level(name, what, scope, tuple(lines))
+    return Level(name, what, scope, tuple(rows))
 
 
 INTRA_NODE = Level("intra-node", "neighbours on one host", Scope.INTRA_NODE)
 SWITCH_PAIRS = Level("switch-pairs", "every pair of every switch", Scope.EDGE, LATENCY_TEST, every=True)
-BISECTION = Level("bisection", "one half of the fabric with the other", None, ACROSS, "halves")
+BISECTION = Level("bisection", "one half of the fabric with the other", None, HALVES, "halves")
 ALL_PAIRS = Level("all-pairs", "every pair of hosts", None, ROWS, "all")
 
 
@@ -209,7 +215,7 @@ def _planned(
     stage = level_stage(level, asked, placement, left_out, rate, level_budget(suite, asked))
     if stage is None:
         return LevelEstimate(level.name, level.what, why=_why_none(level, asked))
-    rows = tuple(row.options.partition("--name ")[2].split()[0] for row in stage.plan.rows)
+    rows = tuple(str(row.spec.name) for row in stage.plan.rows)
     rounds = sum(row.rounds for row in stage.plan.rows)
     return LevelEstimate(level.name, level.what, rows, rounds, stage.plan.predicted_s)
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from fablint.model import PlanRow, Slots
 from fablint.plan.check.stages import Stage
-from fablint.plan.rows.grammar import split_row, write_row
-from fablint.plan.rows.values import fold_indices
 from fablint.plan.schedule.rank_pairs import Pairs
 
 HostPair = frozenset[str]
@@ -46,13 +44,12 @@ def narrowed(
     }
     rows = []
     for row in stage.plan.rows:
-        kernel, texts = split_row(row.options.split())
-        every = rounds[str(texts["rounds-file"])]
-        indices = range(len(every)) if wanted is None else wanted.get(str(texts["name"]), ())
+        every = rounds[str(row.spec.rounds_file)]
+        indices = range(len(every)) if wanted is None else wanted.get(str(row.spec.name), ())
         left = [index for index in indices if len(every[index])]
         if left:
-            line = write_row(kernel, {**texts, "only-rounds": fold_indices(left)})
-            rows.append(PlanRow(line, len(left), row.predicted_s * len(left) / max(1, row.rounds)))
+            spec = replace(row.spec, only_rounds=tuple(left))
+            rows.append(PlanRow(spec, len(left), row.predicted_s * len(left) / max(1, row.rounds)))
     if not rows:
         return None
     idle = np.array([[0, 1]], dtype=np.int32)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fablint.errors import UsageError
-from fablint.model import Plan, Slots
+from fablint.model import Plan, RowSpec, Slots
+from fablint.model.option_values import format_bytes
 from fablint.plan.rows.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, find_benchmark
-from fablint.plan.rows.conflicts import meaningless
-from fablint.plan.rows.grammar import overridden, parse_row, split_row, write_row
-from fablint.plan.rows.kernels import KERNELS
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.plan_file import plan_row
-from fablint.plan.rows.values import format_bytes, parse_sizes
+from fablint.plan.rows.refusals import why_inapplicable
+from fablint.plan.rows.row_text import parse_row
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
 MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
 _COUNT_MESSAGES = ("LinkTest", "net_sanitizer")  # families
 _LINKTEST = {"both": "linktest_bidirectional", "one": "linktest_unidirectional", "turns": "linktest"}
-
-Texts = dict[str, str | None]  # option of a row -> its value as written, None where it takes none
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,12 @@ def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan
         if why := without_meaning(option, bench_rows(request, registry)):
             raise UsageError(f"--{option}: {why}", f"leave --{option} out")
     rows = []
-    for name, kernel, texts in _rows(request, registry):
-        line = write_row(kernel, {"name": name, **texts})
-        row = parse_row(line.split())
+    for row in _rows(request, registry):
         if row.pattern == "pair" and request.ranks > 2:
             raise UsageError(
-                f"{name} measures 2 ranks, not {request.ranks}", "leave -n out, or see fablint bench --list"
+                f"{row.name} measures 2 ranks, not {request.ranks}", "leave -n out, or see fablint bench --list"
             )
-        rows.append(plan_row(line, row, request.ranks))
+        rows.append(plan_row(row, request.ranks))
     return Plan(request.ranks, tuple(rows), request.slots)
 
 
@@ -71,21 +66,21 @@ def measured_as(request: BenchRequest, registry: Mapping[str, Benchmark]) -> str
     return _parts(request, found)[0] if found in COMPOSED else found.name
 
 
-def bench_rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> list[RowRequest]:
+def bench_rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> list[RowSpec]:
     """The rows that a request is made of, without its options: they decide which options have a meaning for it."""
-    return [parse_row([part], registry) for part in _parts(request, find_benchmark(request.name, registry))]
+    return [_row(part, registry) for part in _parts(request, find_benchmark(request.name, registry))]
 
 
-def every_row(name: str, registry: Mapping[str, Benchmark]) -> list[RowRequest]:
+def every_row(name: str, registry: Mapping[str, Benchmark]) -> list[RowSpec]:
     """The rows that a benchmark is made of, whatever the options."""
     requests = [BenchRequest(name, options={"servers": "1"}), *(BenchRequest(name, sends=sends) for sends in _LINKTEST)]
     rows = (row for request in requests for row in bench_rows(request, registry))
     return list(dict.fromkeys(rows))
 
 
-def without_meaning(option: str, rows: Sequence[RowRequest]) -> str:
+def without_meaning(option: str, rows: Sequence[RowSpec]) -> str:
     """Why a row option has no meaning for any of the rows of a benchmark; empty where it has one."""
-    reasons = [meaningless(option, row) for row in rows]
+    reasons = [why_inapplicable(option, row) for row in rows]
     return reasons[0] if all(reasons) else ""
 
 
@@ -103,65 +98,62 @@ def _parts(request: BenchRequest, found: Benchmark) -> list[str]:
             return [name]
 
 
-def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[tuple[str, str, Texts]]:
-    """Name, kernel and options of every row."""
-    found = find_benchmark(request.name, registry)
-    parts = _parts(request, found)
-    for part in parts:
-        kernel, own = split_row([part], registry)
-        if found.family == KERNEL_FAMILY and request.ranks > 2 and KERNELS[kernel].pattern == "pair":
-            own["pattern"] = "pairs"
-        texts = _overridden(request, kernel, own)
-        if found.family == "LinkTest":
-            texts = _buffers_of_linktest(request, texts)
-        if found.family in _COUNT_MESSAGES:
-            texts = _same_messages(request, kernel, own, texts)
-        name = part if found in COMPOSED else found.name
-        if request.vary_window:
-            yield from ((f"{name}-window-{window}", kernel, {**texts, "window": str(window)}) for window in WINDOWS)
-        else:
-            yield name, kernel, texts
-        if request.alltoall:
-            yield _alltoall(request, texts, registry)
+def _row(name: str, registry: Mapping[str, Benchmark], options: Mapping[str, str | None] | None = None) -> RowSpec:
+    """A kernel or a benchmark of the registry as a row, with other options in the place of its own."""
+    words = (f"--{option}" if text is None else f"--{option}={text}" for option, text in (options or {}).items())
+    return parse_row([name, *words], registry)
 
 
-def _overridden(request: BenchRequest, kernel: str, own: Texts) -> Texts:
-    """The options of a benchmark's row with the user's in their place, as far as they have a meaning for it."""
-    row = parse_row(write_row(kernel, own).split())
-    wanted = {option: text for option, text in request.options.items() if not meaningless(option, row)}
-    if request.message_size is not None:
-        wanted["sizes"] = osu_sizes(request.message_size, row)
+def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[RowSpec]:
+    """The rows of a request, with their names."""
     _refuse_two_ways(request)
-    texts = overridden(own, wanted)
+    benchmark = find_benchmark(request.name, registry)
+    for part in _parts(request, benchmark):
+        own = _row(part, registry)
+        row = replace(
+            _with_options(request, part, own, registry), name=part if benchmark in COMPOSED else benchmark.name
+        )
+        if benchmark.family == KERNEL_FAMILY and request.ranks > 2 and row.pattern == "pair":
+            row = replace(row, pattern="pairs")
+        if benchmark.family == "LinkTest":
+            row = _buffers_of_linktest(request, row)
+        if benchmark.family in _COUNT_MESSAGES:
+            row = _same_messages(request, own, row)
+        if request.vary_window:
+            yield from (replace(row, name=f"{row.name}-window-{window}", window=window) for window in WINDOWS)
+        else:
+            yield row
+        if request.alltoall:
+            yield _alltoall(request, row, registry)
+
+
+def _with_options(request: BenchRequest, part: str, own: RowSpec, registry: Mapping[str, Benchmark]) -> RowSpec:
+    """A benchmark's row with the user's options in the place of its own, as far as they apply to it."""
+    options = {option: text for option, text in request.options.items() if not why_inapplicable(option, own)}
+    if request.message_size is not None:
+        options["sizes"] = osu_sizes(request.message_size, own)
+    row = _row(part, registry, options)
     if request.adaptive:  # ranks stop at different counts
-        texts = {option: text for option, text in texts.items() if option not in ("iterations", "barrier")}
-    if request.histogram:
-        texts["histogram"] = None
-    return texts
+        row = replace(row, iterations=None, barrier="start")
+    return replace(row, histogram=row.histogram or request.histogram)
 
 
-def _buffers_of_linktest(request: BenchRequest, texts: Texts) -> Texts:
+def _buffers_of_linktest(request: BenchRequest, row: RowSpec) -> RowSpec:
     """LinkTest's number of buffers is that of the messages in flight: each has one. By default there is one for all."""
-    own = "window" in request.options and "buffers" in texts and "buffers" not in request.options
-    return {**texts, "buffers": "distinct"} if own else texts
+    own = "window" in request.options and "buffers" not in request.options and row.kernel_info.is_windowed
+    return replace(row, buffers="distinct") if own else row
 
 
-def _same_messages(request: BenchRequest, kernel: str, own: Texts, texts: Texts) -> Texts:
-    """LinkTest and net_sanitizer count messages: a row that has another window has other repetitions."""
-    before, after = parse_row(write_row(kernel, own).split()), parse_row(write_row(kernel, texts).split())
-    window = after.window or 1
-    counts = {}
-    for option, repetitions in (("iterations", before.iterations), ("warmup", before.warmup)):
-        if option in request.messages:
-            counts[option] = _repetitions(int(texts[option] or 0), window)
-        elif option in texts and option not in request.options and repetitions is not None:
-            counts[option] = _repetitions(repetitions[0] * (before.window or 1), window)
-    return {**texts, **counts}
-
-
-def _repetitions(messages: int, window: int) -> str:
-    """Repetitions that send at least so many messages."""
-    return str(-(-messages // window))
+def _same_messages(request: BenchRequest, own: RowSpec, row: RowSpec) -> RowSpec:
+    """LinkTest and net_sanitizer count messages: a row with another window has other repetitions."""
+    counts: dict[str, Any] = {}
+    for option in ("iterations", "warmup"):
+        now, before = getattr(row, option), getattr(own, option)
+        counts_messages = option in request.messages
+        if now is not None and (counts_messages or option not in request.options):
+            messages = now[0] if counts_messages else before[0] * (own.window or 1)
+            counts[option] = (-(-messages // (row.window or 1)),) * 2  # at least so many messages
+    return replace(row, **counts)
 
 
 def _refuse_two_ways(request: BenchRequest) -> None:
@@ -172,10 +164,10 @@ def _refuse_two_ways(request: BenchRequest) -> None:
         raise UsageError("--vary-window goes through the windows by itself", "leave --window out")
 
 
-def osu_sizes(text: str, row: RowRequest) -> str:
+def osu_sizes(text: str, row: RowSpec) -> str:
     """What OSU's `-m [MIN:]MAX` means for a row, as a list of sizes. `MIN:` goes up to the row's largest size.
 
-    >>> [osu_sizes(text, RowRequest("latency")) for text in ("1K", "1K:", "8:64", "8,64")]
+    >>> [osu_sizes(text, RowSpec("latency")) for text in ("1K", "1K:", "8:64", "8,64")]
     ['1:1K', '1K:4M', '8:64', '8,64']
     """
     if "," in text:
@@ -183,15 +175,12 @@ def osu_sizes(text: str, row: RowRequest) -> str:
     first, colon, last = text.partition(":")
     if not colon:
         first, last = "", first
-    low = parse_sizes(row.does.sizes)[0]
+    low = row.kernel_info.default_sizes[0]
     return f"{first or format_bytes(low)}:{last or format_bytes(row.sizes[-1])}"
 
 
-def _alltoall(
-    request: BenchRequest, texts: Mapping[str, str | None], registry: Mapping[str, Benchmark]
-) -> tuple[str, str, Texts]:
+def _alltoall(request: BenchRequest, row: RowSpec, registry: Mapping[str, Benchmark]) -> RowSpec:
     """LinkTest's all-to-all beside the pairs: messages of the same size, as far as OSU's memory limit goes."""
-    kernel, own = split_row(["linktest_alltoall"], registry)
     largest = 1 << (MEMORY_LIMIT // 2 // request.ranks).bit_length() - 1  # sent, and as much received
-    sizes = dict.fromkeys(min(size, largest) for size in parse_sizes(str(texts["sizes"])))
-    return "linktest_alltoall", kernel, {**own, "sizes": ",".join(map(format_bytes, sizes))}
+    sizes = tuple(dict.fromkeys(min(size, largest) for size in row.sizes))
+    return replace(_row("linktest_alltoall", registry), name="linktest_alltoall", sizes=sizes)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fablint.errors import InternalError, UsageError
-from fablint.plan.rows.engine_tables import read_table
-from fablint.plan.rows.kernels import KERNELS
-from fablint.plan.rows.values import did_you_mean
+from fablint.model.engine_tables import read_table
+from fablint.model.registry import KERNELS
+from fablint.text.suggestions import did_you_mean
 
 KERNEL_FAMILY = "fablint"
 
@@ -73,7 +73,7 @@ COMPOSED = (
 
 def list_benchmarks(registry: Mapping[str, Benchmark]) -> list[Benchmark]:
     """All that `fablint bench` measures by name, family by family: the kernels first, those of several rows last."""
-    kernels = [Benchmark(name, KERNEL_FAMILY, name, kernel.what) for name, kernel in KERNELS.items()]
+    kernels = [Benchmark(name, KERNEL_FAMILY, name, kernel.description) for name, kernel in KERNELS.items()]
     every = [*kernels, *registry.values(), *COMPOSED]
     families = list(dict.fromkeys(one.family for one in every))
     return sorted(every, key=lambda one: families.index(one.family))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fablint.plan.rows.options import RowRequest
+from fablint.model.option_values import LARGE, Counts
+from fablint.model.row import RowSpec
 from fablint.plan.rows.patterns import Extent
-from fablint.plan.rows.values import LARGE, Counts
 
 OVERHEAD = 1.10  # schedule, warm-up and writing, on top of the measuring itself
 
@@ -30,7 +30,7 @@ NOMINAL_SAMPLE_S = 1e-5  # no batch is shorter
 NOMINAL_NOISE = 0.1  # relative standard deviation of a sample
 
 
-def row_seconds(row: RowRequest, extent: Extent, rounds: int | None = None) -> float:
+def row_seconds(row: RowSpec, extent: Extent, rounds: int | None = None) -> float:
     """Predicted seconds of a row, all repeats, its retest included; of `rounds` of its rounds where they are given.
 
     In parallel order the groups of a round share its budget, in serial order every group has one of its own.
@@ -41,7 +41,7 @@ def row_seconds(row: RowRequest, extent: Extent, rounds: int | None = None) -> f
     return measured * group_seconds(row, extent.fan) * OVERHEAD
 
 
-def group_seconds(row: RowRequest, fan: int = 1) -> float:
+def group_seconds(row: RowSpec, fan: int = 1) -> float:
     """Seconds of one group in one round, all sizes and directions: the first stopping rule to be reached."""
     rules = [_longest(row)]
     if row.samples is not None:
@@ -55,7 +55,7 @@ def group_seconds(row: RowRequest, fan: int = 1) -> float:
     return min(rules)
 
 
-def _longest(row: RowRequest) -> float:
+def _longest(row: RowSpec) -> float:
     """The budget, which holds where none was given as well."""
     if row.budget is not None:
         return row.budget
@@ -64,7 +64,7 @@ def _longest(row: RowRequest) -> float:
     return DEFAULT_BUDGET_S if row.samples is None and row.precision is None else LONGEST_ROUND_S
 
 
-def sampling_seconds(row: RowRequest, samples: Callable[[int], int], fan: int) -> float:
+def sampling_seconds(row: RowSpec, samples: Callable[[int], int], fan: int) -> float:
     """Nominal seconds for `samples(size)` samples of every size and direction, warm-up included.
 
     With --iterations a sample is one repetition; else it is a batch, as long as it takes to be timed.
@@ -85,14 +85,14 @@ def at_size(counts: Counts) -> Callable[[int], int]:
     return lambda size: counts[size > LARGE]
 
 
-def _steps(row: RowRequest, fan: int) -> int:
+def _steps(row: RowSpec, fan: int) -> int:
     """Messages that a repetition waits for, one after the other."""
-    return math.ceil(math.log2(fan + 1)) if row.does.uses == "collectives" else 1
+    return math.ceil(math.log2(fan + 1)) if row.kernel_info.is_collective else 1
 
 
-def windows(row: RowRequest, fan: int = 1) -> Sequence[int]:
+def windows(row: RowSpec, fan: int = 1) -> Sequence[int]:
     """Messages in flight to each of `fan` peers, per size: at most 16 MiB to one unless the row says otherwise."""
-    if not row.does.windowed:
+    if not row.kernel_info.is_windowed:
         return [1] * len(row.sizes)
     if row.window:
         return [row.window] * len(row.sizes)

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from fablint.errors import UsageError
-from fablint.plan.rows.conflicts import refuse_ranks, victim_pairs
-from fablint.plan.rows.options import RowRequest
+from fablint.model.row import RowSpec
+from fablint.plan.rows.refusals import refuse_ranks, victim_pairs
 
 Rounds = list[list[tuple[int, int]]]
 
@@ -29,7 +29,7 @@ class Extent:
     fan: int = 1
 
 
-def extent(row: RowRequest, ranks: int, rounds: Rounds | None = None) -> Extent:
+def extent(row: RowSpec, ranks: int, rounds: Rounds | None = None) -> Extent:
     """Rounds and groups of a row's pattern for `ranks` ranks; `rounds` is what `parse_rounds` made of its rounds.
 
     Of fan-in and fan-out only the engine knows the groups, since they follow the hosts: they count as one star.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fablint.errors import UsageError
 from fablint.model import Plan, PlanRow
+from fablint.model.row import RowSpec
 from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.cost import row_seconds
-from fablint.plan.rows.grammar import parse_row
-from fablint.plan.rows.options import RowRequest
 from fablint.plan.rows.patterns import Extent, extent, parse_inline_rounds, parse_rounds
+from fablint.plan.rows.row_text import parse_row
 
 ReadFile = Callable[[str], str]  # path as written in the plan -> its text; may raise OSError
 
@@ -32,7 +32,7 @@ def parse_plan(
         benchmarks: the registry; rows that name a benchmark need it.
 
     Returns:
-        The plan; `PlanRow.options` is the line without its comment.
+        The plan.
 
     Raises:
         UsageError: naming the line at fault, or the file when it holds no row.
@@ -45,7 +45,7 @@ def parse_plan(
             for name in _names(request):
                 _refuse_twice(name, names)
                 names[name] = number
-            rows.append(plan_row(line, request, ranks, read_file))
+            rows.append(plan_row(request, ranks, read_file))
         except UsageError as error:
             raise UsageError(f"{source}:{number}: {error.message}", error.hint) from None
     if not rows:
@@ -60,7 +60,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, bare
 
 
-def _names(row: RowRequest) -> Iterator[str]:
+def _names(row: RowSpec) -> Iterator[str]:
     """What the row calls its groups; a row without a name gets a free one from the engine."""
     if row.name is not None:
         yield row.name
@@ -73,27 +73,24 @@ def _refuse_twice(name: str, names: dict[str, int]) -> None:
         raise UsageError(f"the name {name} is taken by line {names[name]}", "give --name another value")
 
 
-def plan_row(line: str, row: RowRequest, ranks: int, read_file: ReadFile | None = None) -> PlanRow:
-    """The row that `line` asks for, with its rounds and how long it will take.
+def plan_of(rows: Iterable[RowSpec], ranks: int) -> Plan:
+    """Return the plan of rows without rounds files. Raises UsageError where one makes no sense for `ranks` ranks."""
+    return Plan(ranks, tuple(plan_row(row, ranks) for row in rows))
 
-    Raises UsageError where the row makes no sense for `ranks` ranks.
-    """
-    size = row_extent(row, ranks, read_file)
+
+def plan_row(row: RowSpec, ranks: int, read_file: ReadFile | None = None) -> PlanRow:
+    """Return the row with rounds and predicted time. Raises UsageError where it makes no sense for `ranks` ranks."""
+    size = _extent(row, ranks, read_file)
     rounds = size.rounds * row.repeats
     if row.only_rounds is not None:
         last = max(row.only_rounds, default=0)
         if last >= rounds:
             raise UsageError(f"--only-rounds: round {last} does not exist", f"the row has rounds 0-{rounds - 1}")
         rounds = len(row.only_rounds)
-    return PlanRow(line, rounds, row_seconds(row, size, rounds), threads=needs_threads(row))
+    return PlanRow(row, rounds, row_seconds(row, size, rounds))
 
 
-def needs_threads(row: RowRequest) -> bool:
-    """Has MPI to be initialised for several threads?"""
-    return row.kernel == "latency_mt"
-
-
-def row_extent(row: RowRequest, ranks: int, read_file: ReadFile | None) -> Extent:
+def _extent(row: RowSpec, ranks: int, read_file: ReadFile | None) -> Extent:
     """Rounds and groups of one repeat of the row."""
     if row.rounds is not None:
         return extent(row, ranks, parse_inline_rounds(row.rounds, ranks))

@@ -15,7 +15,6 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.tables.quantiles import checked, percentile_times, stored
 from fablint.report.tables.table import Options, Table, nothing_suits, refuse, stacked
-from fablint.report.tables.traffic import mutual
 from fablint.text import units
 
 
@@ -106,7 +105,7 @@ def _line(row: Row, index: int, size: int, percentiles: tuple[float, ...]) -> Be
             return None
         if not units.is_rate(row.quantity):
             return seconds * 1e6
-        return size * (2 if mutual(row) else 1) / seconds / 1e6 if seconds > 0 else None
+        return size * (2 if row.is_duplex else 1) / seconds / 1e6 if seconds > 0 else None
 
     mean = float(np.average(stored(row, "mean", index)[measured], weights=weight)) if "mean" in row.statistics else None
     times = percentile_times(row, index, measured, percentiles)

@@ -10,7 +10,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, stacked
-from fablint.report.tables.traffic import messages, mutual, rates
+from fablint.report.tables.traffic import messages, rates
 
 
 def bisec_bw(run: Run, rows: Sequence[Row], options: Options) -> Table:
@@ -19,7 +19,7 @@ def bisec_bw(run: Run, rows: Sequence[Row], options: Options) -> Table:
     Options: slowest (so many pairs per size, slowest first; else all), full (the hosts as well).
     """
     refuse("bisec_bw", options, "percentiles")
-    found = [row for row in rows if mutual(row) and row.pattern in ("pair", "pairs") and row.statistics]
+    found = [row for row in rows if row.is_duplex and row.pattern in ("pair", "pairs") and row.statistics]
     if not found:
         what = "a row of exchange or bibandwidth on the pattern pairs"
         raise nothing_suits("bisec_bw", run, rows, what, "measure one with fablint bench bisec_bw")

@@ -11,7 +11,7 @@ from fablint.model import Row, Run
 from fablint.report.tables.commitment import SIZE, rules
 from fablint.report.tables.steps import aggregates, factor, rate_words, steps, time_words
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
-from fablint.report.tables.traffic import messages, mutual, rates
+from fablint.report.tables.traffic import messages, rates
 from fablint.text import units
 
 _UNITS = ((2.0**40, "TiB/s"), (2.0**30, "GiB/s"), (2.0**20, "MiB/s"), (1.0, "B/s"))
@@ -34,7 +34,7 @@ def _section(run: Run, row: Row) -> Rendered:
     checked = rules(run, row, index)
     broken = [rule for rule in checked if not rule.kept]
     count, exact = messages(row, index)
-    options = " ".join((["--bidirectional"] if mutual(row) else []) + ["--bisection"])
+    options = " ".join((["--bidirectional"] if row.is_duplex else []) + ["--bisection"])
     facts: dict[str, Any] = {
         "table": "bisection",
         "row": row.name,
@@ -89,7 +89,9 @@ def _section(run: Run, row: Row) -> Rendered:
 
 def _counted(row: Row) -> str:
     return (
-        "both directions of every pair, 2 x size / time" if mutual(row) else "one direction of every pair, size / time"
+        "both directions of every pair, 2 x size / time"
+        if row.is_duplex
+        else "one direction of every pair, size / time"
     )
 
 

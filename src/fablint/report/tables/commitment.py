@@ -13,7 +13,7 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.report import run_facts
 from fablint.report.tables.cells import blocks
-from fablint.report.tables.traffic import messages, mutual, warmups
+from fablint.report.tables.traffic import messages, warmups
 from fablint.text import units
 from fablint.text.names import natural
 
@@ -37,7 +37,7 @@ def rules(run: Run, row: Row, index: int) -> list[CommitmentRule]:
     many = len(set(run.rank_host))
     return [
         CommitmentRule("bisection pattern", row.pattern == "bisection", row.pattern),
-        CommitmentRule("both directions at once", mutual(row), f"kernel {row.kernel}"),
+        CommitmentRule("both directions at once", row.is_duplex, f"kernel {row.kernel}"),
         CommitmentRule("messages of 16 MiB", size == SIZE, units.size(size)),
         CommitmentRule(f"at least {MESSAGES} messages", count >= MESSAGES, f"{count}{'' if exact else ' or more'}"),
         CommitmentRule(f"at least {WARMUPS} messages to warm up", warm >= WARMUPS, str(warm)),

@@ -13,7 +13,7 @@ from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.steps import Aggregate, Step, aggregates, factor, rate_words, starts, steps, time_words
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, stacked
-from fablint.report.tables.traffic import PAIRS, messages, mutual, rates, warmups
+from fablint.report.tables.traffic import PAIRS, messages, rates, warmups
 from fablint.text import units
 
 SLOWEST = 10  # LinkTest's --num-slowest
@@ -57,7 +57,9 @@ def _section(run: Run, row: Row, index: int, count: int) -> Rendered:
 
 def _head(run: Run, row: Row, index: int) -> list[str]:
     """What was asked for, as LinkTest 1.2 prints it (the header of 2.x is not published)."""
-    kernel = "bidirectional" if mutual(row) else "unidirectional" if row.quantity == "bandwidth" else "semi-directional"
+    kernel = (
+        "bidirectional" if row.is_duplex else "unidirectional" if row.quantity == "bandwidth" else "semi-directional"
+    )
     count, exact = messages(row, index)
     known = {
         "Number of MPI-Task": run.ranks,
@@ -66,7 +68,7 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
         "Number of Iter. (Warmup)": warmups(row, index),
         "serial test": int(row.attributes.get("order") == "serial"),
     }
-    counted = "both directions, 2 x size / time" if mutual(row) else "one direction, size / time"
+    counted = "both directions, 2 x size / time" if row.is_duplex else "one direction, size / time"
     return [
         f"# {program()}: row {row.name} as LinkTest 2.x logs it; kernel {row.kernel} ({kernel}), pattern {row.pattern}",
         f"# bandwidth of a pair: {counted}; GiB/s is 2^30 bytes/s; a pair's time is the {central(row)} of its messages",

@@ -19,7 +19,7 @@ from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.quantiles import checked, percentile_times
 from fablint.report.tables.steps import factor
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
-from fablint.report.tables.traffic import COLLECTIVES, STARS, mutual, rates, repetitions, window
+from fablint.report.tables.traffic import COLLECTIVES, STARS, rates, repetitions, window
 from fablint.text import units
 
 PATTERNS = ("pair", "pairs", "fan-in", "fan-out", "world")
@@ -159,7 +159,7 @@ def _partners(row: Row) -> np.ndarray:
 
 def _reverse(row: Row, index: int, merged: Cells) -> dict[str, float | None]:
     """The same figure of the other direction, where the row measured it by itself."""
-    if mutual(row) or row.kernel in COLLECTIVES or row.pattern in STARS:
+    if row.is_duplex or row.kernel in COLLECTIVES or row.pattern in STARS:
         return {}
     back = merged.where(merged.src > merged.dst)
     return {"reverse": _figure(row, index, back)} if len(back) else {}
@@ -225,7 +225,7 @@ def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> li
     if len(set(windows)) > 1:
         at = [f"{count} at {units.size(size)}" for count, size in zip(windows, row.sizes, strict=True)]
         words.append("messages in flight: " + ", ".join(at))
-    if mutual(row):
+    if row.is_duplex:
         counted = ", both are counted" if row.quantity == "bandwidth" else ""
         words.append(f"both directions at once{counted}, by the clock of the lower rank")
     words += osu_names.deviations(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fablint.model import Row
+from fablint.model.registry import KERNELS, SYNCS, WINS
 from fablint.report.tables.table import program
 from fablint.report.tables.traffic import COLLECTIVES, STARS
 from fablint.text import units
@@ -10,50 +11,17 @@ from fablint.version import __version__
 
 VERSION = "7.4"  # whose format and, where a comment says nothing else, whose meaning the tables have
 
-_TITLES = {
-    "latency": "OSU MPI Latency Test",
-    "latency_persistent": "OSU MPI Latency Persistent Test",
-    "latency_mt": "OSU MPI Multi-threaded Latency Test",
-    "latency_mp": "OSU MPI Multi-process Latency Test",
-    "bandwidth": "OSU MPI Bandwidth Test",
-    "bandwidth_persistent": "OSU MPI Bandwidth Persistent Test",
-    "bibandwidth": "OSU MPI Bi-Directional Bandwidth Test",
-    "bibandwidth_persistent": "OSU MPI Bi-Directional Bandwidth Persistent Test",
-    "put_latency": "OSU MPI_Put Latency Test",
-    "put_bandwidth": "OSU MPI_Put Bandwidth Test",
-    "put_bibandwidth": "OSU MPI_Put Bi-directional Bandwidth Test",
-    "get_latency": "OSU MPI_Get latency Test",
-    "get_bandwidth": "OSU MPI_Get Bandwidth Test",
-    "accumulate": "OSU MPI_Accumulate latency Test",
-    "get_accumulate": "OSU MPI_Get_accumulate latency Test",
-    "cas": "OSU MPI_Compare_and_swap latency Test",
-    "fop": "OSU MPI_Fetch_and_op latency Test",
-    "barrier": "OSU MPI Barrier Latency Test",
-    "bcast": "OSU MPI Broadcast Latency Test",
-    "allgather": "OSU MPI Allgather Latency Test",
-    "alltoall": "OSU MPI All-to-All Personalized Exchange Latency Test",
-    "allreduce": "OSU MPI Allreduce Latency Test",
-}
+_TITLES = {name: kernel.osu_title for name, kernel in KERNELS.items() if kernel.osu_title.startswith("OSU")}
 _OF_MANY_PAIRS = {
     "latency": "OSU MPI Multi Latency Test",
     "bandwidth": "OSU MPI Multiple Bandwidth / Message Rate Test",
 }
-_WINDOW_CREATION = {"create": "MPI_Win_create", "allocate": "MPI_Win_allocate", "dynamic": "MPI_Win_create_dynamic"}
-_SYNCHRONIZATION = {
-    "lock": "MPI_Win_lock/unlock",
-    "flush": "MPI_Win_flush",
-    "flush_local": "MPI_Win_flush_local",
-    "lock_all": "MPI_Win_lock_all/unlock_all",
-    "pscw": "MPI_Win_post/start/complete/wait",
-    "fence": "MPI_Win_fence",
-}
 # What adds or compares numbers has a type of numbers; the others move bytes.
 _DATATYPES = {"allreduce": "MPI_FLOAT", "accumulate": "MPI_UINT8_T", "cas": "MPI_UINT64_T", "fop": "MPI_UINT64_T"}
-_ONE_SIDED = ("put_", "get_", "accumulate", "cas", "fop")
 
 
 def one_sided(row: Row) -> bool:
-    return row.kernel.startswith(_ONE_SIDED)
+    return row.kernel in KERNELS and KERNELS[row.kernel].is_one_sided
 
 
 def message_rate(row: Row) -> bool:
@@ -97,9 +65,9 @@ def one_sided_lines(row: Row) -> list[str]:
         return []
     lines = []
     if "win" in asked:
-        lines.append(f"# Window creation: {_WINDOW_CREATION.get(asked['win'], asked['win'])}")
+        lines.append(f"# Window creation: {WINS.get(asked['win'], asked['win'])}")
     if "sync" in asked:
-        lines.append(f"# Synchronization: {_SYNCHRONIZATION.get(asked['sync'], asked['sync'])}")
+        lines.append(f"# Synchronization: {SYNCS.get(asked['sync'], asked['sync'])}")
     return lines
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fablint.model import Row
 from fablint.report.tables.cells import blocks, central
-from fablint.report.tables.traffic import mutual, rates
+from fablint.report.tables.traffic import rates
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Aggregate:
 
 def factor(row: Row) -> int:
     """Bytes that a pair's time stands for, in messages: both directions where they run at once."""
-    return 2 if mutual(row) else 1
+    return 2 if row.is_duplex else 1
 
 
 def steps(row: Row, index: int) -> list[Step]:

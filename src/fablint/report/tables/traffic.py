@@ -7,17 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.model import Row
+from fablint.model.registry import KERNELS, PATTERNS
 from fablint.report.tables.cells import blocks
 
-# Kernels whose two directions run at once: the pair's bytes are those of both its cells.
-MUTUAL = frozenset({"bibandwidth", "bibandwidth_persistent", "put_bibandwidth", "exchange"})
-COLLECTIVES = frozenset({"barrier", "bcast", "allgather", "alltoall", "allreduce"})
-PAIRS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})
-STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
-
-
-def mutual(row: Row) -> bool:
-    return row.kernel in MUTUAL
+COLLECTIVES = frozenset(name for name, kernel in KERNELS.items() if kernel.is_collective)
+STARS = frozenset(name for name, pattern in PATTERNS.items() if pattern.shape in ("stars", "servers"))
+# Patterns of pairs in all rounds: of `victim-aggressor` the pairs are measured on their own and beside traffic.
+PAIRS = frozenset(name for name, pattern in PATTERNS.items() if pattern.shape == "pairs") - {"victim-aggressor"}
 
 
 def window(row: Row, index: int) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from fablint.model.registry import KERNELS, SYNCS, WINS, KernelInfo, directions_counted
 from fablint.store.importing.cells import (
     BANDWIDTH,
-    BIBANDWIDTH,
     LATENCY,
     Body,
     Cells,
@@ -30,8 +30,6 @@ from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
 
 MARK = marked(rb" *# (?:OSU (?:MPI|One Sided)|Size +\S.*(?:\(us\)|MB/s))")
 
-Payload = Literal["src", "dst", "both", "none"]
-
 
 @dataclass(frozen=True)
 class _Test:
@@ -43,51 +41,28 @@ class _Test:
     collective: bool = False
 
 
-def _latency(name: str, payload: Payload = "both", **more: bool) -> _Test:
-    return _Test(Kernel(name, "latency", payload), **more)
+_TITLE = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
 
 
-def _stream(name: str, payload: Payload = "src", directions: int = 1) -> _Test:
-    return _Test(Kernel(name, "bandwidth", payload), directions)
+def _words_of_title(title: str) -> str:
+    """The words of a title between `OSU MPI` and `Test`; empty where it is no title of OSU."""
+    match = _TITLE.match(title)
+    return match[2].lower().replace("_", " ") if match else ""
 
 
-# By the words of the title between `OSU MPI` and `Test`. Tests whose figure is not the time of a message are missing.
+def _test_of(kernel: KernelInfo) -> _Test:
+    known = Kernel(kernel.name, kernel.quantity, kernel.payload)
+    return _Test(known, directions_counted(kernel.name), collective=kernel.is_collective)
+
+
+# By the words of the title. Tests whose figure is not the time of a message are missing.
 _TESTS: Mapping[str, _Test] = {
-    "latency": _Test(LATENCY),
-    "bandwidth": _Test(BANDWIDTH),
-    "bi-directional bandwidth": _Test(BIBANDWIDTH, directions=2),
     "multi latency": _Test(LATENCY, many=True),
     "multiple bandwidth / message rate": _Test(BANDWIDTH, many=True),
-    "multi-threaded latency": _latency("latency_mt"),
-    "multi-process latency": _latency("latency_mp"),
-    "latency persistent": _latency("latency_persistent"),
-    "bandwidth persistent": _stream("bandwidth_persistent"),
-    "bi-directional bandwidth persistent": _stream("bibandwidth_persistent", "both", directions=2),
-    "put latency": _latency("put_latency", "src"),
-    "put bandwidth": _stream("put_bandwidth"),
-    "put bi-directional bandwidth": _stream("put_bibandwidth", "both", directions=2),
-    "get latency": _latency("get_latency", "dst"),
-    "get bandwidth": _stream("get_bandwidth", "dst"),
-    "accumulate latency": _latency("accumulate", "src"),
-    "get accumulate latency": _latency("get_accumulate"),
-    "compare and swap latency": _latency("cas"),
-    "fetch and op latency": _latency("fop"),
-    "barrier latency": _latency("barrier", "none", collective=True),
-    "broadcast latency": _latency("bcast", collective=True),
-    "allreduce latency": _latency("allreduce", collective=True),
-    "allgather latency": _latency("allgather", collective=True),
-    "all-to-all personalized exchange latency": _latency("alltoall", collective=True),
+    **{words: _test_of(kernel) for kernel in KERNELS.values() if (words := _words_of_title(kernel.osu_title))},
 }
-_WORDS = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
-_WIN = {"MPI_Win_create": "create", "MPI_Win_allocate": "allocate", "MPI_Win_create_dynamic": "dynamic"}
-_SYNC = {
-    "MPI_Win_lock/unlock": "lock",
-    "MPI_Win_flush": "flush",
-    "MPI_Win_flush_local": "flush_local",
-    "MPI_Win_lock_all/unlock_all": "lock_all",
-    "MPI_Win_post/start/complete/wait": "pscw",
-    "MPI_Win_fence": "fence",
-}
+_WIN = {osu: name for name, osu in WINS.items()}
+_SYNC = {osu: name for name, osu in SYNCS.items()}
 _LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")
 _RATES = ("Bandwidth (MB/s)", "MB/s")
 _US, _MB = 1e-6, 1e6
@@ -262,11 +237,9 @@ def _test(table: OsuTable) -> tuple[_Test | None, str]:
     if not table.title:
         latency = bool(table.columns) and table.columns[0] in _LATENCIES
         return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
-    words = _WORDS.match(table.title)
-    if words is None:
-        return None, ""
-    memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(words[1] or "", "")
-    return _TESTS.get(words[2].lower().replace("_", " ")), memory
+    match = _TITLE.match(table.title)
+    memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(match[1] or "", "") if match else ""
+    return _TESTS.get(_words_of_title(table.title)), memory
 
 
 def _pairs(table: OsuTable) -> int | None:

@@ -193,13 +193,11 @@ class Launches:
     def _rest(self, stage: Stage, run: Run) -> Stage | None:
         """Return what is missing of the stage and can be measured without the failed hosts; None where nothing is."""
         from fablint.plan.check.surviving_ranks import narrowed
-        from fablint.plan.rows.grammar import split_row
 
         begun = {row.name for row in run.rows}
         rounds_left: dict[str, Sequence[int]] = {}
         for row in stage.plan.rows:
-            texts = split_row(row.options.split())[1]
-            name, rounds = str(texts["name"]), stage.rounds[str(texts["rounds-file"])]
+            name, rounds = str(row.spec.name), stage.rounds[str(row.spec.rounds_file)]
             rounds_left[name] = self._missing(name, rounds, run) if name in begun else range(len(rounds))
         return narrowed(stage, self.request.slots, self.recovery.failed_hosts, self.recovery.failed_pairs, rounds_left)
 
@@ -234,13 +232,10 @@ def without(request: CheckRequest, failed: Collection[str]) -> CheckRequest:
 
 def _plan_of_rows(stage: Stage) -> dict[str, tuple[str, list[int]]]:
     """Return the plan line of each row of a stage and its number of cells in every round, by row name."""
-    from fablint.plan.rows.grammar import split_row
-
-    plans = {}
-    for row in stage.plan.rows:
-        texts = split_row(row.options.split())[1]
-        plans[str(texts["name"])] = row.options, [2 * len(pairs) for pairs in stage.rounds[str(texts["rounds-file"])]]
-    return plans
+    return {
+        str(row.spec.name): (row.spec.text, [2 * len(pairs) for pairs in stage.rounds[str(row.spec.rounds_file)]])
+        for row in stage.plan.rows
+    }
 
 
 def _reason(error: IncompleteError) -> str:

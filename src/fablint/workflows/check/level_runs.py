@@ -158,9 +158,9 @@ class LevelRuns(CheckRun):
         """Return the request with the stream that suits the rate of the network."""
         from fablint.plan.check.default_rows import ROWS
         from fablint.plan.check.levels import STREAM_S
-        from fablint.plan.check.rate_adaptation import bandwidth_line, rate_of
+        from fablint.plan.check.rate_adaptation import bandwidth_row, rate_of
 
-        return replace(self.launches.request, lines=(ROWS[0], bandwidth_line(rate_of(run), STREAM_S)))
+        return replace(self.launches.request, rows=(ROWS[0], bandwidth_row(rate_of(run), STREAM_S)))
 
     # ------------------------------------------------------------------------------------------------ excluded hosts
 
@@ -187,10 +187,7 @@ class LevelRuns(CheckRun):
 
     def _save_plan(self, level: Level, stage: Stage) -> None:
         """Write the rows of a level into the run before they are measured: a killed check leaves them behind."""
-        from fablint.plan.rows.grammar import split_row
-
-        names = [str(split_row(row.options.split())[1]["name"]) for row in stage.plan.rows]
-        self._plan(level, rows=tuple(names))
+        self._plan(level, rows=tuple(str(row.spec.name) for row in stage.plan.rows))
         run_files.save_levels(self.planned, self.launches.output)
         self._save()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fablint.errors import IncompleteError, StoppedError, UsageError
-from fablint.model import Finding, Slots, State
+from fablint.model import Finding, RowSpec, Slots, State
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 
@@ -17,7 +17,10 @@ Entry = Mapping[str, Any]  # of a run's `lost`: rank, host, round, partner, reas
 Look = Callable[[Collection[str]], Mapping[str, Finding]]
 
 TRIAL_WATCHDOG_S = 10.0
-_TRIAL = "latency --sizes 8 --samples 5\nbandwidth --sizes 64K --window 2 --warmup 0 --samples 1\n"
+_TRIAL = (
+    RowSpec("latency", sizes=(8,), samples=5),
+    RowSpec("bandwidth", sizes=(64 << 10,), window=2, warmup=(0, 0), samples=1),
+)
 
 
 @dataclass
@@ -98,9 +101,9 @@ class HostTriage:
 
     def _is_working(self, one: str, other: str) -> bool:
         """Return whether these two hosts exchange small and large messages."""
-        from fablint.plan import parse_plan
+        from fablint.plan import plan_of
 
-        plan = replace(parse_plan(_TRIAL, 2, "trial"), slots=(Slots(one, 1), Slots(other, 1)))
+        plan = replace(plan_of(_TRIAL, 2), slots=(Slots(one, 1), Slots(other, 1)))
         system = self.context.system
         with system.temporary_folder(system.home_folder("scratch")) as folder:
             try:

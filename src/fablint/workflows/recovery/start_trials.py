@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from fablint.errors import IncompleteError, NotStartedError
-from fablint.model import Finding, Slots, State
+from fablint.model import Finding, RowSpec, Slots, State
 from fablint.text.names import fold, plural
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -24,7 +24,7 @@ END_S = 3.0  # for the end of a trial: it has said all
 LIMIT_FACTOR = 4.0  # of what a start of so many hosts took
 _MOST_SUSPECTS = 0.25  # of the hosts: a launcher that names more of them lists its hosts
 _SHOWN = 300  # letters of a launcher's words
-_TRIAL = "latency --sizes 8 --warmup 0 --samples 1"
+_TRIAL = (RowSpec("latency", sizes=(8,), warmup=(0, 0), samples=1),)
 _WORD = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -138,10 +138,10 @@ class StartTrials:
     def _is_starting(self, hosts: Hosts, output: Path) -> bool:
         """Do ranks on these hosts find each other? Two ranks where it is one host."""
         from fablint.measure import Silent
-        from fablint.plan import parse_plan
+        from fablint.plan import plan_of
 
         each = 2 if len(hosts) == 1 else 1
-        plan = replace(parse_plan(_TRIAL, each * len(hosts), "trial"), slots=tuple(Slots(one, each) for one in hosts))
+        plan = replace(plan_of(_TRIAL, each * len(hosts)), slots=tuple(Slots(one, each) for one in hosts))
         context = replace(self.context, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
         try:
             measured = measurement.measure(context, plan, output)

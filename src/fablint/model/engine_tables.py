@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from fablint.errors import InternalError
 
@@ -48,3 +49,16 @@ def read_table(text: str, macro: str, columns: int, source: str) -> Iterator[Tab
         if not bare.endswith(")") or len(fields) != columns:
             raise InternalError(f"{source}:{number}: '{bare}' does not have {columns} fields", "reinstall fablint")
         yield TableEntry(number, tuple(field.strip() for field in fields))
+
+
+def registry_table(file: str, macro: str, columns: int) -> list[tuple[str, ...]]:
+    """Return the fields of all entries of a macro in a file of engine/registry/, inside the wheel or in the checkout.
+
+    Raises InternalError where the file is missing or malformed.
+    """
+    package = Path(__file__).parents[1]
+    folders = [folder / "registry" for folder in (package / "engine_sources", package.parents[1] / "engine")]
+    path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+    if path is None:
+        raise InternalError(f"the engine's table {file} is missing from {package}", "reinstall fablint")
+    return [entry.fields for entry in read_table(path.read_text(), macro, columns, str(path))]

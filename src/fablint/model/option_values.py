@@ -1,17 +1,16 @@
-"""The values that plan options take: counts, seconds, fractions, byte counts, lists of indices.
+"""Values of row options as text and as Python objects, by their kind in engine/registry/options.inc.
 
-Every parser takes the text after the option and returns the value, or raises `UsageError` with what is wrong
-with it; the caller adds where it stood.
+A parser raises UsageError without the name of the option, which the caller adds.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from fablint.errors import UsageError
-from fablint.text.suggestions import alternatives as alternatives, did_you_mean as did_you_mean
 
 Counts = tuple[int, int]  # for sizes up to LARGE, and above it
 
@@ -142,6 +141,13 @@ def _doubling(item: str, first: int, last: int) -> list[int]:
     return [first << step for step in range((last // first).bit_length())]
 
 
+def format_sizes(sizes: Sequence[int]) -> str:
+    """The shortest text that `parse_sizes` reads as these sizes."""
+    folded = f"{format_bytes(sizes[0])}:{format_bytes(sizes[-1])}"
+    is_range = len(sizes) > 2 and sizes[0] <= sizes[-1] and parse_sizes(folded) == tuple(sizes)
+    return folded if is_range else ",".join(map(format_bytes, sizes))
+
+
 def parse_indices(text: str) -> tuple[int, ...]:
     """Ascending indices, each once: `0-3,17` is 0, 1, 2, 3, 17; `none` is none at all."""
     found: set[int] = set()
@@ -162,3 +168,26 @@ def fold_indices(indices: Iterable[int]) -> str:
         else:
             runs.append([index, index])
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs) or "none"
+
+
+def _format_number(value: float) -> str:
+    """The shortest text that Python reads as the number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+# Reader and writer of the values of each kind. The words of a choice are those of a table, which the caller compares.
+KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    "label": (parse_name, str),
+    **dict.fromkeys(("count", "whole"), (parse_count, str)),
+    "natural": (parse_natural, str),
+    "counts": (parse_counts, format_counts),
+    "naturals": (parse_naturals, format_counts),
+    "seconds": (parse_seconds, _format_number),
+    "fraction": (parse_fraction, _format_number),
+    "sizes": (parse_sizes, format_sizes),
+    "workers": (parse_workers, lambda workers: "{}:{}".format(*workers)),
+    "ranges": (parse_indices, fold_indices),
+    "flag": (bool, lambda _: ""),
+    **dict.fromkeys(("text", "choice", "word", "pattern", "transport", "memory", "win", "sync"), (str, str)),
+}

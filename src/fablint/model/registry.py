@@ -1,0 +1,239 @@
+"""The tables of kernels, patterns, row options, transports and RMA windows.
+
+The files in engine/registry/ explain the fields. The engine includes the same files, so that a kernel or pattern is
+entered once for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from fablint.model.engine_tables import registry_table
+from fablint.model.option_values import KINDS, parse_sizes
+
+Quantity = Literal["latency", "bandwidth"]
+Payload = Literal["src", "dst", "both", "none"]  # sender of the payload of a cell (src, dst)
+Applies = Literal["any", "listed", "unless_default"]
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """What the ranks of one group do."""
+
+    name: str
+    quantity: Quantity
+    payload: Payload
+    bidirectional: bool  # all ranks do the same at once
+    sizes: str  # message sizes that it accepts: from_0, from_1, only_0, only_8, floats
+    default_sizes: tuple[int, ...]
+    requires: tuple[str, ...]  # capabilities of the transport
+    groups: frozenset[str]  # shapes of groups that it runs on
+    options: frozenset[str]  # options that do not apply to every kernel
+    win: str
+    sync: str
+    osu_title: str
+    description: str
+
+    @property
+    def default_pattern(self) -> str:
+        return "pair" if "pairs" in self.groups else "world"
+
+    @property
+    def is_windowed(self) -> bool:
+        """Does it keep a window of messages in flight?"""
+        return "window" in self.options
+
+    @property
+    def is_collective(self) -> bool:
+        return "collectives" in self.requires
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Does it access the RMA window of a passive target?"""
+        return "sync" in self.options
+
+    @property
+    def is_duplex(self) -> bool:
+        """Do both ends of a pair send at the same time?"""
+        return self.bidirectional and "pairs" in self.groups
+
+    def accepts_size(self, size: int) -> bool:
+        """Is there a measurement with messages of `size` bytes?"""
+        match self.sizes:
+            case "from_0":
+                return True
+            case "from_1":
+                return size > 0
+            case "only_0":
+                return size == 0
+            case "only_8":
+                return size == 8
+            case _:
+                return size > 0 and size % 4 == 0
+
+    @property
+    def sizes_hint(self) -> str:
+        """Sizes to choose instead of one that it does not accept."""
+        hints = {"only_0": "leave --sizes out", "only_8": "8 is the only one", "floats": "choose multiples of 4"}
+        return hints.get(self.sizes, "start at 1")
+
+    def runs_on(self, pattern: str) -> bool:
+        return PATTERNS[pattern].shape in self.groups
+
+
+@dataclass(frozen=True)
+class PatternInfo:
+    """Which ranks communicate with which."""
+
+    name: str
+    shape: str  # of its groups: pairs, stars, servers, world
+    options: frozenset[str]  # options that do not apply to every pattern
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """An option of a row; `default` is None where it is absent, or depends on the kernel."""
+
+    name: str
+    kind: str
+    choices: tuple[str, ...]  # words to choose from; empty where the value is no choice
+    default_text: str
+    kernels: Applies
+    patterns: Applies
+    kernel_reason: str
+    pattern_reason: str
+
+    @property
+    def field(self) -> str:
+        """Name of the field of RowSpec."""
+        return self.name.replace("-", "_")
+
+    @property
+    def default(self) -> Any:
+        if self.kind == "flag":
+            return False
+        return self.read(self.default_text) if self.default_text else None
+
+    def read(self, text: str) -> Any:
+        """Read a value. Raises UsageError where it is malformed; a word that is no choice passes."""
+        return True if self.kind == "flag" else KINDS[self.kind][0](text)
+
+    def write(self, value: Any) -> str:
+        """The text that `read` reads as the value."""
+        return KINDS[self.kind][1](value)
+
+    def why_inapplicable(self, kernel: KernelInfo, pattern: PatternInfo, text: str = "") -> tuple[str, str] | None:
+        """Why the option with that value does not apply: to what, and the reason. None where it applies."""
+        is_default = bool(text) and text == self.default_text
+
+        def is_accepted(rule: Applies, listed: bool) -> bool:
+            return rule == "any" or listed or (rule == "unless_default" and is_default)
+
+        if not is_accepted(self.kernels, self.name in kernel.options):
+            return kernel.name, self.kernel_reason
+        if not is_accepted(self.patterns, self.name in pattern.options):
+            return f"pattern {pattern.name}", self.pattern_reason
+        return None
+
+
+@dataclass(frozen=True)
+class TransportInfo:
+    """What moves the bytes."""
+
+    name: str
+    offers: frozenset[str]
+    moves_bytes: bool
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Options that exclude each other, or one that requires one of the others."""
+
+    option: str
+    value: str  # "": any; !word: any other than the word
+    others: tuple[str, ...]
+    other_value: str
+    reason: str
+
+
+def _set(text: str) -> tuple[str, ...]:
+    """The elements of `a | b`; none of `nothing`."""
+    return tuple(word.strip() for word in text.split("|") if word.strip() != "nothing")
+
+
+def _kernel(fields: tuple[str, ...]) -> KernelInfo:
+    name, quantity, payload, traffic, sizes, default_sizes, requires, groups, options, win, sync, title, what = fields
+    return KernelInfo(
+        name,
+        cast(Quantity, quantity),
+        cast(Payload, payload),
+        traffic == "bidirectional",
+        sizes,
+        parse_sizes(default_sizes),
+        _set(requires),
+        frozenset(_set(groups)),
+        frozenset(options.split()),
+        win,
+        sync,
+        title,
+        what,
+    )
+
+
+def _option(fields: tuple[str, ...]) -> OptionInfo:
+    name, kind, values, _, default, kernels, patterns, kernel_reason, pattern_reason, *_ = fields
+    choices = tuple(values.split()) or tuple(_CHOICES.get(kind, ()))
+    rules = cast(Applies, kernels), cast(Applies, patterns)
+    return OptionInfo(name, kind, choices, default, *rules, kernel_reason, pattern_reason)
+
+
+def _combinations(macro: str) -> tuple[Combination, ...]:
+    table = registry_table("options.inc", macro, 5)
+    return tuple(Combination(option, value, tuple(others.split()), *rest) for option, value, others, *rest in table)
+
+
+KERNELS: Mapping[str, KernelInfo] = {
+    fields[0]: _kernel(fields) for fields in registry_table("kernels.inc", "KERNEL", 13)
+}
+PATTERNS: Mapping[str, PatternInfo] = {
+    name: PatternInfo(name, shape, frozenset(options.split()))
+    for _, name, shape, _, _, _, options, _ in registry_table("patterns.inc", "PATTERN", 8)
+}
+TRANSPORTS: Mapping[str, TransportInfo] = {
+    name: TransportInfo(name, frozenset(_set(offers)), moves == "moves")
+    for name, offers, moves, _ in registry_table("transports.inc", "TRANSPORT", 4)
+}
+# Names that OSU's tables print, by name; a synchronisation by both ends is in SYNCS_OF_BOTH_ENDS.
+WINS: Mapping[str, str] = {name: osu for name, osu, _ in registry_table("windows.inc", "WIN", 3)}
+SYNCS: Mapping[str, str] = {name: osu for name, _, osu, _ in registry_table("windows.inc", "SYNC", 4)}
+SYNCS_OF_BOTH_ENDS = tuple(name for name, ends, *_ in registry_table("windows.inc", "SYNC", 4) if ends == "both")
+_CHOICES: Mapping[str, Any] = {
+    "pattern": PATTERNS,
+    "transport": TRANSPORTS,
+    "memory": [name for name, _ in registry_table("transports.inc", "MEMORY", 2)],
+    "win": WINS,
+    "sync": SYNCS,
+}
+OPTIONS: Mapping[str, OptionInfo] = {
+    fields[0]: _option(fields) for fields in registry_table("options.inc", "OPTION", 11)
+}
+EXCLUSIONS = _combinations("EXCLUDES")
+REQUIREMENTS = _combinations("REQUIRES")
+# Option of a benchmark's row -> options of the user that replace it besides the one of the same name.
+REPLACED_BY: Mapping[str, frozenset[str]] = {
+    option: frozenset(user for user, other in registry_table("options.inc", "REPLACES", 2) if other == option)
+    for _, option in registry_table("options.inc", "REPLACES", 2)
+}
+
+
+def directions_counted(kernel: str) -> int:
+    """Number of directions whose bytes a bandwidth counts: 2 where both run at once, as in OSU's tables."""
+    known = KERNELS.get(kernel)
+    return 2 if known and known.quantity == "bandwidth" and known.payload == "both" else 1
+
+
+def is_duplex(kernel: str) -> bool:
+    """Do both ends of a pair send at the same time? False for a kernel that the tables do not name."""
+    return kernel in KERNELS and KERNELS[kernel].is_duplex

@@ -1,0 +1,103 @@
+"""A row: one measurement of a plan, with typed values of its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fablint.model.option_values import Counts
+from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, KernelInfo
+
+_DEFAULTS: Mapping[str, Any] = {option.field: option.default for option in OPTIONS.values()}
+
+
+@dataclass(frozen=True)
+class RowSpec:
+    """One measurement of a plan. Field `a_b` is option `--a-b` of engine/registry/options.inc, which has the defaults.
+
+    Sizes are in bytes, the budget in seconds; the precision is a fraction. None: the option is absent, or the kernel
+    has no such option. Pattern, sizes, win and sync are those of the kernel unless they are given.
+    """
+
+    kernel: str
+    name: str | None = None
+    purpose: str = _DEFAULTS["purpose"]
+    pattern: str = ""
+    matchings: int = _DEFAULTS["matchings"]
+    rounds_file: str | None = None
+    rounds: str | None = None
+    servers: int = _DEFAULTS["servers"]
+    victims: int | None = None
+    aggressor: str = _DEFAULTS["aggressor"]
+    order: str = _DEFAULTS["order"]
+    repeats: int = _DEFAULTS["repeats"]
+    seed: int = _DEFAULTS["seed"]
+    sizes: tuple[int, ...] = ()
+    window: int | None = None
+    buffers: str = _DEFAULTS["buffers"]
+    barrier: str = _DEFAULTS["barrier"]
+    mean: str = _DEFAULTS["mean"]
+    directions: str = _DEFAULTS["directions"]
+    workers: tuple[int, int] = _DEFAULTS["workers"]
+    win: str | None = None
+    sync: str | None = None
+    server_flight: int = _DEFAULTS["server_flight"]
+    retest: int = _DEFAULTS["retest"]
+    warmup: Counts = _DEFAULTS["warmup"]
+    budget: float | None = None
+    iterations: Counts | None = None
+    samples: int | None = None
+    precision: float | None = None
+    batch: int | None = None
+    transport: str = _DEFAULTS["transport"]
+    memory: str = _DEFAULTS["memory"]
+    validate: bool = False
+    histogram: bool = False
+    only_rounds: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        kernel = self.kernel_info
+        sync = kernel.sync if kernel.is_one_sided else None
+        own = {
+            "pattern": kernel.default_pattern,
+            "sizes": kernel.default_sizes,
+            "win": kernel.win or None,
+            "sync": sync,
+        }
+        for field, value in own.items():
+            if not getattr(self, field):
+                object.__setattr__(self, field, value)
+        if self.only_rounds is not None:
+            object.__setattr__(self, "only_rounds", tuple(sorted(self.only_rounds)))
+
+    @property
+    def kernel_info(self) -> KernelInfo:
+        return KERNELS[self.kernel]
+
+    @property
+    def needs_threads(self) -> bool:
+        """Must MPI be initialised for several threads?"""
+        return "thread_lanes" in self.kernel_info.requires
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Are the groups of its pattern pairs?"""
+        return PATTERNS[self.pattern].shape == "pairs"
+
+    @property
+    def directions_measured(self) -> int:
+        """Number of measurements of a pair at one size: one where both directions run at once or one is fixed."""
+        is_single = self.kernel_info.bidirectional or self.directions == "forward" or not self.is_of_pairs
+        return 1 if is_single else 2
+
+    @property
+    def text(self) -> str:
+        """The line of a plan file: the kernel, and the options that differ from its defaults."""
+        plain = RowSpec(self.kernel)
+        words = [self.kernel]
+        for option in OPTIONS.values():
+            value = getattr(self, option.field)
+            if value != getattr(plain, option.field):
+                words += [f"--{option.name}", option.write(value)]
+        return " ".join(filter(None, words))

@@ -1,0 +1,110 @@
+"""Rows that make no sense are refused before a launch, by the rules of engine/registry/ and in the engine's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fablint.errors import UsageError
+from fablint.model.registry import EXCLUSIONS, OPTIONS, PATTERNS, REQUIREMENTS, SYNCS_OF_BOTH_ENDS, TRANSPORTS
+from fablint.model.row import RowSpec
+from fablint.text.suggestions import alternatives
+
+_FEWEST_AGGRESSORS = 2
+
+Texts = Mapping[str, str]  # value of each given option as it is written; "" for a flag
+
+
+def why_inapplicable(option: str, row: RowSpec) -> str:
+    """The reason why a value of the option other than its default does not apply to a row; empty where it applies."""
+    why = OPTIONS[option].why_inapplicable(row.kernel_info, PATTERNS[row.pattern])
+    return why[1] if why else ""
+
+
+def refuse_row(row: RowSpec, texts: Texts) -> None:
+    """Raise UsageError for a row that makes no sense, whatever the number of ranks.
+
+    Parameters
+    ----------
+    row
+        The row.
+    texts
+        The options that are given, with their values as text.
+    """
+    kernel = row.kernel_info
+    if not kernel.runs_on(row.pattern):
+        choices = alternatives(pattern for pattern in PATTERNS if kernel.runs_on(pattern))
+        raise UsageError(f"{row.kernel} cannot run on pattern {row.pattern}", f"choose {choices}")
+    for name, option in OPTIONS.items():
+        if name in texts and (why := option.why_inapplicable(kernel, PATTERNS[row.pattern], texts[name])):
+            raise UsageError(f"--{name} does not apply to {why[0]}", why[1])
+    _refuse_combinations(texts)
+    for size in row.sizes:
+        if not kernel.accepts_size(size):
+            raise UsageError(f"--sizes {size} does not apply to {row.kernel}", kernel.sizes_hint)
+    _refuse_transport(row)
+    if kernel.is_one_sided and kernel.bidirectional and row.sync not in SYNCS_OF_BOTH_ENDS:
+        choices = alternatives(SYNCS_OF_BOTH_ENDS)
+        raise UsageError(
+            f"--sync {row.sync} does not apply to {row.kernel}", f"both ends must take part, use {choices}"
+        )
+
+
+def _refuse_combinations(texts: Texts) -> None:
+    for rule in EXCLUSIONS:
+        (other,) = rule.others
+        if _is_given(texts, rule.option, rule.value) and _is_given(texts, other, rule.other_value):
+            written = f"{_written(rule.option, rule.value)} excludes {_written(other, rule.other_value)}"
+            raise UsageError(written, rule.reason)
+    for rule in REQUIREMENTS:
+        is_met = any(_is_given(texts, other, rule.other_value) for other in rule.others)
+        if _is_given(texts, rule.option, rule.value) and not is_met:
+            choices = alternatives(_written(other, rule.other_value) for other in rule.others)
+            raise UsageError(f"{_written(rule.option, rule.value)} requires {choices}", rule.reason)
+
+
+def _is_given(texts: Texts, option: str, value: str) -> bool:
+    """Is an option given with that value? An empty value is any value, `!word` any other than the word."""
+    if option not in texts:
+        return False
+    return texts[option] != value[1:] if value.startswith("!") else value in ("", texts[option])
+
+
+def _written(option: str, value: str) -> str:
+    return f"--{option}" if value.startswith("!") or not value else f"--{option} {value}"
+
+
+def _refuse_transport(row: RowSpec) -> None:
+    transport = TRANSPORTS[row.transport]
+    needs = {row.kernel: row.kernel_info.requires, "--barrier sample": ("collectives",) * (row.barrier == "sample")}
+    for what, capabilities in needs.items():
+        if missing := ", ".join(name for name in capabilities if name not in transport.offers):
+            required = f"{what} requires a transport with {missing}, which {row.transport} does not offer"
+            raise UsageError(required, "choose another --transport")
+    if row.validate and not transport.moves_bytes:
+        raise UsageError(f"--validate does not apply to transport {row.transport}", "it moves nothing")
+
+
+def refuse_ranks(row: RowSpec, ranks: int) -> None:
+    """Raise UsageError for a row that makes no sense with so many ranks."""
+    if ranks < 2:
+        raise UsageError(f"pattern {row.pattern} needs at least 2 ranks, this run has {ranks}", "start more ranks")
+    if row.pattern == "clients-servers" and row.servers >= ranks:
+        raise UsageError(f"--servers {row.servers} leaves no client, this run has {ranks} ranks", "start more ranks")
+    if row.pattern == "victim-aggressor":
+        victims = victim_pairs(row, ranks)
+        needed = 2 * victims + _FEWEST_AGGRESSORS
+        if ranks < needed:
+            pairs = "1 victim pair needs" if victims == 1 else f"{victims} victim pairs need"
+            raise UsageError(f"{pairs} at least {needed} ranks, this run has {ranks}", "start more ranks")
+    if row.barrier == "sample" and (ranks != 2 if row.pattern == "pair" else ranks % 2):
+        number = "2" if row.pattern == "pair" else "an even number of"
+        raise UsageError(f"--barrier sample: all {ranks} ranks need a partner", f"start {number} ranks")
+    if row.sync == "fence" and ranks != 2:
+        raise UsageError(
+            f"--sync fence: a fence is for all ranks at once, this run has {ranks}", "start 2 ranks, or use pscw"
+        )
+
+
+def victim_pairs(row: RowSpec, ranks: int) -> int:
+    """Number of victim pairs of a row of pattern `victim-aggressor`."""
+    return row.victims or max(1, ranks // 10)

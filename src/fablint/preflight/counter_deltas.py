@@ -15,7 +15,7 @@ from fablint.snapshot.counter_widths import CXI_BITS, OLD_BITS
 _WIDTHS = {**OLD_BITS, "port_xmit_wait": 32}  # bits, of those that stop at their largest value
 _WRAPS_AT = 1 << CXI_BITS
 _NO_COUNTER = 1 << 64
-_AER = "/aer_dev_"  # a file with a line for each kind of error, and one with their sum
+_AER = "aer_dev_"  # a file with a line for each kind of error, and one with their sum
 
 
 class Delta(NamedTuple):
@@ -39,17 +39,31 @@ def figure(text: str | None) -> str:
     return text.partition("@")[0] if text else ""
 
 
+class _CounterKind(NamedTuple):
+    """How a counter is written, and what it does at its largest value."""
+
+    is_sum: bool  # of the lines of its file
+    largest: int | None  # it stops there
+    wraps: bool
+
+
+@lru_cache(maxsize=1 << 14)  # a fleet has the same paths a thousand times
+def _kind(path: str) -> _CounterKind:
+    bits = _WIDTHS.get(path.rpartition("/")[2]) if "/infiniband/" in path else None
+    return _CounterKind(_AER in path, None if bits is None else (1 << bits) - 1, "/telemetry/" in path)
+
+
 def saturated(path: str, text: str | None) -> bool:
     """Is a counter at the largest value that it can have? What is beyond that is a wider counter of the same name."""
-    bits = _WIDTHS.get(path.rpartition("/")[2]) if "/infiniband/" in path else None
-    return bits is not None and text is not None and _number(figure(text)) == (1 << bits) - 1
+    largest = _kind(path).largest
+    return largest is not None and text is not None and _number(figure(text)) == largest
 
 
-def total(path: str, text: str | None) -> int | None:
-    """What the counter at a path has counted; None where its text holds no figure."""
+def total(file: str, text: str | None) -> int | None:
+    """Return what the counter in a file has counted; None where its text holds no figure."""
     if text is None:
         return None
-    return _number(figure(_total(text) if _AER in path else text))
+    return _number(figure(_total(text) if _AER in file else text))
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:
@@ -62,7 +76,12 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
         return None
     if before == after == "0" and seconds > 0:  # most of the counters of a fleet
         return _none(seconds)
-    if _AER in path:
+    return _delta(_kind(path), before, after, seconds)
+
+
+@lru_cache(maxsize=1 << 12)  # many counters of a device have the same texts
+def _delta(kind: _CounterKind, before: str, after: str, seconds: float) -> Delta | None:
+    if kind.is_sum:
         before, after = _total(before), _total(after)
     begun_at, begun_mark, begun = before.partition("@")
     ended_at, ended_mark, ended = after.partition("@")
@@ -78,8 +97,8 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
     if not seconds > 0:
         return None
     if last >= first:
-        return Delta(last - first, seconds, saturated(path, after))
-    if "/telemetry/" in path and first < _WRAPS_AT and first - last > _WRAPS_AT // 2:
+        return Delta(last - first, seconds, last == kind.largest)
+    if kind.wraps and first < _WRAPS_AT and first - last > _WRAPS_AT // 2:
         return Delta(last - first + _WRAPS_AT, seconds)
     return None  # reset in between
 
@@ -98,6 +117,7 @@ def _number(text: str) -> int | None:
     return value if 0 <= value < _NO_COUNTER else None
 
 
+@lru_cache(maxsize=1 << 12)
 def _total(text: str) -> str:
     """The sum of `aer_dev_correctable` and its like: `TOTAL_ERR_COR 514`."""
     return next((line.split()[-1] for line in text.splitlines() if line.startswith("TOTAL_")), "")

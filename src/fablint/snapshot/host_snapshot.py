@@ -64,10 +64,10 @@ class Snapshot:
         folder, name = _split(path)
         at = self._read
         if folder is not at.folder:
-            at.move(folder, self.files, self.counters)
+            at.move(folder, self.files)
         found = at.first.get(name)
         if found is None:
-            found = at.second.get(name)
+            found = at.second(self.counters).get(name)
         return found if isinstance(found, str) else None
 
     def readings(self, path: str) -> tuple[str | None, str | None]:
@@ -75,8 +75,8 @@ class Snapshot:
         folder, name = _split(path)
         at = self._counted
         if folder is not at.folder:
-            at.move(folder, self.counters, self.later)
-        first, last = at.first.get(name), at.second.get(name)
+            at.move(folder, self.counters)
+        first, last = at.first.get(name), at.second(self.later).get(name)
         return first if isinstance(first, str) else None, last if isinstance(last, str) else None
 
     def readings_in(self, path: str) -> tuple[Tree, Tree]:
@@ -150,18 +150,32 @@ def integer(text: str | None) -> int | None:
 class _Folders:
     """The folder in two trees that was last asked for: files that are read one after the other are in the same."""
 
-    __slots__ = ("first", "folder", "second")
+    __slots__ = ("_second", "first", "folder")
 
     def __init__(self) -> None:
         self.folder: tuple[str, ...] | None = None
-        self.first = self.second = _NOTHING
+        self.first = _NOTHING
+        self._second: Tree | None = _NOTHING
 
-    def move(self, folder: tuple[str, ...], first: Tree, second: Tree) -> None:
-        """Find a folder in both trees; it is empty where there is none."""
-        self.folder, self.first, self.second = folder, _folder(first, folder), _folder(second, folder)
+    def move(self, folder: tuple[str, ...], tree: Tree) -> None:
+        """Find a folder in the first tree; it is empty where there is none."""
+        self.folder, self.first, self._second = folder, _folder(tree, folder), None
+
+    def second(self, tree: Tree) -> Tree:
+        """Return the same folder of the second tree; it is empty where there is none."""
+        found = self._second
+        if found is None:
+            found = self._second = _folder(tree, self.folder or ())
+        return found
 
 
 _NOTHING: Tree = {}
+
+
+def text_in(folder: Tree, name: str) -> str | None:
+    """Return the text of a file of a folder; None where there is none."""
+    found = folder.get(name)
+    return found if isinstance(found, str) else None
 
 
 def _folder(tree: Tree, names: tuple[str, ...]) -> Tree:

@@ -15,9 +15,10 @@ from typing import ClassVar, NamedTuple
 
 from fablint.model.preflight_results import Result
 from fablint.preflight.base import Check
-from fablint.preflight.counter_deltas import Delta, total
+from fablint.preflight.counter_deltas import Delta, figure, total
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
+from fablint.snapshot.host_snapshot import text_in
 
 _HOUR = 3600.0
 _FEWEST_PEERS = 4  # parts of other hosts, for totals to be compared
@@ -34,11 +35,19 @@ class Limit(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """A part of a host and the files of its counters, by the counters' names."""
+    """A part of a host and its counters, which are files of one folder."""
 
     target: str
-    paths: Mapping[str, str]
+    folder: str
+    files: Mapping[str, str]  # by the counters' names
     why_not: str = ""  # it cannot be judged
+
+    def path(self, name: str) -> str:
+        return f"{self.folder}/{self.files[name]}"
+
+    def grows(self, host: Host) -> bool:
+        """Return whether the growth of any counter within the snapshot's window is known."""
+        return any(host.grown_now(self.path(name)) is not None for name in self.files)
 
 
 class Excess(NamedTuple):
@@ -96,9 +105,10 @@ class GrowthCheck(Check):
                 if part.why_not:
                     yield self.skipped(host.name, part.target, part.why_not)
                     continue
-                limits = self.limits
-                grown = {name: one for name, path in part.paths.items() if (one := excess(host, path, limits[name]))}
-                totals = peers.above(host, part, grown) if peers and host.before is None else {}
+                is_first = peers is not None and host.before is None
+                names = peers.moved.get((host.name, part.target), ()) if peers and is_first else part.files
+                grown = {name: one for name in names if (one := excess(host, part.path(name), self.limits[name]))}
+                totals = peers.above(host, part, grown) if peers and is_first else {}
                 yield self.judged(host, part, Excess(grown, totals))
 
 
@@ -107,14 +117,19 @@ class _Peers:
 
     def __init__(self, every: Sequence[tuple[Host, Sequence[Counted]]], limits: Mapping[str, Limit]) -> None:
         self.limits = limits
+        self.moved: dict[tuple[str, str], list[str]] = defaultdict(list)  # host and part: read twice, and not the same
         self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and part: what may be too much
         self.own: Counter[tuple[str, str]] = Counter()  # host and counter: parts that have it, where some are high
         totals: dict[tuple[str, str], list[int]] = defaultdict(list)
         for host, parts in every:
             kind = host.kind
             for part in parts:
-                for name, path in () if part.why_not else part.paths.items():
-                    if (value := total(path, host.snapshot.read_later(path) or host.read(path))) is not None:
+                first, last = host.snapshot.readings_in(part.folder)
+                for name, file in () if part.why_not else part.files.items():
+                    text = text_in(last, file)
+                    if figure(text) != figure(text_in(first, file)):
+                        self.moved[host.name, part.target].append(name)
+                    if (value := total(file, text or host.read(part.path(name)))) is not None:
                         totals[kind, name].append(value)
                         if value >= _TIMES * limits[name].hour:
                             self.high[host.name, part.target][name] = value
@@ -126,8 +141,8 @@ class _Peers:
         """A host and the counters that are high on one of its parts, once for each part that has it."""
         names = {name for part in parts for name in self.high.get((host.name, part.target), ())}
         for part in parts if names else ():
-            for name in names & part.paths.keys() if not part.why_not else ():
-                path = part.paths[name]
+            for name in names & part.files.keys() if not part.why_not else ():
+                path = part.path(name)
                 if total(path, host.snapshot.read_later(path) or host.read(path)) is not None:
                     yield host.name, name
 

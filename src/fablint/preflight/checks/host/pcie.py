@@ -116,11 +116,12 @@ class PcieErrors(GrowthCheck):
 
     limits: ClassVar = {"fatal": Limit(1, 1, 1), "nonfatal": Limit(5, 5, 5), "correctable": Limit(10, 10)}
 
+    _FILES: ClassVar = {kind: f"aer_dev_{kind}" for kind in limits}
+
     def parts(self, host: Host) -> Iterable[Counted]:
         for name, folder in fabric_devices(host).items():
-            paths = {kind: f"{folder}/aer_dev_{kind}" for kind in self.limits}
-            known = any(host.grown_now(path) for path in paths.values())
-            yield Counted(name, paths, "" if known else "its errors are not counted (no AER)")
+            part = Counted(name, folder, self._FILES)
+            yield part if part.grows(host) else part._replace(why_not="its errors are not counted (no AER)")
 
     def judged(self, host: Host, part: Counted, found: Excess) -> Result:
         words = found.words("{} PCI Express errors: {}")

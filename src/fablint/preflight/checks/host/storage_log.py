@@ -20,6 +20,7 @@ _DISK = r"(?P<device>[\w!-]{1,40})"
 _READ_ONLY = "file system made read-only"
 _SHUT_DOWN = "file system shut down"
 _NVME = ("NVMe command without answer", "NVMe controller down", "NVMe controller given up")
+_GIVEN_UP = ("Removing after probe failure", "Disabling device after reset failure", "Device not ready; aborting")
 _LUSTRE = "Lustre"  # begins all of its lines
 _EVICTIONS = 4  # within a day, although the connection was restored
 # Floppies, optical and virtual drives have no medium most of the time, loop devices and RAM disks are files.
@@ -70,14 +71,9 @@ class LogStorage(PatternCheck):
             Grade.WARN,
             _NVME[1],
         ),
-        Pattern(
-            "nvme nvme",
-            re.compile(
-                r"nvme (?P<device>nvme\d{1,4}): (?:Removing after probe failure|Disabling device after reset failure"
-                r"|Device not ready; aborting)"
-            ),
-            Grade.WARN,
-            _NVME[2],
+        *(
+            Pattern(words, re.compile(rf"nvme (?P<device>nvme\d{{1,4}}): {words}"), Grade.WARN, _NVME[2])
+            for words in _GIVEN_UP
         ),
         Pattern(
             "EXT4-fs error",

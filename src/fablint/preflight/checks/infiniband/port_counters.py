@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from fablint.model.preflight_results import Result, Severity
@@ -30,6 +30,9 @@ LIMITS = {  # as infiniband-diags ships them; of the link
 _OF_LINK = 10  # counters with this limit tell of the link, the others of what goes through it
 
 
+_FILES = {name: name for name in LIMITS}
+
+
 class IbErrors(GrowthCheck):
     id = "ib.errors"
     what = "error counters of every port of an RDMA device"
@@ -45,13 +48,14 @@ class IbErrors(GrowthCheck):
     limits: ClassVar = {name: Limit(limit, limit) for name, limit in LIMITS.items()}
 
     def parts(self, host: Host) -> Iterable[Counted]:
-        return _ports(host, "counters", LIMITS, "its counters cannot be read twice")
+        return _ports(host, "counters", _FILES, "its counters cannot be read twice")
 
     def judged(self, host: Host, part: Counted, found: Excess) -> Result:
         full = {
             name: text
-            for name, path in part.paths.items()
-            if name not in found.grown and saturated(path, text := host.snapshot.read_later(path) or "")
+            for name in part.files
+            if name not in found.grown
+            and saturated(part.path(name), text := host.snapshot.read_later(part.path(name)) or "")
         }
         totals = {name: text for name, text in found.totals.items() if name not in full}
         words = Excess(found.grown, totals).words()
@@ -59,20 +63,17 @@ class IbErrors(GrowthCheck):
         if not words:
             return self.passed(host.name, part.target)
         failing = any(
-            LIMITS[name] == _OF_LINK and grown == host.grown_now(part.paths[name])
-            for name, grown in found.grown.items()
+            LIMITS[name] == _OF_LINK and grown == host.grown_now(part.path(name)) for name, grown in found.grown.items()
         )
         say = self.wrong if failing else self.warned
         return say(host.name, part.target, "; ".join(words[:3]), found.most)
 
 
-def _ports(host: Host, folder: str, names: Iterable[str], why_not: str) -> Iterable[Counted]:
+def _ports(host: Host, folder: str, files: Mapping[str, str], why_not: str) -> Iterable[Counted]:
     """Counters of every port, where any of them can be read twice; else with the reason."""
     for device, port in host.ports:
-        at = f"{INFINIBAND}/{device}/ports/{port}/{folder}/"
-        paths = {name: at + name for name in names}
-        known = any(host.grown_now(path) for path in paths.values())
-        yield Counted(f"{device}/{port}", paths, "" if known else why_not)
+        part = Counted(f"{device}/{port}", f"{INFINIBAND}/{device}/ports/{port}/{folder}", files)
+        yield part if part.grows(host) else part._replace(why_not=why_not)
 
 
 class IbCongestion(HostCheck):
@@ -106,9 +107,10 @@ class IbLoss(GrowthCheck):
     absent = "no RDMA device that counts them"
 
     limits: ClassVar = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))
+    _FILES: ClassVar = {name: name for name in limits}
 
     def parts(self, host: Host) -> Iterable[Counted]:
-        return [one for one in _ports(host, "hw_counters", self.limits, "none") if not one.why_not]
+        return [one for one in _ports(host, "hw_counters", self._FILES, "none") if not one.why_not]
 
     def judged(self, host: Host, part: Counted, found: Excess) -> Result:
         if words := found.words():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import ClassVar
 
 from fablint.model import Component
@@ -15,6 +14,7 @@ from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC, is_up, po
 from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.host import CXI, Host
 from fablint.snapshot.counter_widths import CODE_WORD_BITS
+from fablint.snapshot.host_snapshot import text_in
 
 _TELEMETRY = f"{CXI}/CXI/device/telemetry"
 _BER_WARN, _BER_FAIL = 1e-7, 1e-6
@@ -163,10 +163,13 @@ class CxiErrors(GrowthCheck):
 
     def parts(self, host: Host) -> Iterable[Counted]:
         for device in host.cxi:
-            at = f"{CXI}/{device}/device/telemetry/hni_"
-            paths = {name: path for name, path in _paths(at).items() if None not in host.snapshot.readings(path)}
-            missing = "" if any(map(host.grown_now, paths.values())) else "its telemetry was not read twice"
-            yield Counted(device, paths, missing if is_up(host, device) else "the link is not up")
+            folder = f"{CXI}/{device}/device/telemetry"
+            readings = host.snapshot.readings_in(folder)
+            missed = {file for reading in readings for file in _FILES.values() if text_in(reading, file) is None}
+            files = {name: file for name, file in _FILES.items() if file not in missed} if missed else _FILES
+            part = Counted(device, folder, files)
+            missing = "" if part.grows(host) else "its telemetry was not read twice"
+            yield part._replace(why_not=missing if is_up(host, device) else "the link is not up")
 
     def judged(self, host: Host, part: Counted, found: Excess) -> Result:
         if words := found.words():
@@ -174,6 +177,4 @@ class CxiErrors(GrowthCheck):
         return self.passed(host.name, part.target)
 
 
-@lru_cache(maxsize=64)
-def _paths(at: str) -> Mapping[str, str]:
-    return {name: at + name for name in CxiErrors.limits}
+_FILES = {name: f"hni_{name}" for name in CxiErrors.limits}

@@ -40,7 +40,7 @@ def _unpacked(
     kind_of: array[int],
     host_of: array[int],
 ) -> Batch:
-    make = Result._make
-    return Batch(
-        [make((*kinds[kind][0], hosts[host], *kinds[kind][1])) for kind, host in zip(kind_of, host_of, strict=True)]
-    )
+    make, heads, tails = Result._make, [head for head, _ in kinds], [tail for _, tail in kinds]
+    names = [(host,) for host in hosts]
+    pairs = zip(kind_of, host_of, strict=True)
+    return Batch([make(heads[kind] + names[host] + tails[kind]) for kind, host in pairs])

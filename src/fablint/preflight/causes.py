@@ -21,6 +21,7 @@ from fablint.text.sanitise import shortened
 LEAST_HOSTS = 3  # with the same result, and as many without it
 _OVERLAP = 0.8  # of the hosts with the result, and of those that share the cause
 _WRONG = (Outcome.FAIL, Outcome.WARN)
+_JUDGED = (*_WRONG, Outcome.PASS)
 _XNAME = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")
 _LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
 _PRETTY = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
@@ -33,13 +34,14 @@ def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[type[C
     """The same results; those with a common cause name it. What the far end of a cable decides is a warning then."""
     rules = {check.id: check for check in checks}
     hosts: dict[str, set[str]] = defaultdict(set)
-    judged: dict[str, set[str]] = defaultdict(set)
     for one in results:
         if one.outcome in _WRONG:
             hosts[one.check].add(one.host)
-        if one.outcome in (*_WRONG, Outcome.PASS):
+    judged: dict[str, set[str]] = {check: set() for check, names in hosts.items() if len(names) >= LEAST_HOSTS}
+    for one in results if judged else ():
+        if one.check in judged and one.outcome in _JUDGED:
             judged[one.check].add(one.host)
-    many = [check for check, names in hosts.items() if LEAST_HOSTS <= len(names) <= len(judged[check]) - LEAST_HOSTS]
+    many = [check for check, names in judged.items() if len(hosts[check]) <= len(names) - LEAST_HOSTS]
     shared = {kind: _shared(fleet, find) for kind, find in _KINDS.items()} if many else {}
     found = {check: cause for check in many if (cause := _cause(rules[check], hosts[check], judged[check], shared))}
     return [_put_down(one, rules[one.check], found) for one in results] if found else list(results)

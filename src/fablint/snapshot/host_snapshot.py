@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import getitem
 from typing import Any
 
 NET, INFINIBAND, CXI = "/sys/class/net", "/sys/class/infiniband", "/sys/class/cxi"  # folders of devices
@@ -190,13 +191,10 @@ def _at(tree: Tree, path: str) -> Any:
 
 
 def _down(tree: Tree, names: tuple[str, ...]) -> Any:
-    found: Any = tree
     try:
-        for name in names:
-            found = found[name]
+        return reduce(getitem, names, tree)
     except (KeyError, TypeError):  # a text and a reason have no names
         return None
-    return found
 
 
 @lru_cache(maxsize=1 << 17)  # a fleet has the same paths a thousand times

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=4096)  # hosts of a fleet say the same
 def shortened(text: str, most: int = 80) -> str:
     """One line of at most `most` characters, without control characters of terminals."""
     if len(text) <= most and text.isprintable():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Allocation, Topology
 from fablint.model.preflight_results import Fitness
-from fablint.system import PRIVATE_FOLDER, System
+from fablint.system import PRIVATE_FOLDER, System, no_collection
 from fablint.text.names import plain, plural
 from fablint.workflows import fabric_discovery
 
@@ -161,9 +161,9 @@ def preflight_saved(
     from fablint.snapshot import CollectedSnapshots, load_snapshots, snapshot_of
 
     documents = {_name(document): document for path in files for document in load_snapshots(path)}
-    snapshots = CollectedSnapshots(
-        documents, {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC}
-    )
+    with no_collection():
+        known = {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC}
+    snapshots = CollectedSnapshots(documents, known)
     snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
     return PreflightResult(snapshots, judge_snapshots(system, snapshots, declared, keep=False))
 

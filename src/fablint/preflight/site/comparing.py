@@ -110,6 +110,8 @@ def _of_class(check: HostClasses, host: Host, known: SiteClass, label: str) -> R
 
 def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppression]) -> list[Result]:
     """The same results; warnings and failures that the site file suppresses are no longer such."""
+    if not suppressions:
+        return list(results)
     by_check: dict[str, list[Suppression]] = {}
     for rule in suppressions:
         by_check.setdefault(rule.check, []).append(rule)

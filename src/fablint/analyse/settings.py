@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-# Shares of the chance of error of a run that the detectors may spend; the shares add up to 1. Each component is judged
-# by one detector of the first kind: by the times of its pairs or, where no cable is known, by its late messages.
-DETECTORS = {"components": 0.55, "late messages": 0.2, "retransmissions": 0.05, "paths": 0.1, "wiring": 0.1}
+from fablint.model.detection_limits import ALPHA, DETECTORS, SMALLEST_FAULT, TOLERANCE
+
 Detector = Literal["components", "late messages", "retransmissions", "paths", "wiring"]
 FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends
 
@@ -17,11 +16,11 @@ FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a 
 class Settings:
     """Defaults are for production fabrics. Relative effects are fractions (0.05: 5 %)."""
 
-    tolerance: float = 0.05  # healthy variation: a part may be this much slower than its peers
-    smallest_fault: float = 0.05  # beyond the tolerance: what the evidence is tuned to tell from noise
+    tolerance: float = TOLERANCE  # healthy variation: a part may be this much slower than its peers
+    smallest_fault: float = SMALLEST_FAULT  # beyond the tolerance: what the evidence is tuned to tell from noise
     spread_factor: float = 5.0  # the tolerance is at least this many robust standard deviations of the parts themselves
     most_tolerance: float = 0.2  # where the parts differ so much that more must be tolerated, none of them is judged
-    alpha: float = 0.01  # chance of one false FAULT in a whole healthy run
+    alpha: float = ALPHA  # chance of one false FAULT in a whole healthy run
     route_rate: float = 0.025  # share of false ones among suspect routes
     min_partners: int = 3  # fewer measured partners: NOT JUDGED
     loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED

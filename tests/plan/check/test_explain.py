@@ -8,8 +8,9 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 from test_stages import asked
 
+from fablint.model.detection_limits import SMALLEST_FAULT, TOLERANCE
 from fablint.plan.check.check_request import CheckRequest
-from fablint.plan.check.explain import NOISE, TOLERANCE, TUNED_TO, explain, smallest_fault
+from fablint.plan.check.explain import NOISE, explain, smallest_fault
 from fablint.plan.check.stages import first_stage
 from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
 
@@ -57,7 +58,7 @@ def test_more_measurements_and_less_noise_show_smaller_faults():
     assert smallest_fault(24, 0.03, 1000) < smallest_fault(12, 0.03, 1000)
     assert smallest_fault(24, 0.02, 1000) < smallest_fault(24, 0.03, 1000)
     assert smallest_fault(24, 0.03, 1000) < smallest_fault(24, 0.03, 100_000)
-    assert smallest_fault(10**9, 0.01, 1000) == TOLERANCE + TUNED_TO / 2
+    assert smallest_fault(10**9, 0.01, 1000) == TOLERANCE + SMALLEST_FAULT / 2
 
 
 @pytest.mark.parametrize(("part", "noise_"), [("host", 0.005), ("link", 0.005), ("link", 0.025)])

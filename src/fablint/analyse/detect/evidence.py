@@ -22,6 +22,7 @@ from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover, sample_noise
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.model.detection_limits import required_evidence
 
 UNITS_PER_NAT = 32  # gains are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LARGEST_GAIN = 2.5  # nats, before normalisation
@@ -160,7 +161,7 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     """
     each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
     pairs = float(np.median(each[each > 0])) if each.any() else 1.0
-    needed = np.log(max(tests, 1) / settings.alpha_of("components", each_look=False))
+    needed = required_evidence(tests, settings.alpha)
     return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
 
 

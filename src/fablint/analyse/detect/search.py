@@ -20,7 +20,6 @@ from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember, find_a
 from fablint.analyse.detect.components import Endpoints, Family, Kind
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.fit.effects import Effects
-from fablint.analyse.settings import Settings
 from fablint.model import Component, Direction
 
 CLUSTER = 2.5  # nats that one partner may add; more only where three partners would not be enough
@@ -108,11 +107,6 @@ def detect_components(
             evidence.remove(_open(family, part, slow_sides, evidence))
             rejected = [np.zeros(len(family), dtype=bool) for family in parts]  # what it hid may now stand by itself
     return found
-
-
-def threshold_of(tests: int, settings: Settings) -> float:
-    """Nats that convict one of so many parts."""
-    return float(np.log(max(tests, 1) / settings.alpha_of("components", each_look=False)))
 
 
 def _strongest(

@@ -22,7 +22,7 @@ from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_f
 from fablint.analyse.detect.lateness.adaptive_links import LatePart, late_parts
 from fablint.analyse.detect.outlier_pairs import SlowPair, mark_concurrent_pairs, slow_hosts, slow_pairs
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, without_paths
-from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components, threshold_of
+from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.fit.effects import Effects
@@ -30,10 +30,10 @@ from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, median_error, without
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Fit, FollowUp, Placement
+from fablint.model.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
-HYPOTHESES = 3  # per part: it sends slowly, it receives slowly, both
 MOST_SUSPICIONS = 100
 
 
@@ -185,7 +185,7 @@ def _weigh(evidence: Evidence, effects: Effects, context: _SearchContext) -> _Se
     """Convict, suspect and ask. `evidence` is used up on the way."""
     flows, placement, settings = context.flows, context.placement, context.settings
     crossed = _crossed(evidence, effects.message_paths)
-    bar = Bar(threshold_of(context.tests, settings), partners=settings.min_partners)
+    bar = Bar(required_evidence(context.tests, settings.alpha), partners=settings.min_partners)
     found = detect_components(evidence, effects, context.parts, bar, sides=context.sides)
     detections = described(found, flows, effects)
     if detections:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Scope
+from fablint.model.detection_limits import HYPOTHESES, SMALLEST_FAULT, TOLERANCE, required_evidence
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage
@@ -21,9 +22,6 @@ from fablint.topology.routed_placement import RoutedPlacement
 # Noise of a pair's median (standard deviation, relative) that is assumed: of small messages what launches of a
 # healthy cluster differ by, of large ones what a stream of 1 MiB messages differs by.
 NOISE = {"latency": 0.025, "bandwidth": 0.005}
-TOLERANCE = 0.05  # healthy parts may be this much slower than others
-TUNED_TO = 0.05  # beyond the tolerance: the fault that the analysis is tuned to tell from noise
-ALPHA = 0.01
 FEWEST_CROSSINGS = 8  # below it a link is not judged
 
 
@@ -108,16 +106,16 @@ def explain(stage: Stage, asked: CheckRequest, placement: RoutedPlacement | None
     )
 
 
-def smallest_fault(measurements: int, noise: float, parts: int, views: int = len(ROWS)) -> float:
-    """The smallest relative slowing of a part that its measurements convict, nine times of ten.
+def smallest_fault(measurements: int, noise: float, components: int, views: int = len(ROWS)) -> float:
+    """Return the smallest relative slowing of a component that its measurements detect, nine times of ten.
 
-    A part is convicted by evidence of L = ln(2 parts views / alpha) nats. A measurement of a part that is d slower than
-    tolerated gives about d^2 / (2 noise^2) of it; half of that is counted on, for the noise has heavier tails than a
-    normal one and its size is learnt from the same data. However small the noise, what is less than half as slow as
-    what the evidence is tuned to tell counts for the part.
+    A component is detected with L nats of evidence (`required_evidence`). A measurement of a component that is slower
+    than tolerated by d contributes about d^2 / (2 noise^2). Half of that is assumed: the noise has heavier tails than a
+    normal distribution, and its size is estimated from the same data. However small the noise, a slowing below half of
+    SMALLEST_FAULT counts for the component.
     """
-    needed = math.log(2 * parts * views / ALPHA)
-    return TOLERANCE + max(TUNED_TO / 2, noise * math.sqrt(4 * needed / measurements))
+    needed = required_evidence(HYPOTHESES * components * views)
+    return TOLERANCE + max(SMALLEST_FAULT / 2, noise * math.sqrt(4 * needed / measurements))
 
 
 def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:

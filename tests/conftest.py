@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from fablint.cli import main
 from fablint.system import System
 from fablint_command import COMMAND, Fablint
 from tested_mpis import built_engine, tested_mpis
@@ -59,7 +60,13 @@ def staged(tmp_path: Path) -> StagedSystem:
 
 
 @pytest.fixture
-def fablint(tmp_path: Path) -> Fablint:
+def fablint(fablint_program: Fablint) -> Fablint:
+    """Call fablint; folders whose tests need no other process for it override this fixture."""
+    return fablint_program
+
+
+@pytest.fixture
+def fablint_program(tmp_path: Path) -> Fablint:
     """Call fablint as a program in an empty directory; returns status, stdout and stderr."""
 
     def call(*words: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -72,6 +79,25 @@ def fablint(tmp_path: Path) -> Fablint:
             timeout=300,
             check=False,
         )
+
+    return call
+
+
+@pytest.fixture
+def fablint_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Fablint:
+    """Call fablint as `fablint` does, but without another process, which imports numpy, scipy and xarray once more."""
+
+    def call(*words: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
+        argv = [str(word) for word in words]
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+            patch.chdir(tmp_path)
+            for name, value in ({"COLUMNS": "80"} | environ).items():
+                patch.setenv(name, value)
+            capsys.readouterr()
+            main(argv)
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return subprocess.CompletedProcess(argv, ended.value.code, said.out, said.err)
 
     return call
 

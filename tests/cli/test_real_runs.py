@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fablint.cli.demo import CABLE
+from fablint.cli.demo import CABLE, MARK
 
 ROWS = ("-r", "latency --pattern all-pairs --sizes 8 --samples 20", "-r", "bandwidth --sizes 64K --samples 5")
 
@@ -75,14 +75,19 @@ def test_the_doctor_finds_this_machine_ready(fablint, chosen):
 
 
 def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):
-    for _ in range(2):  # the second replaces what the first wrote
-        done = fablint("demo")
-        assert done.returncode == 0, done.stderr
-        assert f"cable {CABLE}" in done.stdout
-        pages = [f"  {run}/report/index.html" for run in ("demo-local.run", "demo-fabric.run")]
-        assert done.stdout.splitlines()[-2:] == pages
-        again = fablint("analyse", "demo-fabric.run")
-        assert again.returncode == 1
+    for run in ("demo-local.run", "demo-fabric.run"):  # of an earlier demo, which this one replaces
+        (tmp_path / run).mkdir()
+        (tmp_path / run / MARK).touch()
+        (tmp_path / run / "old").touch()
+    done = fablint("demo")
+    assert done.returncode == 0, done.stderr
+    assert f"cable {CABLE}" in done.stdout
+    pages = [f"  {run}/report/index.html" for run in ("demo-local.run", "demo-fabric.run")]
+    assert done.stdout.splitlines()[-2:] == pages
+    assert list(tmp_path.glob("*/old")) == []
+    assert len(list(tmp_path.glob(f"*/{MARK}"))) == 2  # so the next one replaces these
+    again = fablint("analyse", "demo-fabric.run")
+    assert again.returncode == 1
 
 
 def test_the_demo_leaves_runs_of_the_user_alone(fablint, tmp_path):

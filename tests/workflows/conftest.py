@@ -8,6 +8,7 @@ import pytest
 from fake_launches import FakeCluster, FakeSystem
 
 from fablint.workflows import measurement
+from fablint_command import Fablint
 
 
 @pytest.fixture
@@ -16,3 +17,8 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster(FakeSystem(tmp_path / "home"))
     monkeypatch.setattr(measurement, "measure", fake.measure)
     return fake
+
+
+@pytest.fixture
+def fablint(fablint_in_process: Fablint) -> Fablint:
+    return fablint_in_process

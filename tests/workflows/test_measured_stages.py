@@ -87,9 +87,9 @@ def test_a_run_of_other_hosts_does_not_grow(context, path):
     assert run_formats.read(path).attributes["rows"] == before.attributes["rows"]
 
 
-def test_a_check_of_this_machine_is_all_pairs_as_ever(fablint, mpicxx):
+def test_a_check_of_this_machine_is_all_pairs_as_ever(fablint_program, mpicxx):
     chosen = ["--mpicxx", str(mpicxx)] if mpicxx else []
-    done = fablint("-q", "check", "--local", "3", "--budget", "2s", "--json", "-o", "x.run", *chosen)
+    done = fablint_program("-q", "check", "--local", "3", "--budget", "2s", "--json", "-o", "x.run", *chosen)
     verdict = json.loads(done.stdout)
     assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] == 12
     assert not any("undecided" in note for note in verdict["notes"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
 RANKS = 8
 CABLE, LOSS = "s2=s5", 0.2
-_MARK = ".made-by-demo"
+MARK = ".made-by-demo"
 
 
 @verb(short_help="The whole flow, real and simulated.")
@@ -62,7 +62,7 @@ def _clear(path: Path) -> None:
     """Remove the run of an earlier demo. Raises UsageError where the path is something else."""
     if not path.exists():
         return
-    if not (path / _MARK).is_file():
+    if not (path / MARK).is_file():
         raise UsageError(
             f"{path} exists and was not made by a demo", "move it away, or start the demo in another directory"
         )
@@ -86,7 +86,7 @@ def _local(context: Context) -> CheckOutcome:
         return check_local(context, local_request(context.system, RANKS), LOCAL)
     finally:
         if LOCAL.is_dir():
-            (LOCAL / _MARK).touch()
+            (LOCAL / MARK).touch()
 
 
 def _fabric() -> CheckOutcome:
@@ -98,7 +98,7 @@ def _fabric() -> CheckOutcome:
 
     fabric = full_mesh(switches=8, hosts_per_switch=8)
     write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))
-    (FABRIC / _MARK).touch()
+    (FABRIC / MARK).touch()
     run_files.save_topology(fabric.topology, FABRIC)
     run = run_formats.read(FABRIC)
     diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))

@@ -91,9 +91,9 @@ def test_a_file_is_replaced_in_one_step(fablint, healthy, tmp_path):
     assert "fablint_preflight_unfit" in path.read_text()
 
 
-def test_what_is_no_plain_file_is_written_into(fablint, healthy, tmp_path):
+def test_what_is_no_plain_file_is_written_into(fablint_program, healthy, tmp_path):
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
-    done = fablint("preflight", "--sysroot", healthy, "-q", "--prometheus", "stdout")
+    done = fablint_program("preflight", "--sysroot", healthy, "-q", "--prometheus", "stdout")
     assert done.returncode == 0
     assert "# TYPE fablint_preflight_unfit gauge" in done.stdout
     assert (tmp_path / "stdout").is_symlink()

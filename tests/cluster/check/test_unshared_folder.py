@@ -6,11 +6,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
-
 from vcluster import StartCluster
-
-pytestmark = pytest.mark.alone
 
 CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "10s", "--force")
 

@@ -36,7 +36,6 @@ LONG_FILES = {
     f"{PACKAGE}/analyse/detect/paths/slow_paths.py",
     f"{PACKAGE}/analyse/detect/view.py",
     f"{PACKAGE}/analyse/findings/paths/path_streams.py",
-    f"{PACKAGE}/analyse/fit/effects.py",
     f"{PACKAGE}/snapshot/agent/machine.py",
 }
 REPEATED_CLASSES = {"Explanation", "HostPairs", "_Accused", "_Evidence", "_View"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fablint.model.option_values import parse_sizes
 from fablint.model.registry import KERNELS, PATTERNS, SYNCS, WINS
+from fablint.model.registry.option_values import parse_sizes
 from fablint.workflows import benchmark
 
 FEW = "-i 4 -x 1"

@@ -31,7 +31,7 @@ class Sizes(click.ParamType[tuple[int, ...]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         from fablint.errors import UsageError
-        from fablint.model.option_values import parse_sizes
+        from fablint.model.registry.option_values import parse_sizes
 
         if isinstance(value, tuple):
             return value

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fablint.model.option_values import Counts
 from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, KernelInfo
+from fablint.model.registry.option_values import Counts
 
 _DEFAULTS: Mapping[str, Any] = {option.field: option.default for option in OPTIONS.values()}
 

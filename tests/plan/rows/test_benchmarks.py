@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fablint.errors import InternalError, UsageError
-from fablint.model.engine_tables import read_table
 from fablint.model.registry import KERNELS
+from fablint.model.registry.engine_tables import read_table
 from fablint.plan import find_benchmark, list_benchmarks, parse_plan, read_benchmarks
 from fablint.plan.rows.benchmarks import COMPOSED
 from fablint.plan.rows.row_text import parse_row

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
-from fablint.model.option_values import (
+from fablint.model.registry.option_values import (
     fold_indices,
     format_bytes,
     parse_bytes,

@@ -9,7 +9,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope
-from fablint.model.option_values import parse_sizes
+from fablint.model.registry.option_values import parse_sizes
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each

@@ -8,7 +8,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Plan, RowSpec, Slots
-from fablint.model.option_values import format_bytes
+from fablint.model.registry.option_values import format_bytes
 from fablint.plan.rows.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, find_benchmark
 from fablint.plan.rows.plan_file import plan_row
 from fablint.plan.rows.refusals import why_inapplicable

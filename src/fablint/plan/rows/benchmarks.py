@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fablint.errors import InternalError, UsageError
-from fablint.model.engine_tables import read_table
 from fablint.model.registry import KERNELS
+from fablint.model.registry.engine_tables import read_table
 from fablint.text.suggestions import did_you_mean
 
 KERNEL_FAMILY = "fablint"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fablint.model.option_values import LARGE, Counts
+from fablint.model.registry.option_values import LARGE, Counts
 from fablint.model.row import RowSpec
 from fablint.plan.rows.patterns import Extent
 

@@ -56,7 +56,7 @@ def registry_table(file: str, macro: str, columns: int) -> list[tuple[str, ...]]
 
     Raises InternalError where the file is missing or malformed.
     """
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     folders = [folder / "registry" for folder in (package / "engine_sources", package.parents[1] / "engine")]
     path = next((folder / file for folder in folders if (folder / file).is_file()), None)
     if path is None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from fablint.model.engine_tables import registry_table
-from fablint.model.option_values import KINDS, parse_sizes
+from fablint.model.registry.engine_tables import registry_table
+from fablint.model.registry.option_values import KINDS, parse_sizes
 
 Quantity = Literal["latency", "bandwidth"]
 Payload = Literal["src", "dst", "both", "none"]  # sender of the payload of a cell (src, dst)

@@ -96,3 +96,14 @@ def test_no_text_breaks(folder: str, before: str, after: str, seconds: float) ->
 def test_growth_is_right_across_the_wrap(first: int, growth: int) -> None:
     last = (first + growth) % 2**56
     assert delta(f"{TELEMETRY}/x", f"{first}@1.0", f"{last}@2.0", 9.0) == Delta(growth, 1.0)
+
+
+def test_equal_texts_of_counters_of_different_kinds_are_judged_apart() -> None:
+    folders = [IB, TELEMETRY, "/sys/class/net/hsn0/statistics"]
+    assert [delta(f"{folder}/symbol_error", "5", "65535", 4.0) for folder in folders] == [
+        Delta(65530, 4.0, at_least=True),
+        Delta(65530, 4.0),
+        Delta(65530, 4.0),
+    ]
+    wrapped = [delta(f"{folder}/x", str(2**56 - 1), "3", 4.0) for folder in folders]
+    assert wrapped == [None, Delta(4, 4.0), None]

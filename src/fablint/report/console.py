@@ -6,19 +6,20 @@ import textwrap
 
 from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes
+from fablint.report.terminal_colours import coloured
 from fablint.text import units
 
 MAX_LINES = 25
 _MARGIN = 12  # width of the left column
 _MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
 _ROWS_SHOWN = 4
-_COLOURS = {"fault": 31, "incomplete": 33, "pass": 32}  # ANSI: red, yellow, green
-_STATE_COLOURS = {
-    State.FAULT: 31,
-    State.SUSPECT: 33,
-    State.CONFOUNDED: 35,
-    State.NOT_JUDGED: 36,
-    State.OK: 32,
+_STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green"}
+_STATE_STYLES = {
+    State.FAULT: "red",
+    State.SUSPECT: "yellow",
+    State.CONFOUNDED: "magenta",
+    State.NOT_JUDGED: "cyan",
+    State.OK: "green",
 }
 
 
@@ -30,9 +31,7 @@ def console_summary(run: Run, diagnosis: Diagnosis, *, width: int = 80, color: b
     """
     painter = _Painter(width, color)
     verdict = diagnosis.verdict
-    head = [
-        painter.line(verdict.verdict.upper(), finding_order.headline(verdict), _COLOURS[verdict.verdict], bold=True)
-    ]
+    head = [painter.line(verdict.verdict.upper(), finding_order.headline(verdict), _STYLES[verdict.verdict])]
     tail = _tail(run, diagnosis, painter, scopes.threshold_words(diagnosis.comparison) if diagnosis.comparison else "")
     room = MAX_LINES - len(head) - len(tail) - 2  # two blank lines around the findings
     body = _findings(finding_order.ordered(verdict), room, painter)
@@ -45,20 +44,19 @@ class _Painter:
     def __init__(self, width: int, color: bool) -> None:
         self.width, self.color = max(width, _MARGIN + 20), color
 
-    def line(self, label: str, words: str, colour: int | None = None, *, bold: bool = False) -> str:
+    def line(self, label: str, words: str, style: str = "") -> str:
         gap = max(_MARGIN, len(label) + 2)
         words = units.shorten(words, self.width - gap)
-        if self.color and colour is not None:
-            label = f"\x1b[{'1;' if bold else ''}{colour}m{label}\x1b[0m" + " " * (gap - len(label))
-        return f"{label:<{gap}}{words}".rstrip()
+        margin = " " * (gap - len(label))
+        return ((coloured(label, style) if self.color and style else label) + margin + words).rstrip()
 
-    def block(self, label: str, words: str, limit: int, colour: int | None = None) -> list[str]:
+    def block(self, label: str, words: str, limit: int, style: str = "") -> list[str]:
         """Wrapped to at most `limit` lines."""
         room = self.width - max(_MARGIN, len(label) + 2)
         wrapped = textwrap.wrap(units.printable(words), room, break_on_hyphens=False) or [""]
         if len(wrapped) > limit:
             wrapped[limit - 1] = units.shorten(" ".join(wrapped[limit - 1 :]), room)
-        return [self.line(label if not index else "", line, colour) for index, line in enumerate(wrapped[:limit])]
+        return [self.line(label if not index else "", line, style) for index, line in enumerate(wrapped[:limit])]
 
 
 def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
@@ -68,14 +66,14 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
     """
     blocks = [_finding(finding, painter) for finding in finding_order.sick(found)]
     blocks += [
-        painter.block(State.OK, _words(*part[:2]), 2, _STATE_COLOURS[State.OK]) for part in finding_order.healthy(found)
+        painter.block(State.OK, _words(*part[:2]), 2, _STATE_STYLES[State.OK]) for part in finding_order.healthy(found)
     ]
     short = [
-        painter.line(finding.state, _title(finding), _STATE_COLOURS[finding.state])
+        painter.line(finding.state, _title(finding), _STATE_STYLES[finding.state])
         for finding in finding_order.sick(found)
     ]
     short += [
-        painter.line(State.OK, _words(*part[:2]), _STATE_COLOURS[State.OK]) for part in finding_order.healthy(found)
+        painter.line(State.OK, _words(*part[:2]), _STATE_STYLES[State.OK]) for part in finding_order.healthy(found)
     ]
     kept = min(len(blocks), room)
     while kept > 1 and sum(map(len, blocks[:kept])) + len(blocks) - kept > room:
@@ -89,7 +87,7 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
 
 def _finding(finding: Finding, painter: _Painter) -> list[str]:
     """Part, direction and effect; evidence; what else it could be; next step."""
-    lines = painter.block(finding.state, _title(finding), 2, _STATE_COLOURS[finding.state])
+    lines = painter.block(finding.state, _title(finding), 2, _STATE_STYLES[finding.state])
     if finding.evidence:
         lines += painter.block("", finding.evidence, 2)
     if finding.alternatives:

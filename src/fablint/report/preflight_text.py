@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fablint.model.preflight_results import NETWORK, Fitness, Outcome, Result, alike
+from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.fitness_findings import NOT_ANSWERED, findings, suppressed_findings, unseen_network
 from fablint.text.names import fold, plural
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
 _SHOWN = (*WRONG, Outcome.SUPPRESSED)
-_COLOURS = {Outcome.FAIL: 31, Outcome.WARN: 33, Outcome.ERROR: 36, Outcome.SUPPRESSED: 2}  # ANSI
+_STYLES = {Outcome.FAIL: "bold red", Outcome.WARN: "bold yellow", Outcome.ERROR: "bold cyan", Outcome.SUPPRESSED: "dim"}
 _REPAIRABLE = (Outcome.FAIL, Outcome.WARN)
 _MESSAGES = 4  # of a part that are told one by one; more of them share a line
 _LINES = 8  # of a check
@@ -101,7 +102,7 @@ def _paint(lines: list[str], outcome: Outcome, color: bool) -> list[str]:
     if not color:
         return lines
     head = lines[0].removeprefix(outcome)
-    return [f"\x1b[1;{_COLOURS[outcome]}m{outcome}\x1b[0m{head}", *lines[1:]]
+    return [coloured(outcome, _STYLES[outcome]) + head, *lines[1:]]
 
 
 # ------------------------------------------------------------------------------------------------ what is wrong

@@ -1,8 +1,14 @@
-"""What preflight found, for the textfile collector of Prometheus' node exporter: a figure for each host and check."""
+"""Preflight results for the textfile collector of Prometheus' node exporter: a figure for each host and check."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from fablint.model.preflight_results import Fitness, Outcome
 
@@ -14,45 +20,48 @@ VALUES = {
     Outcome.ERROR: 2,
     Outcome.FAIL: 3,
 }
-_RESULT = "fablint_preflight_result"
-_UNFIT = "fablint_preflight_unfit"
-_SUPPRESSED = "fablint_preflight_suppressed"
-_MOMENT = "fablint_preflight_last_run_timestamp_seconds"
-_HELP = {
-    _RESULT: "What a check came to on a host: -1 skipped, 0 pass, 1 warning, 2 not understood, 3 not fit.",
-    _UNFIT: "Whether a host should not be measured; those that gave no answer should not.",
-    _SUPPRESSED: "Whether the site file suppresses a finding of a check on a host; its result does not count it.",
-    _MOMENT: "When the hosts were asked, in seconds since 1970.",
-}
+_RESULT = "Result of a check on a host: -1 skipped, 0 pass, 1 warning, 2 not understood, 3 not fit."
+_UNFIT = "Whether a host should not be measured; a host that gave no answer should not."
+_SUPPRESSED = "Whether the site file suppresses a finding of a check on a host; its result does not count it."
+_MOMENT = "When the hosts were examined, in seconds since 1970."
 
 
 def prometheus_text(fitness: Fitness, moment: float) -> str:
-    """Metrics in the text format, sorted; of the parts of a host the worst counts.
+    """Metrics in the text format, sorted; for each host and check the worst result of its NICs and other components.
 
-    Checks that passed are there as well: what vanishes raises no alarm.
+    Checks that passed are included: a metric that disappears raises no alarm. `moment` is the time at which the hosts
+    were examined, in seconds since 1970.
     """
     worst: dict[tuple[str, str], int] = {}
-    for one in fitness.results:
-        key = (one.host, one.check)
-        worst[key] = max(worst.get(key, -1), VALUES[one.outcome])
+    for result in fitness.results:
+        key = (result.check, result.host)
+        worst[key] = max(worst.get(key, -1), VALUES[result.outcome])
     unfit = fitness.unfit
-    results = {
-        f'{_RESULT}{{check="{_escaped(check)}",host="{_escaped(host)}"}}': value
-        for (host, check), value in worst.items()
-    }
-    hosts = {f'{_UNFIT}{{host="{_escaped(host)}"}}': int(host in unfit) for host in fitness.hosts}
-    quiet = dict.fromkeys((one.host, one.check) for one in fitness.results if one.suppressed)
-    hidden = {f'{_SUPPRESSED}{{check="{_escaped(check)}",host="{_escaped(host)}"}}': 1 for host, check in quiet}
-    lines = _metric(_RESULT, results) + _metric(_UNFIT, hosts) + (_metric(_SUPPRESSED, hidden) if hidden else [])
-    lines += _metric(_MOMENT, {_MOMENT: round(moment, 3)})
-    return "\n".join(lines) + "\n"
+    suppressed = {(result.check, result.host): 1 for result in fitness.results if result.suppressed}
+    families = [
+        _family("result", _RESULT, ("check", "host"), worst),
+        _family("unfit", _UNFIT, ("host",), {(host,): int(host in unfit) for host in fitness.hosts}),
+        *([_family("suppressed", _SUPPRESSED, ("check", "host"), suppressed)] if suppressed else []),
+        _family("last_run_timestamp_seconds", _MOMENT, (), {(): round(moment, 3)}),
+    ]
+    registry = CollectorRegistry()
+    registry.register(_Families(families))
+    return generate_latest(registry).decode()
 
 
-def _metric(name: str, samples: Mapping[str, float]) -> list[str]:
-    head = [f"# HELP {name} {_HELP[name]}", f"# TYPE {name} gauge"]
-    return head + [f"{key} {samples[key]}" for key in sorted(samples)]
+class _Families(Collector):
+    """Metrics as they are written: a `Gauge` object for each of a million values would take gigabytes."""
+
+    def __init__(self, families: Sequence[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
 
 
-def _escaped(label: str) -> str:
-    """A label's value as the text format wants it."""
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _family(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> Metric:
+    """A gauge with a value for each combination of labels, sorted."""
+    family = GaugeMetricFamily(f"fablint_preflight_{name}", text, labels=labels)
+    for key in sorted(values):
+        family.add_metric(key, values[key])
+    return family

@@ -19,7 +19,7 @@ def named(diagnosis: Diagnosis, *states: State) -> set[Key]:
     return {(f.component, f.name, f.direction) for f in diagnosis.verdict.findings if f.state in wanted}
 
 
-def accused(diagnosis: Diagnosis) -> set[Key]:
+def reported(diagnosis: Diagnosis) -> set[Key]:
     """Whatever is worse than NOT JUDGED."""
     return named(diagnosis, State.FAULT, State.SUSPECT, State.CONFOUNDED)
 

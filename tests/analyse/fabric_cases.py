@@ -11,7 +11,7 @@ from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.components import Family, families
-from fablint.analyse.detect.evidence import Evidence, gather
+from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.median_polish import fit
@@ -92,7 +92,7 @@ def _changed(run: Run, change: Callable[[np.ndarray], np.ndarray]) -> Run:
 
 
 def as_list(run: Run) -> Run:
-    """A run of all pairs, its matrices told as lists of rounds."""
+    """A run of all pairs, its matrices as lists of rounds."""
     rows = []
     for row in run.rows:
         rounds = np.asarray(row.arrays["round"][0])
@@ -114,7 +114,7 @@ def findings(verdict_findings: Sequence[Finding], *states: State) -> list[Findin
 
 
 class View:
-    """What `fablint.analyse.detect.view.judge` makes of one row before it convicts anybody."""
+    """Intermediate results of `fablint.analyse.detect.view.judge_view` for one row, before the search."""
 
     def __init__(
         self, run: Run, topology: Topology | None, *, bidirectional: bool, loads: np.ndarray | None = None
@@ -134,7 +134,7 @@ class View:
 
     def evidence(self, effects: Effects) -> Evidence:
         tests = 3 * sum(len(family) for family in self.families())
-        found = gather(effects, Settings(), tests=tests)
+        found = gather_evidence(effects, Settings(), tests=tests)
         assert found is not None
         return found
 

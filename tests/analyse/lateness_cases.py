@@ -189,7 +189,7 @@ def _placed(shape: tuple[int, ...], at: tuple[npt.NDArray[np.int64], ...], value
 
 
 def _rounds(n: int, random: np.random.Generator, some: int | None) -> npt.NDArray[np.int64]:
-    """(rounds, n // 2, 2) matchings: of all pairs by the circle method, or some drawn by chance."""
+    """(rounds, n // 2, 2) matchings: of all pairs as a round robin, or some at random."""
     order = random.permutation(n)
     if some is not None:
         return np.array([random.permutation(n)[: n - n % 2].reshape(-1, 2) for _ in range(some)])

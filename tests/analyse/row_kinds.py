@@ -29,7 +29,7 @@ def only(run: Run, *rows: Row) -> Run:
 
 
 def with_kernel(run: Run, kernel: str) -> Row:
-    """An all-pairs row of this kernel: the simulated stream or round trip, recorded by who leads."""
+    """An all-pairs row of this kernel: the simulated stream or round trip, recorded by the leader."""
     quantity, payload = PAYLOAD[kernel]
     row = run.row(quantity)
     times = np.asarray(row.arrays["time_median"])
@@ -51,7 +51,7 @@ def one_direction(row: Row) -> Row:
 
 
 def one_direction_in_rounds(run: Run, row: Row, rounds: int, seed: int) -> Row:
-    """The same in a few random rounds: those who follow record nothing, not even their partner."""
+    """The same in a few random rounds: the followers record nothing, not even their partner."""
     listed = in_rounds(only(run, row), rounds, seed).rows[0]
     times, dst = np.array(listed.arrays["time_median"]), np.array(listed.arrays["dst"])
     follows = dst < np.arange(run.ranks)[:, None]

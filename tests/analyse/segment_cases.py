@@ -1,7 +1,7 @@
 """TCP segments of fabrics that lose some, drawn segment by segment: a generator of its own, beside lateness_cases.py.
 
-Every segment of a pair is lost with the shares of the components that it crosses on its way. Of each that arrives the
-acknowledgement may be lost on the way back: it is sent again though it has arrived, the receiver reports that, and the
+Every segment of a pair is lost with the shares of the components that it crosses on its path. Of each that arrives the
+acknowledgement may be lost on the path back: it is sent again though it has arrived, the receiver reports that, and the
 report may be lost as well.
 """
 
@@ -105,6 +105,6 @@ class Resending:
         return [one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT)]
 
 
-def accused(findings: list[Finding], state: State = State.FAULT) -> list[tuple[str, str, str | None]]:
+def reported(findings: list[Finding], state: State = State.FAULT) -> list[tuple[str, str, str | None]]:
     """Component, name and direction of the findings in this state."""
     return sorted((one.component, one.name, one.direction) for one in findings if one.state is state)

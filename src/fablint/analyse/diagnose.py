@@ -71,7 +71,9 @@ def diagnose(
         for usable, size in views
     ]
     clearing = [
-        view for view in judged if view.clears and not (placement.shared_machines and view.quantity == "latency")
+        view
+        for view in judged
+        if view.is_evidence_of_health and not (placement.shared_machines and view.quantity == "latency")
     ]
     resent = retransmissions(run, placement, routes, settings)
     slow = _ranked(convicted(judged, placement), run, topology, others, resent.lost)

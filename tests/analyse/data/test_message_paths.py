@@ -1,4 +1,4 @@
-"""The ways of pairs: the same links as the routes say, whatever the layout, and none that nobody knows."""
+"""Paths of pairs: the links of the routes in every layout, and no link that is unknown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def links_of(fabric: Fabric, src: int, dst: int) -> tuple[str, ...]:
 
 
 def names_of(message_paths: MessagePaths, path: int) -> tuple[str, ...]:
-    """Names of a way's links; `s0..s1` for what lies between two switches and is not known."""
+    """Names of the links of a path; `s0..s1` for an unknown path between two switches."""
     assert message_paths.routes is not None
     named = []
     for segment in message_paths.segments[path].tolist():
@@ -40,7 +40,7 @@ def expected(fabric: Fabric, src: int, dst: int) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", FABRICS)
-def test_the_way_of_every_cell_is_that_of_its_message(name: str, layout: str) -> None:
+def test_the_path_of_every_cell_is_that_of_its_message(name: str, layout: str) -> None:
     fabric = FABRICS[name]
     view = view_of(fabric, layout)
     row, column = np.nonzero(~np.isnan(view.pairs.value))
@@ -71,7 +71,7 @@ def test_a_matrix_and_a_list_of_the_same_pairs_have_the_same_totals(name: str) -
     np.testing.assert_array_equal(
         matrix.message_paths.possible[: matrix.message_paths.known_links], totals[0][: matrix.message_paths.known_links]
     )
-    assert not rounds.message_paths.possible.any()  # of a list nobody says what else could have been measured
+    assert not rounds.message_paths.possible.any()  # of a list, the pairs that could have been measured are unknown
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -95,7 +95,7 @@ def test_cells_on_a_link_are_those_that_cross_it(name: str, layout: str, data: s
     assert set(found) == brute
 
 
-def test_what_lies_between_two_switches_is_one_segment_where_ways_are_not_known() -> None:
+def test_an_unknown_path_between_two_switches_is_one_segment() -> None:
     for fabric in (HASHED, FLY):
         view = view_of(fabric, "matrix")
         at = fabric.port_switch
@@ -108,7 +108,7 @@ def test_what_lies_between_two_switches_is_one_segment_where_ways_are_not_known(
         assert min(there.max(), back.max()) >= view.message_paths.known_links
 
 
-def test_only_ways_that_hang_on_the_destination_are_not_symmetric() -> None:
+def test_only_paths_that_depend_on_the_destination_are_not_symmetric() -> None:
     assert not view_of(TREE, "list").message_paths.is_symmetric
     assert not view_of(DEEP, "list").message_paths.is_symmetric
     assert view_of(HASHED, "list").message_paths.is_symmetric
@@ -129,7 +129,7 @@ def test_a_message_stays_on_its_rail(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_without_a_topology_there_are_no_ways(layout: str) -> None:
+def test_without_a_topology_there_are_no_paths(layout: str) -> None:
     view = View(measured(TREE, layout), None, bidirectional=False)
     cells = np.nonzero(~np.isnan(view.pairs.value))
     assert (view.message_paths.count, view.message_paths.known_links) == (0, 0)
@@ -138,7 +138,7 @@ def test_without_a_topology_there_are_no_ways(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_hosts_that_the_topology_does_not_know_have_no_way(layout: str) -> None:
+def test_hosts_missing_from_the_topology_have_no_path(layout: str) -> None:
     run = measured(TREE, layout)
     hosts = ["stranger", *run.hosts[1:]]
     view = View(attributed(run, hosts=hosts), TREE.topology, bidirectional=False)

@@ -1,4 +1,4 @@
-"""Ways that have no like: told by streams alone, beside those on a switch."""
+"""Paths without peers: judged by streams, relative to streams on a switch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def out_of_group_0(src: int, dst: int) -> float:
     return FAST_S / (0.6 if (group_of(src), group_of(dst)) == (0, 1) else 1.0)
 
 
-def by_way_of_s0(src: int, dst: int) -> float:
+def through_s0(src: int, dst: int) -> float:
     """The cable between s0 and s1 is slow, and s1 reaches the other group across it."""
     ends = {switch_of(src), switch_of(dst)}
     return FAST_S / (0.6 if 1 in ends and len(ends) > 1 else 1.0)
@@ -48,7 +48,7 @@ def at_fault(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     return [(one.component, one.name) for one in diagnosis.verdict.findings if one.state is State.FAULT]
 
 
-def test_slow_among_others_is_asked_for_alone_and_accuses_nobody():
+def test_a_path_slow_among_concurrent_messages_is_measured_alone_and_not_reported():
     diagnosis = judged(between_groups)
     assert at_fault(diagnosis) == []
     message_paths = {follow_up.name for follow_up in diagnosis.distances}
@@ -58,7 +58,7 @@ def test_slow_among_others_is_asked_for_alone_and_accuses_nobody():
     assert all(4 <= len(follow_up.pairs) <= 6 for follow_up in diagnosis.distances)
 
 
-def test_the_only_way_between_two_groups_may_be_thin_by_design():
+def test_the_only_path_between_two_groups_may_be_thin_by_design():
     far = [(a, b) for a in range(8) for b in range(8, 16)]
     diagnosis = judged(between_groups, far)
     assert at_fault(diagnosis) == []
@@ -74,10 +74,10 @@ def test_one_direction_is_a_link():
     assert at_fault(judged(out_of_group_0, far)) == [("link", "g0>g1")]
 
 
-def test_the_way_out_of_a_group_through_a_slow_neighbour_is_not_named_as_well():
+def test_the_path_out_of_a_group_through_a_slow_neighbour_is_not_reported_as_well():
     far = [(a, b) for a in range(8) for b in range(16) if switch_of(a) != switch_of(b) and a < b]
-    rows = [list_row("edge-bandwidth", ALL, by_way_of_s0)]
-    run = run_of(*rows, list_row("bandwidth-follow-up-1", far, by_way_of_s0, order="serial"))
+    rows = [list_row("edge-bandwidth", ALL, through_s0)]
+    run = run_of(*rows, list_row("bandwidth-follow-up-1", far, through_s0, order="serial"))
     placement = Placement.of(run, FABRIC)
     (usable,), _ = select_usable_rows(run, placement, Settings())
     routes = routes_of(FABRIC)
@@ -86,7 +86,7 @@ def test_the_way_out_of_a_group_through_a_slow_neighbour_is_not_named_as_well():
     assert [(one.component, one.name) for one in found.findings] == [("cable", "s0=s1")]
 
 
-def test_streams_that_are_fast_alone_clear_the_way():
+def test_streams_that_are_fast_alone_exonerate_the_path():
     far = [(a, b) for a in range(8) for b in range(8, 16)]
     rows = [
         list_row("edge-bandwidth", ALL, between_groups),
@@ -97,7 +97,7 @@ def test_streams_that_are_fast_alone_clear_the_way():
     assert diagnosis.distances == ()
 
 
-def test_where_messages_choose_their_way_no_link_is_named():
+def test_no_link_is_reported_with_adaptive_routing():
     far = [(a, b) for a in range(8) for b in range(8, 16)]
     adaptive = replace(FABRIC, routing=Routing("adaptive", 0.4))
     diagnosis = judged(out_of_group_0, far, adaptive)
@@ -105,7 +105,7 @@ def test_where_messages_choose_their_way_no_link_is_named():
     assert {one.component for one in diagnosis.verdict.findings if one.state is State.SUSPECT} == {"route"}
 
 
-def test_a_slow_host_is_not_taken_for_a_way():
+def test_a_slow_host_is_not_reported_as_a_path():
     diagnosis = judged(lambda src, dst: FAST_S / (0.4 if 5 in (src, dst) else 1.0))
     assert [name for _, name in at_fault(diagnosis)] == [HOSTS[5]]
     assert diagnosis.distances == ()

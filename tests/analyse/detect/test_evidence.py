@@ -1,4 +1,4 @@
-"""The bet against the noise: fair under the null, bounded, and monotone in slowness."""
+"""E-value increments: mean 1 under the null, bounded, and monotone in slowness."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_expected_growth_under_the_null_is_at_most_one(name: str, size: int, see
 
 
 @pytest.mark.parametrize("name", ["normal", "student3", "lognormal"])
-def test_fresh_noise_rarely_bets_its_way_to_a_conviction(name: str) -> None:
+def test_fresh_noise_rarely_reaches_the_evidence_of_a_detection(name: str) -> None:
     rng = np.random.default_rng(1)
     pool = POOLS[name](rng, 20_000).astype(np.float32)
     grid = grid_of(pool)

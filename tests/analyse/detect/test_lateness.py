@@ -146,7 +146,7 @@ def test_a_host_whose_messages_are_interrupted_is_suspected() -> None:
 
 
 def test_what_is_late_in_one_stretch_of_time_is_suspected() -> None:
-    """The same late pairs, told to have been measured one after the other within a tenth of the run."""
+    """The same late pairs, with start times one after the other within a tenth of the run."""
     fabric = LossyFabric(leaves=2, hosts=6, lossy={"h05": 0.08})
     for seed in SEEDS:
         run = fabric.measured("list", seed)
@@ -165,12 +165,14 @@ def test_what_is_late_in_one_stretch_of_time_is_suspected() -> None:
 @LAYOUTS
 @pytest.mark.parametrize("noise", [pareto, cauchy])
 @pytest.mark.parametrize(("leaves", "hosts", "messages"), [(1, 4, 5), (2, 4, 60), (4, 4, 60), (6, 6, 5)])
-def test_heavy_tails_accuse_no_component(layout: Layout, noise, leaves: int, hosts: int, messages: int) -> None:
+def test_heavy_tails_are_evidence_against_no_component(
+    layout: Layout, noise, leaves: int, hosts: int, messages: int
+) -> None:
     fabric = LossyFabric(leaves=leaves, hosts=hosts, noise=noise, messages=messages)
     assert [faults(late(fabric, fabric.measured(layout, seed))) for seed in SEEDS] == [[]] * 20
 
 
-def test_tails_of_all_far_pairs_accuse_no_cable() -> None:
+def test_tails_of_all_far_pairs_are_evidence_against_no_cable() -> None:
     """What all paths between switches share is their design, or something that no path alone can show."""
     fabric = LossyFabric()
     for seed in SEEDS:

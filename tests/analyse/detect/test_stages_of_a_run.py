@@ -43,16 +43,16 @@ def test_the_number_of_the_look_is_known_from_the_run(stages: int) -> None:
 
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
-def test_bets_are_made_with_the_noise_of_the_first_stage(stages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_increments_are_those_of_the_noise_of_the_first_stage(stages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    gathered = view.gather
+    gathered = view.gather_evidence
 
-    def gather(*args: Any, **more: Any) -> Any:
+    def gather_evidence(*args: Any, **more: Any) -> Any:
         evidence = gathered(*args, **more)
         found.append((evidence.noise.size, np.count_nonzero(evidence.gain)))
         return evidence
 
-    monkeypatch.setattr(view, "gather", gather)
+    monkeypatch.setattr(view, "gather_evidence", gather_evidence)
     diagnose(measured(stages), MESH.topology)
     hosts = len(MESH.hosts)
     assert found == [(hosts * (hosts - 1), hosts * (hosts - 1 + 3 * (stages - 1)))], "every cell speaks"

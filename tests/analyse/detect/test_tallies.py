@@ -24,7 +24,7 @@ from fabric_cases import (
 from hypothesis import given, settings, strategies as st
 
 from fablint.analyse.detect.ambiguity import _tally as tally_of_few
-from fablint.analyse.detect.components import Cables, Endpoints, Spines, crossing_cells
+from fablint.analyse.detect.components import Cables, Endpoints, Spines, find_crossing_cells
 from fablint.analyse.detect.evidence import Evidence, Tally
 from fablint.simulate import Fabric, Fault, fat_tree
 
@@ -109,7 +109,7 @@ def test_what_is_removed_is_gone_from_every_tally(
         elif what == "random":
             cells = np.nonzero(rng.random(evidence.gain.shape) < 0.1)
         else:
-            cells = last  # explained already: it counts for nobody
+            cells = last  # explained already: not counted again
         evidence.remove(cells)
         assert not evidence.gain[cells].any()
         last = cells
@@ -180,7 +180,7 @@ def gain_of(evidence: Evidence, cells: set[tuple[int, int]]) -> int:
 
 
 def gain_of_spine(view: View, evidence: Evidence, switch: int) -> int:
-    """Each pair once: at half where a round trip crosses it one way only, so that no bet is doubled."""
+    """Each pair once: at half if a round trip crosses it in one direction only, so that no increment counts twice."""
     assert view.routes is not None
     row, column = np.nonzero(evidence.gain)
     to = view.pairs.destination((row, column))
@@ -207,7 +207,7 @@ def test_a_few_cells_are_tallied_as_all_are(fabric: Fabric, bidirectional: bool)
 
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])
-def test_a_mutual_pair_crosses_its_way_back_as_well(layout: str) -> None:
+def test_a_round_trip_crosses_the_path_back_as_well(layout: str) -> None:
     run = measured(DEEP, layout, row=ROUND_TRIP)
     view = View(run, DEEP.topology, bidirectional=True)
     row, column = np.nonzero(~np.isnan(view.pairs.value))
@@ -218,7 +218,7 @@ def test_a_mutual_pair_crosses_its_way_back_as_well(layout: str) -> None:
             for path in ((row, to), (to, row))
         )
         brute = set(zip(row[there | back].tolist(), column[there | back].tolist(), strict=True))
-        cells = crossing_cells(view.message_paths, view.pairs, np.array([link]), bidirectional=True)
+        cells = find_crossing_cells(view.message_paths, view.pairs, np.array([link]), bidirectional=True)
         assert {
             cell
             for cell in zip(*(axis.tolist() for axis in cells), strict=True)

@@ -1,8 +1,8 @@
-"""What looks like a sick fabric and is not, or cannot be told from one."""
+"""Causes that look like a faulty fabric, or are indistinguishable from one."""
 
 import numpy as np
 import pytest
-from analyse_cases import accused, attributed, changed, named
+from analyse_cases import attributed, changed, named, reported
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
@@ -42,12 +42,12 @@ def test_a_slow_rank_on_one_host_is_confounded_by_its_cpus() -> None:
     cores = [str(rank) for rank in range(12)]
     run = attributed(run, hosts=["laptop"], rank_host=[0] * 12, rank_cores=cores)
     diagnosis = diagnose(run)
-    assert accused(diagnosis) == {("host", "laptop:3", "both")}
+    assert reported(diagnosis) == {("host", "laptop:3", "both")}
     assert diagnosis.verdict.findings[0].state is State.CONFOUNDED
     assert diagnosis.verdict.exit_code == 3
 
 
-def test_ranks_that_share_cpus_convict_nobody() -> None:
+def test_ranks_that_share_cpus_lead_to_no_detection() -> None:
     run = oversubscribe(slowed(simulate(MESH, noise=QUIET), [5]), ["0"] * 16)
     diagnosis = diagnose(run, MESH.topology)
     assert named(diagnosis) == set()
@@ -89,4 +89,4 @@ def test_messages_inside_a_host_do_not_speak_for_it() -> None:
         return times
 
     run = changed(simulate(MESH, noise=QUIET, ranks_per_host=2), inside)
-    assert accused(diagnose(run, MESH.topology)) == set()
+    assert reported(diagnose(run, MESH.topology)) == set()

@@ -1,4 +1,4 @@
-"""Hosts that are containers of fewer machines share CPUs: their latencies accuse, but clear nobody."""
+"""Containers of fewer machines share CPUs: latencies are evidence against hosts, not for their health."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from analyse_cases import accused, attributed, named
+from analyse_cases import attributed, named, reported
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Placement, Run, State
@@ -61,10 +61,10 @@ def test_runs_that_do_not_say_have_a_machine_for_every_host() -> None:
     assert not any("share the CPUs" in note for note in judged(run).verdict.notes)
 
 
-# ------------------------------------------------------------------------------------------------ whom it clears
+# ------------------------------------------------------------------------------------------------ healthy hosts
 
 
-def test_latencies_clear_nobody() -> None:
+def test_latencies_exonerate_no_host() -> None:
     alone = judged(run_of(LATENCY, machines=2))
     assert State.OK not in {one.state for one in alone.verdict.findings}
     assert (alone.verdict.verdict, alone.verdict.coverage.hosts_judged) == ("incomplete", 0)
@@ -84,27 +84,27 @@ def test_streams_clear_as_ever() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_latencies_that_scatter_do_not_prevent_a_pass(seed: int) -> None:
     diagnosis = judged(scattered(run_of(machines=2), 0.15, seed))
-    assert accused(diagnosis) == set()
+    assert reported(diagnosis) == set()
     assert diagnosis.verdict.verdict == "pass"
     assert judged(scattered(run_of(), 0.15, seed)).verdict.verdict != "pass"  # where hosts have CPUs of their own
 
 
-def test_latencies_that_scatter_wildly_accuse_no_host() -> None:
+def test_latencies_that_scatter_wildly_are_evidence_against_no_host() -> None:
     """A pair that was slow twice is to be measured again, and no more."""
     for seed in range(4):
         diagnosis = judged(scattered(run_of(machines=2), 0.4, seed))
-        assert {component for component, _, _ in accused(diagnosis)} <= {"route"}
+        assert {component for component, _, _ in reported(diagnosis)} <= {"route"}
         assert named(diagnosis) == set()
         assert diagnosis.verdict.coverage.hosts_judged == 16
 
 
-# ------------------------------------------------------------------------------------------------ whom it accuses
+# ------------------------------------------------------------------------------------------------ reported hosts
 
 SLOW = Fault("host", "h06", added_latency_s=9e-6)  # ten times as long
 
 
 @pytest.mark.parametrize("rows", [(LATENCY,), (LATENCY, BANDWIDTH)], ids=["alone", "with streams"])
-def test_a_host_that_takes_ten_times_as_long_is_accused(rows: tuple[SimulatedRow, ...]) -> None:
+def test_a_host_that_takes_ten_times_as_long_is_reported(rows: tuple[SimulatedRow, ...]) -> None:
     diagnosis = judged(run_of(*rows, faults=(SLOW,), machines=2))
     assert named(diagnosis) == {("host", "h06", None)}
     assert diagnosis.verdict.exit_code == 1
@@ -112,28 +112,28 @@ def test_a_host_that_takes_ten_times_as_long_is_accused(rows: tuple[SimulatedRow
     assert finding.quantity == "latency"
 
 
-def test_it_is_accused_although_latencies_scatter() -> None:
+def test_it_is_reported_although_latencies_scatter() -> None:
     diagnosis = judged(scattered(run_of(faults=(SLOW,), machines=2), 0.1))
     assert named(diagnosis) == {("host", "h06", None)}
 
 
-def test_a_host_that_is_accused_by_latency_is_not_said_to_be_fine() -> None:
+def test_a_host_reported_by_latency_is_not_reported_as_healthy() -> None:
     diagnosis = judged(run_of(faults=(SLOW,), machines=2))
     fine = [one for one in diagnosis.verdict.findings if one.state is State.OK and one.component == "host"]
     assert all("h06" not in one.name and "h[00-15]" not in one.name for one in fine)
 
 
-def test_a_slow_stream_is_accused_as_ever() -> None:
+def test_a_slow_stream_is_reported_as_on_separate_machines() -> None:
     diagnosis = judged(run_of(faults=(Fault("host", "h06", bandwidth_factor=0.7),), machines=2))
     assert named(diagnosis) == {("host", "h06", "both")}
 
 
-# ------------------------------------------------------------------------------------------------ crowded
+# ------------------------------------------------------------------------------------------------ oversubscribed
 
 
 @pytest.mark.parametrize(("machines", "oversubscribed"), [(2, 0), (16, 16)])
-def test_a_machine_that_is_oversubscribed_does_not_crowd_its_containers(machines: int, oversubscribed: int) -> None:
-    """Without `machines` nobody knows which hosts are crowded: all of them."""
+def test_an_oversubscribed_machine_does_not_oversubscribe_its_containers(machines: int, oversubscribed: int) -> None:
+    """Without `machines` the oversubscribed hosts are unknown: all of them count."""
     run = run_of()
     run = attributed(run, machines=machines, instrument={**run.attributes["instrument"], "oversubscribed": True})
     assert int(Placement.of(run, MESH.topology).oversubscribed.sum()) == oversubscribed
@@ -141,7 +141,7 @@ def test_a_machine_that_is_oversubscribed_does_not_crowd_its_containers(machines
     assert (("config", "more ranks than CPUs", None) in confounded) == bool(oversubscribed)
 
 
-def test_a_container_with_more_ranks_than_cpus_of_its_own_is_crowded() -> None:
+def test_a_container_with_more_ranks_than_cpus_is_oversubscribed() -> None:
     run = attributed(
         simulate(MESH, rows=(BANDWIDTH,), noise=QUIET, ranks_per_host=2),
         machines=2,

@@ -18,7 +18,7 @@ LAYOUTS = ("matrix", "list")
 
 
 def meshed(switches: int, speeds: Mapping[tuple[int, int], float | None], shares: Mapping[tuple[int, int], float]):
-    """Each two switches joined; shares of RATE that cables are declared at (others: RATE) and carry, either way."""
+    """Each two switches joined; shares of RATE that cables are declared at (others: RATE) and carry, per direction."""
     cables = []
     for pair in combinations(range(switches), 2):
         speed = speeds.get(pair, 1.0)
@@ -32,15 +32,15 @@ def judged(small: Small, seed: int, layout: str) -> Diagnosis:
 
 
 def named(diagnosis: Diagnosis) -> set[str]:
-    accused = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
-    return {f"{one.state} {one.name}" for one in diagnosis.verdict.findings if one.state in accused}
+    reported = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+    return {f"{one.state} {one.name}" for one in diagnosis.verdict.findings if one.state in reported}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     ("declared", "carried", "verdict", "found"),
     [
-        (None, 0.6, "incomplete", {"CONFOUNDED s0=s1"}),  # slower by design, or a fault: nobody knows
+        (None, 0.6, "incomplete", {"CONFOUNDED s0=s1"}),  # slower by design or by a fault: undecidable
         (0.6, 0.6, "pass", set()),
         (1.0, 0.6, "fault", {"FAULT s0=s1"}),
         (2.0, 0.6, "fault", {"FAULT s0=s1"}),  # faster than the hosts
@@ -80,7 +80,7 @@ def test_links_that_are_compared_with_each_other():
     )
     run = simulate(tree, faults=[Fault("cable", slow.name, bandwidth_factor=0.5)])
     bare = diagnose(run, tree.topology)
-    reported = diagnose(run, replace(tree.topology, cables=declared))
+    diagnosis = diagnose(run, replace(tree.topology, cables=declared))
     assert any(f"{slow.a}={slow.b}" in one for one in named(bare))
-    assert not named(reported)
-    assert any(slow.name in note and "declared at 100 Gb/s" in note for note in reported.verdict.notes)
+    assert not named(diagnosis)
+    assert any(slow.name in note and "declared at 100 Gb/s" in note for note in diagnosis.verdict.notes)

@@ -1,4 +1,4 @@
-"""Links whose messages nobody can follow: adaptive dragonflies and hashed leaf-spines."""
+"""Links whose messages cannot be followed: dragonflies with adaptive routing and leaf-spines with ECMP."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged(
 
 
 def assumed(fabric: Fabric, share: float) -> Topology:
-    """What somebody wrote down who misjudged the share."""
+    """A topology that declares a wrong share."""
     return replace(fabric.topology, routing=replace(fabric.topology.routing, minimal_share=share))
 
 
@@ -57,7 +57,7 @@ def test_the_share_need_not_be_exact(truth: float, said: float) -> None:
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
-def test_links_that_pairs_share_hide_parts_and_accuse_none(share: float) -> None:
+def test_shared_links_hide_components_and_report_none(share: float) -> None:
     diagnosis = judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 24, CROWDED)
     assert named(diagnosis) <= TRUTH
     asked = {follow_up.name for follow_up in diagnosis.follow_ups} | {name for _, name, _ in named(diagnosis)}
@@ -66,7 +66,7 @@ def test_links_that_pairs_share_hide_parts_and_accuse_none(share: float) -> None
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("share", [0.25, 0.9])
-def test_a_healthy_dragonfly_is_not_accused(share: float, noise: str) -> None:
+def test_a_healthy_dragonfly_is_not_reported(share: float, noise: str) -> None:
     fabric = fly(share)
     for seed in range(2):
         for row in (CROWDED, ANSWERS):
@@ -79,7 +79,7 @@ def test_medians_alone_are_blind() -> None:
     assert named(judged(fabric, 16)) == {("link", GLOBAL.name, None)}
 
 
-def test_medians_of_crowded_pairs_accuse_nobody_else() -> None:
+def test_medians_of_contended_pairs_report_no_other_component() -> None:
     fabric = faulty(fly(0.25), LOCAL, GLOBAL)
     assert named(judged(fabric, 24, replace(MEDIANS, order="parallel"))) <= TRUTH
 
@@ -96,7 +96,7 @@ def test_the_evidence_says_how_many_pairs_show_it() -> None:
     assert finding.interval[0] - 0.05 < -0.4 < finding.interval[1] + 0.05
 
 
-# ------------------------------------------------------------------------------------------------ hashed ways
+# ------------------------------------------------------------------------------------------------ ECMP paths
 
 LEAVES = fat_tree(8, 2, "ecmp")
 CABLES = {
@@ -130,7 +130,7 @@ def test_a_host_behind_a_hashed_leaf_is_named_exactly() -> None:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_a_healthy_hashed_leaf_spine_is_not_accused(noise: str) -> None:
+def test_a_healthy_leaf_spine_with_ecmp_is_not_reported(noise: str) -> None:
     for seed in range(3):
         run = faulty(LEAVES, noise=Noise(noise), seed=seed).measure(None, [MEDIANS])
         assert named(diagnose(run, LEAVES.topology)) == set()

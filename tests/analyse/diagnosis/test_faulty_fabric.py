@@ -1,8 +1,8 @@
-"""Sick parts are named, with their direction and the size of the loss, and nothing else is."""
+"""Faulty components are reported with direction and size of the loss, and nothing else is reported."""
 
 import numpy as np
 import pytest
-from analyse_cases import accused, changed, deleted, fit_of, in_rounds, named, permuted
+from analyse_cases import changed, deleted, fit_of, in_rounds, named, permuted, reported
 from hypothesis import example, given, settings, strategies as st
 
 from fablint.analyse import diagnose
@@ -38,7 +38,7 @@ CASES = [
 
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize(("faults", "truth"), CASES)
-def test_the_culprit_is_named_and_nothing_else(faults, truth, kind) -> None:
+def test_the_faulty_component_is_reported_and_nothing_else(faults, truth, kind) -> None:
     for seed in range(3):
         diagnosis = diagnose(simulate(MESH, faults=faults, noise=Noise(kind), seed=seed), MESH.topology)
         assert named(diagnosis) == truth
@@ -69,7 +69,7 @@ def test_a_host_has_its_series_class_and_a_next_step() -> None:
     assert "of 126 pairs slow" in finding.evidence
 
 
-def test_one_host_per_switch_cannot_be_told_from_its_switch() -> None:
+def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:
     fabric = full_mesh(12, 1)
     finding = diagnose(
         simulate(fabric, faults=[Fault("switch", "s03", bandwidth_factor=0.6)]), fabric.topology
@@ -128,7 +128,7 @@ def test_pairs_slow_in_both_directions_or_in_one_are_suspect_routes() -> None:
         return times
 
     diagnosis = diagnose(changed(simulate(MESH, noise=Noise(spike_share=0)), slow), MESH.topology)
-    assert accused(diagnosis) == {("route", "h03=h40", None), ("route", "h07>h50", None)}
+    assert reported(diagnosis) == {("route", "h03=h40", None), ("route", "h07>h50", None)}
     assert diagnosis.verdict.findings[0].state is State.SUSPECT
 
 

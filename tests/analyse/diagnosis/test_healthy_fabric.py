@@ -1,10 +1,10 @@
-"""A healthy fabric is never accused, whatever its noise looks like and however much was measured."""
+"""A healthy fabric has no findings of faults, with any noise and any number of measurements."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import accused, attributed, changed, deleted, in_rounds, named, row_attributed
+from analyse_cases import attributed, changed, deleted, in_rounds, named, reported, row_attributed
 from hypothesis import given, settings, strategies as st
 
 from fablint.analyse import diagnose
@@ -58,7 +58,7 @@ def test_no_fabric_noise_or_gap_makes_a_fault(kind, scale, spread, shape, share,
 
 
 @pytest.mark.parametrize("rounds", [3, 9])
-def test_a_few_matchings_accuse_nobody(rounds: int) -> None:
+def test_a_few_matchings_report_no_component(rounds: int) -> None:
     for seed in range(5):
         run = in_rounds(simulate(MESH, noise=Noise("student3"), seed=seed), rounds, seed)
         assert named(diagnose(run, MESH.topology)) == set()
@@ -81,7 +81,7 @@ def test_longer_cables_are_not_slow_cables() -> None:
     switch = np.arange(64) // 8
     length = np.exp(rng.normal(0, 0.015, (8, 8)))
     run = changed(simulate(MESH, noise=Noise(spike_share=0)), lambda times, _: times * length[switch][:, switch])
-    assert accused(diagnose(run, MESH.topology)) == set()
+    assert reported(diagnose(run, MESH.topology)) == set()
 
 
 def noisy_laptop(seed: int, hosts: int) -> Run:
@@ -99,7 +99,7 @@ def test_a_noisy_laptop_is_not_a_broken_fabric(hosts: int) -> None:
         assert named(diagnose(noisy_laptop(seed, hosts))) == set()
 
 
-def test_hosts_too_unlike_to_be_compared_are_not_judged() -> None:
+def test_hosts_too_heterogeneous_to_be_compared_are_not_judged() -> None:
     verdict = diagnose(noisy_laptop(0, 8)).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
     assert "unlike each other" in verdict.findings[0].evidence

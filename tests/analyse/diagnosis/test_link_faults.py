@@ -24,7 +24,7 @@ from fablint.simulate import (
     simulate,
 )
 
-DIRECT = dragonfly(5, 4, 4, minimal_share=None)  # crowded: its pairs are measured one after the other
+DIRECT = dragonfly(5, 4, 4, minimal_share=None)  # contended: its pairs are measured one after the other
 TWO_LEVELS = fat_tree(12, 2)
 
 KINDS = {
@@ -70,7 +70,7 @@ def test_each_kind_of_link_is_named_exactly(kind: str, noise: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["agg12", "core12"])
-def test_a_switch_without_hosts_is_one_culprit_and_not_its_cables(name: str) -> None:
+def test_a_switch_without_hosts_is_reported_and_not_its_cables(name: str) -> None:
     diagnosis = judged(faulty(BIG, Fault("switch", name, bandwidth_factor=0.7)))
     assert {key[:2] for key in named(diagnosis)} == {("switch", name)}
 
@@ -78,7 +78,7 @@ def test_a_switch_without_hosts_is_one_culprit_and_not_its_cables(name: str) -> 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("count", [2, 8, 16])
 def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) -> None:
-    """Where heavy tails leave too little evidence to convict, the part is SUSPECT and there is a question about it."""
+    """If heavy tails leave too little evidence for a detection, the component is SUSPECT and has a follow-up."""
     seed = count
     faults = random_faults(BIG, count, np.random.default_rng(seed), 0.2, rounds=rounds_of(BIG))
     fabric = faulty(BIG, *faults, noise=Noise(noise), seed=seed)
@@ -94,14 +94,14 @@ def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) ->
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_a_healthy_tree_is_not_accused(noise: str) -> None:
+def test_a_healthy_tree_is_not_reported(noise: str) -> None:
     for fabric in (BIG, TWO_LEVELS, DIRECT):
         for seed in range(2):
             assert named(judged(faulty(fabric, noise=Noise(noise), seed=seed))) == set()
 
 
 @pytest.mark.parametrize("fault", ["h133", "agg21>leaf16"])
-def test_a_host_and_the_cable_down_to_it_are_told_apart_by_its_neighbours(fault: str) -> None:
+def test_a_host_and_the_cable_down_to_it_are_distinguished_by_its_neighbours(fault: str) -> None:
     """Under d-mod-k whatever comes to h133 from other leaves comes by agg21 and its link to leaf16: only those on the
     same leaf reach the host without it."""
     part = (
@@ -121,7 +121,7 @@ def test_a_host_and_the_cable_down_to_it_are_told_apart_by_its_neighbours(fault:
     }
 
 
-def test_round_trips_tell_the_direction_only_where_the_way_back_is_another_one() -> None:
+def test_round_trips_show_the_direction_only_if_the_path_back_is_another() -> None:
     """Under d-mod-k what h003 sends comes back over other cables than it went."""
     for fabric, link, part in (
         (BIG, "agg03>leaf00", ("link", "agg03>leaf00", None)),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import accused, attributed, named
+from analyse_cases import attributed, named, reported
 from fabric_cases import ROUND_TRIP, checked, faulty, measured
 from hypothesis import given, settings, strategies as st
 
@@ -44,7 +44,7 @@ def test_hosts_that_the_topology_does_not_name_are_judged_as_hosts(strangers: in
 def test_a_host_alone_without_a_switch_is_not_judged(layout: str) -> None:
     faulty_stranger = Fault("host", "h35", bandwidth_factor=0.6)
     diagnosis = diagnose(renamed(measured(TREE, layout, faulty_stranger), 1), TREE.topology)
-    assert accused(diagnosis) == set()
+    assert reported(diagnosis) == set()
     assert any(finding.state is State.NOT_JUDGED and finding.name == "x35" for finding in diagnosis.verdict.findings)
 
 
@@ -99,7 +99,7 @@ def lonely() -> Fabric:
 
 def not_routes(diagnosis: Diagnosis) -> set[tuple[str, str, str | None]]:
     """Components of findings but for routes: a pair that was hit by something else once is one to be measured again."""
-    return {one for one in accused(diagnosis) if one[0] != "route"}
+    return {one for one in reported(diagnosis) if one[0] != "route"}
 
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])
@@ -129,7 +129,7 @@ def test_every_host_alone_on_its_switch() -> None:
 
 
 def test_switches_that_no_cable_joins() -> None:
-    """Two halves, told apart by a topology whose cables between them are missing."""
+    """Two halves in a topology whose cables between them are missing."""
     halves = replace(
         TREE.topology,
         cables=tuple(cable for cable in TREE.topology.cables if (cable.a < "leaf3") == (cable.b < "spine3")),
@@ -141,7 +141,7 @@ def test_switches_that_no_cable_joins() -> None:
 @settings(max_examples=20)
 @given(data=st.data())
 def test_no_topology_makes_a_fault_of_a_healthy_run(data: st.DataObject) -> None:
-    """Whatever somebody declares: some hosts missing, some cables, any routing. No two pairs share a link."""
+    """Any declared topology: hosts missing, cables missing, any routing. No two pairs share a link."""
     rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
     hosts = {host: switch for host, switch in TREE.topology.host_switch.items() if rng.random() < 0.8}
     cables = tuple(cable for cable in TREE.topology.cables if rng.random() < 0.8)

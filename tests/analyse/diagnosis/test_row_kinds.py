@@ -1,4 +1,4 @@
-"""Rows of every kernel and pattern: a sick part is named as whoever sends the payload, a healthy fabric never is."""
+"""Rows of every kernel and pattern: a faulty component is reported by the sender of the payload."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import accused, attributed, changed, named, row_attributed
+from analyse_cases import attributed, changed, named, reported, row_attributed
 from row_kinds import (
     PAYLOAD,
     clients_servers,
@@ -36,7 +36,7 @@ def verdict_of(run: Run, row: Row) -> str:
     return diagnose(only(run, row), MESH.topology).verdict.verdict
 
 
-# ------------------------------------------------------------------------------------------------ who sends
+# ------------------------------------------------------------------------------------------------ senders
 
 
 @pytest.mark.parametrize("direction", ["tx", "rx", "both"])
@@ -51,7 +51,7 @@ def test_the_direction_is_that_of_the_payload(kernel: str, direction: str) -> No
 
 
 @pytest.mark.parametrize("kernel", ["get_bandwidth", "put_bandwidth"])
-def test_a_directed_link_is_named_the_way_the_payload_goes(kernel: str) -> None:
+def test_a_directed_link_is_named_in_the_direction_of_the_payload(kernel: str) -> None:
     run = simulate(MESH, faults=[Fault("link", "s4>s1", bandwidth_factor=0.6)])
     assert named(diagnose(only(run, with_kernel(run, kernel)), MESH.topology)) == {("link", "s4>s1", None)}
 
@@ -63,7 +63,7 @@ def test_a_few_rounds_of_gets_are_turned_as_well() -> None:
 
 
 @pytest.mark.parametrize("kernel", ROUND_TRIPS)
-def test_puts_and_gets_of_few_bytes_and_both_ways_at_once_tell_no_direction(kernel: str) -> None:
+def test_puts_and_gets_of_few_bytes_and_both_directions_at_once_show_no_direction(kernel: str) -> None:
     fault = Fault("host", "h05", "tx", bandwidth_factor=0.6, added_latency_s=1e-6)
     run = simulate(MESH, faults=[fault])
     assert named(diagnose(only(run, with_kernel(run, kernel)), MESH.topology)) == {("host", "h05", None)}
@@ -110,14 +110,14 @@ def test_what_a_stream_in_one_direction_did_not_measure_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize(("kernel", "direction"), [("rpc_get", "tx"), ("rpc_put", "rx"), ("bandwidth", "tx")])
-# Eight servers hang on one switch, so that the way there is a suspect as well.
+# Eight servers are on one switch, so that the path to it is a suspect as well.
 @pytest.mark.parametrize(("servers", "state"), [(8, State.FAULT), (13, State.FAULT), (20, State.FAULT)])
 def test_a_slow_client_is_named_the_surer_the_more_servers(
     kernel: str, direction: str, servers: int, state: State
 ) -> None:
     run = simulate(MESH, faults=[Fault("host", "h40", direction, bandwidth_factor=0.6)], noise=QUIET)
     diagnosis = diagnose(only(run, clients_servers(run, kernel, servers)), MESH.topology)
-    assert accused(diagnosis) == {("host", "h40", direction)}
+    assert reported(diagnosis) == {("host", "h40", direction)}
     assert diagnosis.verdict.findings[0].state is state
 
 
@@ -126,11 +126,11 @@ def test_a_slow_server_is_a_suspect_at_most_and_its_clients_are_not(servers: int
     run = simulate(MESH, faults=[Fault("host", "h03", bandwidth_factor=0.6)], noise=QUIET)
     diagnosis = diagnose(only(run, clients_servers(run, "rpc_put", servers)), MESH.topology)
     assert named(diagnosis) == set()
-    assert {name for _, name, _ in accused(diagnosis)} <= {"h03"}
+    assert {name for _, name, _ in reported(diagnosis)} <= {"h03"}
     assert diagnosis.verdict.exit_code == 3
 
 
-def test_a_star_clears_nobody_and_spoils_no_verdict() -> None:
+def test_a_star_exonerates_no_host_and_spoils_no_verdict() -> None:
     run = simulate(MESH, noise=QUIET)
     star = clients_servers(run, "rpc_put", 8)
     alone = diagnose(only(run, star), MESH.topology).verdict
@@ -149,7 +149,7 @@ def test_a_star_clears_nobody_and_spoils_no_verdict() -> None:
         (lambda run: victims(run, 6), "slowed on purpose"),
     ],
 )
-def test_rows_that_tell_of_no_part_are_left_out_with_the_reason(make: Callable[[Run], Row], why: str) -> None:
+def test_rows_without_evidence_are_excluded_with_the_reason(make: Callable[[Run], Row], why: str) -> None:
     run = simulate(MESH, faults=[Fault("host", "h00", bandwidth_factor=0.3)], noise=QUIET)
     row = make(run)
     verdict = diagnose(only(run, row), MESH.topology).verdict
@@ -168,7 +168,7 @@ def test_rows_that_tell_of_no_part_are_left_out_with_the_reason(make: Callable[[
         (4, [*range(4), 4, 4, 4, *range(5, 14)]),  # three clients share one
     ],
 )
-def test_hosts_with_unlike_numbers_of_clients_or_servers_are_no_peers(servers: int, rank_host: list[int]) -> None:
+def test_hosts_with_different_numbers_of_clients_or_servers_are_no_peers(servers: int, rank_host: list[int]) -> None:
     run = simulate(full_mesh(4, 4), noise=QUIET)
     star = only(run, clients_servers(run, "rpc_put", servers))
     placed = {"rank_host": rank_host, "hosts": run.hosts[: max(rank_host) + 1]}
@@ -205,7 +205,7 @@ def every_kind(run: Run, seed: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("kind", NOISES)
-def test_a_healthy_fabric_is_never_accused_by_any_kind_of_row(kind: str) -> None:
+def test_no_kind_of_row_reports_a_healthy_fabric(kind: str) -> None:
     for seed in range(3):
         run = simulate(MESH, noise=Noise(kind), seed=seed)
         for row in every_kind(run, seed):
@@ -242,8 +242,8 @@ def test_a_pair_measured_again_is_a_suspect_if_it_was_slow_again(factor: float, 
     again = retest(run.row("bandwidth"), [(3, 40), (5, 41)], factor)
     both = only(run, *run.rows, again)
     diagnosis = diagnose(both, MESH.topology)
-    assert accused(diagnose(run, MESH.topology)) == {("route", "h03=h40", None)}
-    assert accused(diagnosis) == suspects
+    assert reported(diagnose(run, MESH.topology)) == {("route", "h03=h40", None)}
+    assert reported(diagnosis) == suspects
     assert any("measured pairs of bandwidth again" in note for note in diagnosis.verdict.notes)
     assert diagnosis.verdict.coverage == diagnose(run, MESH.topology).verdict.coverage
     assert len(diagnosis.fits) == 2
@@ -260,7 +260,7 @@ def test_pairs_of_a_few_rounds_are_measured_again_as_well() -> None:
     )
     full = np.asarray(row.arrays["time_median"])[0]
     times = full[np.arange(64)[:, None], dst].astype(np.float32)
-    times[dst == 43] *= np.float32(1.6)  # h43 is slow with whom it meets
+    times[dst == 43] *= np.float32(1.6)  # h43 is slow with all partners
     listed = Row(
         "bandwidth",
         {**row.attributes, "layout": "list", "rounds": 32},

@@ -28,7 +28,7 @@ def diagnosis(word: VerdictWord, *findings: Finding) -> Diagnosis:
     return Diagnosis(verdict, ())
 
 
-def test_where_nothing_is_known_besides_it_stays_as_it_is() -> None:
+def test_without_additional_findings_the_diagnosis_is_unchanged() -> None:
     before = diagnosis("pass", finding(State.OK))
     assert with_additional(before, ()) is before
 
@@ -54,7 +54,7 @@ def test_the_worse_of_the_two_is_the_verdict(word: VerdictWord, states: list[Sta
     assert (found.verdict, found.exit_code) == (expected, CODES[expected])
 
 
-def test_who_hung_with_a_sick_host_is_its_victim() -> None:
+def test_a_host_that_stalled_with_a_faulty_host_only_is_not_reported() -> None:
     victim = finding(State.SUSPECT, "h05").model_copy(update={"alternatives": ("host h06", "the path between them")})
     before = diagnosis("incomplete", victim)
     component = finding(State.FAULT, "h06")
@@ -63,7 +63,7 @@ def test_who_hung_with_a_sick_host_is_its_victim() -> None:
     assert with_additional(before, [other_host]).verdict.findings == (other_host, victim)
 
 
-def test_of_a_host_that_was_lost_what_is_known_takes_the_place_of_the_suspicion() -> None:
+def test_the_known_cause_of_a_failed_host_replaces_its_suspect_finding() -> None:
     other = finding(State.SUSPECT, "h06", evidence="rank 6 lost")
     cable = finding(State.SUSPECT, "h05", "cable")
     before = diagnosis("incomplete", finding(State.SUSPECT, "h05", evidence="rank 5 lost"), other, cable)
@@ -91,20 +91,20 @@ STATES = st.lists(st.sampled_from(list(State)), max_size=6)
 
 @given(st.sampled_from(list(CODES)), STATES, STATES)
 def test_nothing_is_better_than_before_and_the_worst_is_first(
-    word: VerdictWord, measured: list[State], besides: list[State]
+    word: VerdictWord, measured: list[State], additional: list[State]
 ) -> None:
     before = diagnosis(word, *(finding(state, f"m{at}") for at, state in enumerate(measured)))
-    known = [finding(state, f"k{at}") for at, state in enumerate(besides)]
+    known = [finding(state, f"k{at}") for at, state in enumerate(additional)]
     after = with_additional(before, known).verdict
     worse = ["pass", "incomplete", "fault"].index
     assert worse(after.verdict) >= worse(word)
     assert after.exit_code == CODES[after.verdict]
-    judged_again = [*measured, *besides] if besides else []
+    judged_again = [*measured, *additional] if additional else []
     assert (after.verdict == "fault") == (word == "fault" or State.FAULT in judged_again)
     assert {one.name for one in after.findings} == {one.name for one in (*before.verdict.findings, *known)}
     order = list(State).index
     placement = [order(one.state) for one in after.findings]
-    assert placement == sorted(placement) or not besides
+    assert placement == sorted(placement) or not additional
 
 
 def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> None:

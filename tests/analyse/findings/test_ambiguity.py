@@ -16,7 +16,7 @@ TREE = fat_tree(8, 2)
 
 
 def bridge(middle: int) -> Fabric:
-    """Six leaves on left and two on right, with four hosts each, and mid between; `middle` hosts hang on mid."""
+    """Six leaves on left and two on right, with four hosts each, and mid between; `middle` hosts are on mid."""
     switches = {
         name: Switch(name, name) for name in [f"leaf{index}" for index in range(LEAVES)] + ["left", "mid", "right"]
     }
@@ -56,7 +56,7 @@ def far_only(fabric: Fabric) -> list[np.ndarray]:
     [Fault("host", "h21", "rx", bandwidth_factor=0.6), Fault("link", "spine5>leaf2", bandwidth_factor=0.6)],
     ids=["host", "link"],
 )
-def test_a_host_and_its_only_way_in_are_one_class_until_a_neighbour_sends(fault: Fault) -> None:
+def test_a_host_and_the_only_path_to_it_are_one_group_until_a_neighbour_sends(fault: Fault) -> None:
     """h21 is on leaf2, and under d-mod-k all that comes to it from elsewhere comes by spine5."""
     fabric = faulty(TREE, fault)
     run = fabric.measure([pairs for pairs in far_only(TREE) if len(pairs)], [STREAM])
@@ -68,7 +68,7 @@ def test_a_host_and_its_only_way_in_are_one_class_until_a_neighbour_sends(fault:
     assert not {"link spine5>leaf2", "host h21 (rx)"} & set(finding.alternatives)
 
 
-def test_a_part_that_is_slow_both_ways_has_no_rival() -> None:
+def test_a_component_that_is_slow_in_both_directions_is_alone_in_its_group() -> None:
     (finding,) = at_fault(TREE, Fault("host", "h21", bandwidth_factor=0.6))
     assert (finding.name, finding.direction) == ("h21", "both")
     assert not [name for name in finding.alternatives if name.startswith(("link", "host"))]

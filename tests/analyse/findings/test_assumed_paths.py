@@ -41,11 +41,11 @@ def test_a_late_cable_inside_a_group_is_the_reason_of_late_messages_to_others(ad
     assert named(judged(replace(GROUPS, added=added), seed), State.FAULT) == {("cable", "s0=s1", None)}
 
 
-def accused(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, State]:
+def reported(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, State]:
     return {one.name: one.state for one in through_neighbours(findings, topology)}
 
 
-def test_a_way_out_of_a_group_is_not_another_fault_beside_one_inside() -> None:
+def test_a_path_out_of_a_group_is_no_further_fault_after_one_inside() -> None:
     (kept,) = through_neighbours([OUTWARD, INSIDE], PRESUMED)
     assert kept.name == "s0=s1"
     assert "messages between s1 and other groups are slow as well" in kept.evidence
@@ -60,10 +60,10 @@ def test_it_is_a_suspect_beside_a_suspect_inside() -> None:
 def test_it_is_a_fault_where_nothing_inside_is_slow() -> None:
     elsewhere = INSIDE.model_copy(update={"name": "s3=s4"})
     of_another = INSIDE.model_copy(update={"name": "s0=s2"})
-    assert accused(OUTWARD) == {"s1>g0": State.FAULT}
-    assert accused(OUTWARD, elsewhere, of_another).keys() == {"s1>g0", "s3=s4", "s0=s2"}
+    assert reported(OUTWARD) == {"s1>g0": State.FAULT}
+    assert reported(OUTWARD, elsewhere, of_another).keys() == {"s1>g0", "s3=s4", "s0=s2"}
 
 
 def test_a_declared_switch_without_hosts_is_no_gate() -> None:
     spine = OUTWARD.model_copy(update={"name": "s1>core"})
-    assert accused(spine, INSIDE, topology=GROUPS.topology).keys() == {"s1>core", "s0=s1"}
+    assert reported(spine, INSIDE, topology=GROUPS.topology).keys() == {"s1>core", "s0=s1"}

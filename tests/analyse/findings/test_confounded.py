@@ -1,4 +1,4 @@
-"""Who was first, how ranks were bound, and when: what is no part's fault."""
+"""First hosts of allocations, bindings of ranks, and times: causes that are no fault of a component."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_two_slow_times_are_two() -> None:
     assert (second.begin, second.end) == pytest.approx((40, 45), abs=1)
 
 
-def test_a_drift_is_told_from_noise() -> None:
+def test_a_drift_is_distinguished_from_noise() -> None:
     view = all_pairs(32)
     drifting = cells(view.src, view.dst, view.excess + 0.1 * view.started / 31, view.started)
     (finding,) = slow_times(drifting, places_of(32), SETTINGS)
@@ -254,7 +254,7 @@ def test_too_few_measurements_have_no_time() -> None:
 
 
 def test_findings_are_of_the_configuration_only() -> None:
-    """Nothing here accuses a part."""
+    """No component is reported."""
     run = run_of(32, ranks_per_host=2, rank_cores=["0"] * 64, **PAIRWISE)
     view = at_times(all_pairs(32), 8, 12, 0.4)
     findings: list[Finding] = confounded(run, Placement.of(run, None), [view], SETTINGS)[0]

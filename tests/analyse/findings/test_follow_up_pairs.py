@@ -39,7 +39,7 @@ def crosses(fabric: Fabric, name: str, pairs: np.ndarray) -> np.ndarray:
 
 
 def assert_sound(follow_up: FollowUp, fabric: Fabric, *, message_paths: bool) -> None:
-    """`ways`: do these pairs have to cross the link in question?"""
+    """`paths`: do these pairs have to cross the link?"""
     pairs = follow_up.pairs
     assert pairs.ndim == 2
     assert pairs.shape[1] == 2
@@ -55,7 +55,7 @@ def assert_sound(follow_up: FollowUp, fabric: Fabric, *, message_paths: bool) ->
 
 
 def splits(follow_up: FollowUp, diagnosis: Diagnosis) -> bool:
-    """Is it about a culprit that others are in series with? Its pairs then cross some of them."""
+    """Is it about a component with others in series? Its pairs then cross some of them."""
     return any(
         finding.name == follow_up.name and any(name.startswith(("link", "host")) for name in finding.alternatives)
         for finding in findings(diagnosis.verdict.findings, State.FAULT)
@@ -80,13 +80,13 @@ def test_every_pair_crosses_what_it_is_asked_about(noise: str, kernel: str) -> N
                 diagnosis = asked(thinned(run, share, seed), fabric)
                 for follow_up in all_of(diagnosis):
                     components.add(follow_up.component)
-                    one_way = kernel == "bandwidth"  # a round trip crosses the way back as well
+                    one_way = kernel == "bandwidth"  # a round trip crosses the path back as well
                     assert_sound(follow_up, fabric, message_paths=one_way and not splits(follow_up, diagnosis))
     assert {"host", "link"} <= components or kernel == "latency"
 
 
 @pytest.mark.parametrize("name", FABRICS)
-def test_no_question_is_out_of_place_on_any_fabric(name: str) -> None:
+def test_all_follow_up_pairs_cross_their_component_on_any_fabric(name: str) -> None:
     fabric = FABRICS[name]
     rng, ranks = np.random.default_rng(2), fabric.rails
     faults = random_faults(fabric, 2, rng, rounds=rounds_of(fabric), ranks_per_host=ranks)
@@ -97,7 +97,7 @@ def test_no_question_is_out_of_place_on_any_fabric(name: str) -> None:
             assert_sound(follow_up, fabric, message_paths=name in ("tree", "deep") and not splits(follow_up, diagnosis))
 
 
-def test_an_open_part_is_asked_about_and_a_convicted_one_can_be_retested() -> None:
+def test_an_open_component_has_a_follow_up_and_a_detected_component_a_retest() -> None:
     run = checked(faulty(SMALL, Fault("host", "h21", bandwidth_factor=0.7)))
     diagnosis = asked(run, SMALL)
     assert named(diagnosis) == {("host", "h21", "both")}
@@ -107,8 +107,8 @@ def test_an_open_part_is_asked_about_and_a_convicted_one_can_be_retested() -> No
     assert "h21" in open_ or named(thin) == {("host", "h21", "both")}
 
 
-def test_a_suspect_has_a_question() -> None:
-    """Links that nine pairs cross, with heavy tails: not enough to convict, too much to be quiet about."""
+def test_a_suspect_has_a_follow_up() -> None:
+    """Links that nine pairs cross, with heavy tails: too little evidence for a detection, too much for healthy."""
     found = 0
     for seed in range(3):
         faults = random_faults(BIG, 12, np.random.default_rng(seed), 0.2, rounds=rounds_of(BIG))
@@ -159,7 +159,7 @@ def test_a_link_that_is_known_by_its_late_pairs_only_is_measured_by_them_again()
 
 
 def test_hosts_that_the_topology_does_not_know_split_no_class() -> None:
-    """h21 is told from its only way in by its neighbours, of which nobody knows two."""
+    """The neighbours of h21 distinguish it from the only path to it; two neighbours are missing from the topology."""
     fabric = faulty(SMALL, Fault("host", "h21", "rx", bandwidth_factor=0.6))
     host = SMALL.hosts.index("h21")
     at = SMALL.port_switch

@@ -134,7 +134,7 @@ def test_other_hosts_of_the_switch_make_the_port_likelier() -> None:
     ("name", "component", "part"),
     [(CABLE, "cable", CABLE), (NIC, "nic", NIC), ("x1000c1r5b0", "switch", PORT), ("nid000[120-130]", "host", HOST)],
 )
-def test_what_another_check_accuses_comes_first(name: str, component: Component, part: str) -> None:
+def test_a_component_that_another_check_reports_comes_first(name: str, component: Component, part: str) -> None:
     fine = finding(HOST, "host", State.OK, "loopback: 24.1 GB/s") if part != HOST else finding("x", "host")
     assert first(others=(finding(name, component, evidence="optical power too low"), fine)) == part
 
@@ -248,7 +248,7 @@ def test_counters_wrap_saturate_and_are_cleared(name: str, before: int, after: i
     assert found.by == ({} if moved is None else {name: moved})
 
 
-def test_counters_that_nobody_read_are_no_counters() -> None:
+def test_counters_that_were_not_read_are_no_counters() -> None:
     assert count_steps({}, "h00", "cxi0") is None
     assert count_steps({"before": {"h00": {"cxi0": {"a": 1}}}}, "h00", "cxi0") is None
     assert count_steps(counters({"a": 1}, {"a": 2}), "h01", "cxi0") is None

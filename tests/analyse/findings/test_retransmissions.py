@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from analyse_cases import row_attributed
 from lateness_cases import Layout, LossyFabric
-from segment_cases import Resending, accused
+from segment_cases import Resending, reported
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.retransmissions import joined
@@ -21,10 +21,10 @@ SMALL = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
 def exact(
     case: Resending, *truth: tuple[str, str, str | None], layout: Layout = "list", rounds: int | None = None
 ) -> int:
-    """In how many of the runs just these are at fault; that no run accuses another one is asserted."""
+    """Number of runs in which exactly these are at fault; no run may report another component."""
     found = [case.findings(seed, layout, rounds) for seed in SEEDS]
-    assert {fault for one in found for fault in accused(one)} <= set(truth)
-    return sum(accused(one) == sorted(truth) for one in found)
+    assert {fault for one in found for fault in reported(one)} <= set(truth)
+    return sum(reported(one) == sorted(truth) for one in found)
 
 
 # ------------------------------------------------------------------------------------------------ faults
@@ -37,7 +37,7 @@ def test_a_lossy_host_is_named_with_its_direction(share: float, segments: int, d
     assert exact(case, ("host", "h02", direction)) >= 19
 
 
-def test_a_host_that_loses_both_ways_is_one_finding() -> None:
+def test_a_host_that_loses_in_both_directions_is_one_finding() -> None:
     case = Resending(SMALL, {"h02 tx": 0.05, "h02 rx": 0.05})
     assert exact(case, ("host", "h02", "both")) == 20
 
@@ -53,7 +53,7 @@ def test_a_lossy_link_is_named_with_its_direction(layout: Layout) -> None:
     assert exact(case, ("link", "l1>p0", None), layout=layout) == 20
 
 
-def test_a_cable_that_loses_both_ways_is_named() -> None:
+def test_a_cable_that_loses_in_both_directions_is_reported() -> None:
     assert exact(Resending(LossyFabric(), {"l1=p0": 0.05}), ("cable", "l1=p0", None)) == 20
 
 
@@ -82,7 +82,7 @@ def test_an_interface_with_a_connection_of_the_launcher_is_not_one_of_several() 
     tcp["ends"].append("h02/mgmt0")
     tcp["sent"].append(12)
     tcp["received"].append(12)
-    assert accused(list(diagnose(run).verdict.findings)) == [("host", "h02", "rx")]
+    assert reported(list(diagnose(run).verdict.findings)) == [("host", "h02", "rx")]
 
 
 # ------------------------------------------------------------------------------------------------ healthy fabrics
@@ -94,7 +94,7 @@ def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: f
     """Congestion at full rate, evenly or in bursts of some pairs."""
     for fabric in (SMALL, LossyFabric()):
         case = Resending(fabric, usual=usual, uneven=uneven)
-        assert [accused(case.findings(seed, calm=calm)) for seed in SEEDS] == [[]] * 20
+        assert [reported(case.findings(seed, calm=calm)) for seed in SEEDS] == [[]] * 20
 
 
 def notes_of(case: Resending, seed: int, calm: bool = True) -> list[str]:
@@ -144,7 +144,7 @@ def test_what_had_arrived_already_was_not_lost() -> None:
     spurious = [one for one in tcp["pairs"] if one[1] == to_h02]
     assert spurious, "some reports were lost with the share of the other direction"
     found = [one for one in diagnose(run).verdict.findings if one.state is State.FAULT]
-    assert accused(found) == [("host", "h02", "tx")]
+    assert reported(found) == [("host", "h02", "tx")]
 
 
 # ------------------------------------------------------------------------------------------------ less than a fault
@@ -154,12 +154,12 @@ def test_streams_alone_make_a_suspect_at_most() -> None:
     case = Resending(SMALL, {"h02 rx": 0.05})
     for seed in SEEDS:
         found = [one for one in case.findings(seed, calm=False) if "TCP" in one.evidence]
-        assert accused(found) == []
-        assert accused(found, State.SUSPECT) == [("host", "h02", "rx")]
+        assert reported(found) == []
+        assert reported(found, State.SUSPECT) == [("host", "h02", "rx")]
         assert "congestion" in found[0].evidence
 
 
-def test_streams_of_a_link_that_all_share_accuse_nothing() -> None:
+def test_streams_of_a_link_that_all_share_are_evidence_against_no_component() -> None:
     case = Resending(LossyFabric(), {"l1>p0": 0.03})
     found = [one for seed in SEEDS for one in case.findings(seed, calm=False)]
     assert [one for one in found if "TCP" in one.evidence] == []
@@ -169,7 +169,7 @@ def test_kernels_that_report_nothing_make_a_suspect_at_most() -> None:
     case = Resending(SMALL, {"h02 rx": 0.05}, reports=False)
     for seed in SEEDS:
         found = case.findings(seed)
-        assert accused(found) == []
+        assert reported(found) == []
         assert "h02" in {one.name for one in found}
 
 
@@ -181,7 +181,7 @@ def test_one_pair_is_no_host() -> None:
 
 def test_of_three_hosts_two_partners_are_too_few_for_a_fault() -> None:
     case = Resending(LossyFabric(leaves=1, hosts=3, spines=0, knows="nothing"), {"h01 rx": 0.1})
-    assert all(accused(case.findings(seed)) == [] for seed in SEEDS)
+    assert all(reported(case.findings(seed)) == [] for seed in SEEDS)
 
 
 @pytest.mark.parametrize("tcp", [None, {"ends": ["h00/eth0"], "sent": [9], "received": [9], "pairs": []}])
@@ -204,7 +204,7 @@ def beside(state: State, direction: str | None, quantity: str = "latency") -> Fi
     )
 
 
-def test_late_messages_of_the_same_host_give_way_and_leave_their_evidence() -> None:
+def test_late_messages_of_the_same_host_are_replaced_and_leave_their_evidence() -> None:
     for state in (State.FAULT, State.SUSPECT):
         (one,) = joined([RESENT], [beside(state, None)])
         assert (one.state, one.direction, one.evidence) == (State.FAULT, "rx", "TCP sent again; late")
@@ -215,7 +215,7 @@ def test_a_slow_host_keeps_its_finding_and_takes_the_evidence() -> None:
     assert (one.direction, one.quantity, one.evidence) == ("tx", "bandwidth", "late; TCP sent again")
 
 
-def test_a_suspicion_of_streams_joins_a_fault() -> None:
+def test_a_suspect_finding_of_streams_joins_a_fault() -> None:
     (one,) = joined([RESENT.model_copy(update={"state": State.SUSPECT})], [beside(State.FAULT, None)])
     assert (one.state, one.direction, one.evidence) == (State.FAULT, "rx", "late; TCP sent again")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import accused, named
+from analyse_cases import named, reported
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Row, Run, State
@@ -60,7 +60,7 @@ def test_the_unchanged_run_passes(row: str) -> None:
 @pytest.mark.parametrize("times", [[0], [4], [1, 3]])
 def test_slow_in_the_fewer_rounds_is_a_slow_moment(row: str, times: list[int]) -> None:
     diagnosis = judged(slowed(run_of(row), times))
-    assert accused(diagnosis) == set()
+    assert reported(diagnosis) == set()
     assert diagnosis.routes == ()
     assert diagnosis.verdict.verdict == "pass"
 
@@ -122,11 +122,11 @@ def test_the_slowest_of_heavy_tails_is_seldom_reported() -> None:
 def test_each_direction_slow_at_other_times_is_a_slow_moment() -> None:
     """Slow two times in each direction, but never most of the times."""
     run = slowed(slowed(run_of(), [0, 1], both=False), [2, 3], pair=PAIR[::-1], both=False)
-    assert accused(judged(run)) == set()
+    assert reported(judged(run)) == set()
 
 
 def test_one_very_slow_round_does_not_outvote_the_others() -> None:
-    assert accused(judged(slowed(run_of(), [2], factor=100.0))) == set()
+    assert reported(judged(slowed(run_of(), [2], factor=100.0))) == set()
 
 
 def test_two_suspect_routes_do_not_hide_each_other() -> None:
@@ -141,7 +141,7 @@ def test_seven_more_healthy_rounds_clear_a_pair_that_was_slow_once() -> None:
     faulty = replace(first, rows=tuple(_once(row) for row in first.rows))
     assert named(judged(faulty), State.SUSPECT) == {ROUTE}
     again = fabric.extended(faulty, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
-    assert accused(judged(again)) == set()
+    assert reported(judged(again)) == set()
 
 
 def test_seven_more_slow_rounds_confirm_it() -> None:

@@ -12,7 +12,7 @@ from fablint.analyse import diagnose
 from fablint.model import Run, State
 
 USUAL_S = 15e-6
-LOST_S = 10e-3  # till it is sent again
+LOST_S = 10e-3  # until it is sent again
 
 
 def healthy(src: int, dst: int) -> float:
@@ -20,7 +20,7 @@ def healthy(src: int, dst: int) -> float:
 
 
 def lossy(faulty, share: float = 1.0, seed: int = 1):
-    """Means of pairs for which `sick` is true; in a `share` of the measurements something was lost."""
+    """Means of pairs for which `faulty` is true; in a `share` of the measurements something was lost."""
     random = np.random.default_rng(seed)
 
     def mean(src: int, dst: int) -> float:
@@ -72,17 +72,17 @@ def test_a_cable_between_switches_that_loses_messages_is_named(layout) -> None:
 
 @LAYOUTS
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_late_anywhere_now_and_then_accuses_nobody(layout, seed: int) -> None:
+def test_messages_that_are_late_anywhere_at_times_report_no_component(layout, seed: int) -> None:
     assert at_fault(layout(lossy(lambda *_: True, 0.08, seed))) == []
 
 
 @LAYOUTS
-def test_a_noisy_machine_accuses_nobody(layout) -> None:
+def test_a_noisy_machine_reports_no_component(layout) -> None:
     random = np.random.default_rng(2)
     assert at_fault(layout(lambda *_: USUAL_S * float(random.lognormal(0.4, 0.4)))) == []
 
 
-def test_a_matrix_and_a_list_of_the_same_messages_are_judged_alike() -> None:
+def test_a_matrix_and_a_list_of_the_same_messages_have_the_same_findings() -> None:
     """Not every pair of the faulty host is late."""
     mean = lossy(lambda src, dst: 9 in (src, dst), 0.7, seed=7)
     known: dict[tuple[int, int], float] = {}
@@ -104,14 +104,14 @@ def test_a_matrix_and_a_list_of_the_same_messages_are_judged_alike() -> None:
     assert of_matrix[0].effect == pytest.approx(of_list[0].effect, rel=0.02)
 
 
-def test_one_late_route_measured_often_accuses_neither_end() -> None:
+def test_one_late_route_measured_often_is_evidence_against_neither_end() -> None:
     """24 measurements of one pair, beside one of every other: the route may be at fault as well as the host."""
     mean = lossy(lambda src, dst: {src, dst} == {4, 9})
     run = run_of(list_row("edge-latency", [*ALL, *[(4, 9)] * 24], healthy, order="serial", mean=mean))
     assert at_fault(run) == []
 
 
-def test_three_late_routes_of_which_one_is_measured_often_accuse_nobody() -> None:
+def test_three_late_routes_of_which_one_is_measured_often_report_no_component() -> None:
     mean = lossy(lambda src, dst: {src, dst} in ({4, 9}, {5, 9}, {6, 9}))
     run = run_of(list_row("edge-latency", [(4, 9)] * 24 + ALL, healthy, order="serial", mean=mean))
     assert at_fault(run) == []

@@ -92,7 +92,7 @@ def test_a_host_that_misses_it_with_most_of_its_partners_is_at_fault(side, direc
     assert (judged.verdict.verdict, judged.verdict.exit_code) == ("fault", 1)
 
 
-def test_two_hosts_do_not_make_the_others_guilty():
+def test_two_hosts_do_not_make_the_others_faulty():
     faults = [Fault("host", name, bandwidth_factor=0.5) for name in (FABRIC.hosts[2], FABRIC.hosts[3])]
     run = measured(*faults)
     found = compare(run, [threshold(None, typical(run), 0.2)], blank())
@@ -127,7 +127,7 @@ def test_a_single_pair_is_a_suspect_route():
     assert compare(slow, [threshold(None, typical(run), 0.2)], blank(reported)).findings == ()
 
 
-def test_a_fabric_that_misses_it_as_a_whole_accuses_no_host():
+def test_a_fabric_that_misses_it_as_a_whole_reports_no_host():
     run = measured()
     found = compare(run, [threshold(Scope.GLOBAL, 2 * typical(run))], blank())
     (finding,) = found.findings
@@ -140,8 +140,8 @@ def test_a_fabric_that_misses_it_as_a_whole_accuses_no_host():
 def test_parts_between_switches_keep_their_pairs():
     cable = FABRIC.topology.cables[0]
     run = measured(Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5))
-    accused = Finding(state=State.FAULT, component="link", name=f"{cable.a}>{cable.b}")
-    found = compare(run, [threshold(None, typical(run), 0.2)], blank(accused))
+    reported = Finding(state=State.FAULT, component="link", name=f"{cable.a}>{cable.b}")
+    found = compare(run, [threshold(None, typical(run), 0.2)], blank(reported))
     assert found.findings == ()
     assert "which may explain them" in found.notes[0]
 
@@ -184,7 +184,7 @@ def list_run(cells: dict[tuple[int, int], float], hosts: list[str], name: str = 
     return Run(None, root, (row,))
 
 
-def test_few_partners_convict_nobody():
+def test_few_partners_lead_to_no_detection():
     hosts = ["a", "b", "c"]
     topology = Topology({"s": Switch("s", "g")}, dict.fromkeys(hosts, "s"))
     cells = {(0, 1): 3e-6, (1, 0): 3e-6, (0, 2): 3e-6, (2, 0): 3e-6, (1, 2): 1e-6, (2, 1): 1e-6}
@@ -206,7 +206,7 @@ def test_neighbours_on_a_host_are_that_host():
 
 
 @pytest.mark.parametrize("purpose", ["rate_probe", "bisection"])
-def test_rows_that_feel_their_way_or_share_the_bottleneck_are_not_compared(purpose):
+def test_rate_probes_and_rows_that_share_the_bottleneck_are_not_compared(purpose):
     run = list_run({(0, 1): 3e-6}, ["a", "b"])
     run = replace(run, rows=tuple(replace(row, attributes={**row.attributes, "purpose": purpose}) for row in run.rows))
     found = compare(run, [threshold(None, 1e-6, kernel="latency", size=8)], blank(topology=None))

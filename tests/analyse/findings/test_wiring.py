@@ -26,7 +26,7 @@ def run_of(mesh: Fabric, seed: int = 1, **noise: object) -> Run:
 
 
 def elsewhere(topology: Topology, moved: Mapping[str, str]) -> Topology:
-    """The topology as somebody wrote it down who was wrong about some hosts."""
+    """The topology with wrong switches of some hosts."""
     return replace(topology, host_switch={**topology.host_switch, **moved})
 
 
@@ -40,9 +40,9 @@ def slowed(run: Run, between: list[int], other: list[int] | None, factor: float)
     """Pairs of these ranks with those (None: with all) are slow both ways."""
 
     def slow(times: np.ndarray, _: str) -> np.ndarray:
-        with_whom = np.arange(len(times)) if other is None else np.asarray(other)
+        partners_of = np.arange(len(times)) if other is None else np.asarray(other)
         cells = np.zeros(times.shape, dtype=bool)
-        cells[np.ix_(between, with_whom)] = True
+        cells[np.ix_(between, partners_of)] = True
         return np.where(cells | cells.T, times * factor, times)
 
     return changed(run, slow)
@@ -67,7 +67,7 @@ def test_a_host_on_another_switch_is_named_with_that_switch(kind: str, moved: di
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(2, 4), (4, 4), (8, 8), (16, 4)])
-def test_a_map_that_is_right_accuses_nobody(kind: str, shape: tuple[int, int]) -> None:
+def test_a_correct_topology_reports_no_host(kind: str, shape: tuple[int, int]) -> None:
     mesh = full_mesh(*shape)
     for seed in range(15):
         assert verified(run_of(mesh, seed, kind=kind, host_spread=0.02), mesh.topology) == []
@@ -90,11 +90,11 @@ def test_a_host_that_is_slow_with_its_own_switch_alone_is_to_be_looked_at() -> N
     assert finding.evidence.endswith("; where it hangs instead cannot be told")
 
 
-def test_classes_that_overlap_accuse_nobody() -> None:
+def test_classes_that_overlap_report_no_host() -> None:
     assert verified(run_of(MESH, scale=0.12), elsewhere(MESH.topology, {"h12": "s3"})) == []
 
 
-def test_too_few_partners_accuse_nobody() -> None:
+def test_too_few_partners_report_no_host() -> None:
     topology = elsewhere(MESH.topology, {"h12": "s3"})
     run = run_of(MESH)
     few = slowed(run, [12], [24, 25, 26, 27, 28, 29], float("nan"))
@@ -126,7 +126,7 @@ def test_hosts_that_the_map_does_not_name_are_no_evidence() -> None:
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), share=st.floats(0, 0.95), kind=st.sampled_from(KINDS))
-def test_no_gap_in_a_run_accuses_anybody(seed: int, share: float, kind: str) -> None:
+def test_no_gap_in_a_run_reports_a_host(seed: int, share: float, kind: str) -> None:
     assert verified(deleted(run_of(MESH, seed, kind=kind), share, seed), MESH.topology) == []
 
 

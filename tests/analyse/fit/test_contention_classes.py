@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import accused
+from analyse_cases import reported
 from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, faulty, measured
 
 from fablint.analyse import diagnose
@@ -25,7 +25,7 @@ from fablint.simulate import Fabric, SimulatedFabric, dragonfly, fat_tree, torus
 
 UNKNOWN = len(STEPS)
 GRID = torus((4, 3), 2)
-# Leaf-spine whose routing nobody wrote down; two of its leaves share a cable as well.
+# Leaf-spine whose routing is not declared; two of its leaves share a cable as well.
 SEVERAL = Fabric(
     replace(TREE.topology, cables=(*TREE.topology.cables, Cable("leaf0", "leaf1")), routing=Routing("shortest"))
 )
@@ -105,7 +105,7 @@ def test_pairs_measured_alone_share_nothing() -> None:
 
 
 @pytest.mark.parametrize("fabric", [FLY, HASHED], ids=["adaptive", "hashed"])
-def test_where_messages_choose_their_way_the_flows_to_be_expected_count(fabric: Fabric) -> None:
+def test_the_expected_flows_count_with_several_paths(fabric: Fabric) -> None:
     view = drawn(fabric)
     partner = view.pairs.partner
     assert partner is not None
@@ -124,12 +124,12 @@ def test_where_messages_choose_their_way_the_flows_to_be_expected_count(fabric: 
             for number, host in enumerate(src.tolist()):
                 mine = flows[link[(query == number) & (share >= LEAST_SHARE)]]
                 wanted[host, column] = np.searchsorted(EXPECTED, mine.max(initial=0.0), side="right")
-    assert len(np.unique(wanted)) > 2 or fabric is HASHED  # there, six hosts of a leaf share six ways up
+    assert len(np.unique(wanted)) > 2 or fabric is HASHED  # there, six hosts of a leaf share six uplinks
     assert (load != wanted).mean() < 0.01  # sums of shares that are equal but for the last digit
 
 
 def detoured(fabric: Fabric, messages: int) -> float:
-    """Messages to be expected on each link because they take a detour: two shortest ways of average length."""
+    """Messages to be expected on each link because they take a detour: two shortest paths of average length."""
     if fabric.topology.routing.kind != "adaptive":
         return 0.0
     apart = fabric.routes.distances(np.arange(len(fabric.routes.switches), dtype=np.int32))
@@ -137,8 +137,8 @@ def detoured(fabric: Fabric, messages: int) -> float:
     return messages * share * 2 * float(apart[apart > 0].mean()) / len(fabric.routes.ends)
 
 
-def test_pairs_whose_way_nobody_knows_are_not_taken_for_lone_ones() -> None:
-    """Between two groups there are several shortest ways."""
+def test_pairs_with_unknown_paths_are_not_taken_for_isolated_pairs() -> None:
+    """Between two groups there are several shortest paths."""
     view = View(measured(SEVERAL, "list"), SEVERAL.topology, bidirectional=False)
     load = loads(view.pairs, view.message_paths, np.ones(view.pairs.value.shape[1], dtype=bool), None)
     assert load is not None
@@ -169,11 +169,11 @@ def test_a_class_is_a_scope_a_distance_and_a_step_of_load(fabric: Fabric, layout
         )
         scopes = view.placement.scopes(cells[0], view.pairs.destination(cells))
         np.testing.assert_array_equal(codes % len(SCOPES), scopes)
-        reported = {(0, 0) if steps is None else (0, int(step)) for step in np.unique(load)}
+        expected = {(0, 0) if steps is None else (0, int(step)) for step in np.unique(load)}
         distances = {
             hops(fabric, a, b) for a, b in zip(cells[0].tolist(), view.pairs.destination(cells).tolist(), strict=True)
         }
-        assert len(np.unique(codes)) <= len(reported) * len(distances) * 2
+        assert len(np.unique(codes)) <= len(expected) * len(distances) * 2
         # The same code: the same distance.
         for code in np.unique(codes):
             here = codes == code
@@ -202,14 +202,14 @@ def test_a_fat_tree_has_one_distance_per_scope() -> None:
 @pytest.mark.parametrize(
     "fly", [dragonfly(9, 4, 4), dragonfly(9, 4, 4, minimal_share=None)], ids=["adaptive", "direct"]
 )
-def test_a_longer_way_between_groups_is_not_slow(fly: Fabric) -> None:
+def test_a_longer_path_between_groups_is_not_slow(fly: Fabric) -> None:
     """One to three cables lie between hosts of two groups: small messages take a third longer over three."""
     for seed in range(3):
         run = checked(faulty(fly, noise=QUIET, seed=seed), ROUND_TRIP)
-        assert accused(diagnose(run, fly.topology)) == set()
+        assert reported(diagnose(run, fly.topology)) == set()
 
 
-# ------------------------------------------------------------------------------------------------ telling cells
+# ------------------------------------------------------------------------------------------------ informative cells
 
 
 def contended_view(costly: float) -> tuple[View, Classes, dict[int, float]]:
@@ -247,11 +247,11 @@ def test_all_pairs_tell_where_too_few_were_free() -> None:
     assert classes.informative(view.pairs, offsets, 0.05) is None
 
 
-def test_crowded_pairs_of_a_healthy_tree_accuse_nobody() -> None:
+def test_contended_pairs_of_a_healthy_tree_report_no_component() -> None:
     fabric = fat_tree(8, 2)
     run = faulty(fabric).measure(None, [STREAM])  # all pairs: many share a link
     diagnosis = diagnose(run, fabric.topology)
-    assert accused(diagnosis) == set()
+    assert reported(diagnosis) == set()
 
 
 @pytest.mark.parametrize("costly", [True, False])

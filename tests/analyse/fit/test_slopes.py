@@ -48,7 +48,7 @@ def test_so_much_more_per_byte_is_beta(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_both_at_once_are_told_apart(seed: int) -> None:
+def test_both_at_once_are_distinguished(seed: int) -> None:
     slope = explained(2e-6, 1.5, seed=seed)
     assert slope is not None
     assert slope.kind == "both"

@@ -66,7 +66,7 @@ class UsableRow:
         for again in self.retests:
             if size in again.sizes:
                 observations = _at_best(observations, again.observations(size, statistic_of(again)))
-        one_way = _is_one_way(row)
+        one_way = _is_directed(row)
         if row.pattern in STARS:
             hubs = np.unique(_partners(observations))
             return Flows(_star(observations, turned=row.payload == "dst"), row, one_way, hubs=hubs[hubs >= 0])
@@ -171,7 +171,7 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
         elif reason := _unusable_reason(row, placement, settings):
             notes.append(f"row {row.name} is not judged: {reason}")
         else:
-            if row.directions == "forward" and _is_one_way(row):
+            if row.directions == "forward" and _is_directed(row):
                 notes.append(
                     f"row {row.name} measured one direction of each pair: losses in the other direction are not visible"
                 )
@@ -220,7 +220,7 @@ def statistic_of(row: Row) -> str:
     return next(name for name in STATISTICS if name in row.statistics)
 
 
-def _is_one_way(row: Row) -> bool:
+def _is_directed(row: Row) -> bool:
     """Return whether the messages of a row cross the network in one direction only."""
     return row.quantity == "bandwidth" and row.payload in ("src", "dst")
 

@@ -1,1 +1,1 @@
-"""Evidence, the search for faulty components, and follow-up measurements."""
+"""Detection of faulty components."""

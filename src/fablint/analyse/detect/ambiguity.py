@@ -1,8 +1,8 @@
-"""Other parts that explain what a culprit explains: parts in series with it, and parts that fit nearly as well.
+"""Ambiguity groups: components in series with a detection, and components that fit nearly as well.
 
-Two parts whose messages are the same ones cannot be told apart by any statistics: they are one class, and only another
-pair, which crosses one of them and not the other, splits it. Where a few such pairs were measured but say little, the
-other part is named as well.
+Two components that the same messages cross are indistinguishable by any statistics: they form one group, and only a
+pair that crosses one of them and not the other splits it. A component is in the group as well if a few such pairs were
+measured but carry little evidence.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import Cables, Endpoints, Family
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Sums, Tally
 
-NEARLY = 3.0  # nats: evidence that 20 to 1 does not separate
-SHARED = 0.8  # of the culprit's evidence that a rival has to explain as well
+NEARLY = 3.0  # nats: smaller differences of evidence (20 to 1) separate nothing
+SHARED = 0.8  # share of the evidence of a detection that another member must explain
 
 
 @dataclass(frozen=True)
@@ -26,21 +26,21 @@ class GroupMember:
     """One side of a part: which of its family, as the verdict words it (`host h03 (rx)`, `link s3>s5`)."""
 
     component: Literal["host", "link"]
-    number: int  # host code, or link
-    side: int  # of a host: 0 sends, 1 receives
+    number: int  # code of the host, or of the link
+    side: int  # direction of a host: 0 sends, 1 receives
     name: str
 
 
 @dataclass(frozen=True)
 class AmbiguityGroup:
-    """Sides of other parts."""
+    """Directions of other components that explain a detection."""
 
-    same: tuple[GroupMember, ...] = ()  # crossed by exactly the same measured pairs
-    near: tuple[GroupMember, ...] = ()  # not told apart by the evidence
+    same: tuple[GroupMember, ...] = ()  # components that exactly the same measured pairs cross
+    near: tuple[GroupMember, ...] = ()  # components that the evidence does not exclude
 
     @property
     def all(self) -> tuple[GroupMember, ...]:
-        """Both kinds."""
+        """All members."""
         return (*self.same, *self.near)
 
     @property
@@ -52,9 +52,21 @@ class AmbiguityGroup:
 def find_ambiguity_group(
     family: Family, part: int, sides: Sequence[int], cells: Cells, evidence: Evidence, parts: Sequence[Family]
 ) -> AmbiguityGroup:
-    """Parts of any kind that would explain these cells, the culprit's, nearly as well."""
+    """Return the components of any type that explain the cells of a detection nearly as well.
+
+    Parameters
+    ----------
+    family, part, sides
+        Type, number and directions of the detected component.
+    cells
+        Cells of the detection.
+    evidence
+        Evidence before the cells are removed.
+    parts
+        All component types.
+    """
     if len(sides) > 1 and isinstance(family, Endpoints):
-        return AmbiguityGroup()  # whatever it sends and whatever it receives: no other part carries both
+        return AmbiguityGroup()  # all that it sends and receives: no other component carries both
     inside = _tally(cells, evidence, evidence.gain[cells].astype(np.int64))
     count = _tally(cells, evidence, np.ones(cells[0].size, dtype=np.int64))
     score = int(evidence.gain[cells].sum(dtype=np.int64))
@@ -62,7 +74,7 @@ def find_ambiguity_group(
     near: list[GroupMember] = []
     for other in parts:
         if other.component not in (("cable",) if isinstance(family, Endpoints) else ("host", "cable")):
-            continue  # two hosts that carry the same messages are a pair, and no pair convicts
+            continue  # two hosts that the same messages cross are one pair, and a pair is no detection
         totals, lives = other.sums(evidence.total), other.sums(evidence.live)
         insides, counts = other.sums(inside), other.sums(count)
         for side in (0, 1):
@@ -76,7 +88,7 @@ def find_ambiguity_group(
 
 
 def group_member(family: Family, part: int, side: int) -> GroupMember:
-    """A side of a part as a rival; of hosts and cables only."""
+    """Return one direction of a component as a member; of hosts and cables only."""
     if isinstance(family, Cables):
         a, b = family.name(part).split("=")
         return GroupMember("link", 2 * part + side, side, f"link {a}>{b}" if side == 0 else f"link {b}>{a}")
@@ -84,11 +96,11 @@ def group_member(family: Family, part: int, side: int) -> GroupMember:
 
 
 def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:
-    """Values of a few cells, tallied as those of all."""
-    to, told = evidence.pairs.destination(cells), np.where(evidence.of_ends(cells), values, 0)
+    """Return the tally of values of a few cells."""
+    to, end_values = evidence.pairs.destination(cells), np.where(evidence.of_ends(cells), values, 0)
     n, size = evidence.pairs.ranks, evidence.total.between.shape[0]
 
     def add(codes: Codes, length: int) -> Sums:
-        return np.bincount(codes, weights=told, minlength=length).astype(np.int64)
+        return np.bincount(codes, weights=end_values, minlength=length).astype(np.int64)
 
     return Tally(add(cells[0], n), add(to, n), np.zeros((size, size), np.int64), evidence.on_segments(cells, values))

@@ -1,7 +1,7 @@
-"""When and beside whom a component was slow, and whether that is what a faulty component shows.
+"""Times and concurrent load in which a component was slow, and whether a faulty component shows them.
 
-A fault lasts: it is there in several stretches of time, in nearly all pairs that cross the component, and by about as
-much. The load of other jobs, and hosts that differ among each other anyway, look different.
+A fault is lasting: it is present in several stretches of time, in nearly all pairs that cross the component, and by
+about the same amount. The load of other jobs, and normal differences between hosts, look different.
 """
 
 from __future__ import annotations
@@ -16,22 +16,35 @@ from fablint.analyse.data.pair_matrix import Cells, Codes, Values
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
-from fablint.analyse.detect.host_spread import within_spread
-from fablint.analyse.detect.search import CHANCE, UNHEALTHY, Detection
+from fablint.analyse.detect.host_spread import are_within_spread
+from fablint.analyse.detect.own_loss import CHANCE, UNHEALTHY
+from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.phrasing import times_text
 from fablint.analyse.settings import Settings
 
-FEWEST_SHARED = 3  # pairs of a component, alone and among others, from which these are compared
-STEADY = 5.0  # standard errors over time, by which the loss has to be beyond the tolerance
+FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared
+STEADY = 5.0  # standard errors over time by which the loss must exceed the tolerance
 ENDPOINT_KINDS = frozenset({"host", "nic", "rank"})
 
 
 def mark_usual_hosts(
     found: Sequence[Detection], effects: Effects, settings: Settings, *, views: int
 ) -> list[Detection]:
-    """The same, where the hosts among them that differ by no more than healthy ones do are marked."""
+    """Return the detections, with hosts marked that differ no more than healthy hosts do.
+
+    Parameters
+    ----------
+    found
+        Detections of the view.
+    effects
+        Model without the pairs of the detections.
+    settings
+        Error probability.
+    views
+        Number of views of the run, which share the error probability.
+    """
     hosts = [case for case in found if case.kind in ENDPOINT_KINDS]
     if not hosts:
         return list(found)
@@ -39,21 +52,21 @@ def mark_usual_hosts(
     for case in hosts:
         healthy[:, case.ranks] = np.nan
     alpha = settings.alpha_of("components", each_look=False) / views
-    usual = within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
+    usual = are_within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
     marked = {id(case): replace(case, usual=is_usual) for case, is_usual in zip(hosts, usual, strict=True)}
     return [marked.get(id(case), case) for case in found]
 
 
 @dataclass(frozen=True)
 class _Noise:
-    """What the model leaves over of a sample of all cells of a view."""
+    """Residuals of a sample of all cells of a view."""
 
     key: Codes  # (k,) number of each cell
     left: Values  # (k,)
 
 
-def described(found: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
-    """The same with when they were slow, and among which others."""
+def describe_detections(found: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
+    """Return the detections with the time of their slowness and the effect of concurrent load."""
     if not found:
         return []
     cells = effects.residual.sample_cells()
@@ -62,32 +75,34 @@ def described(found: Sequence[Detection], flows: Flows, effects: Effects) -> lis
 
 
 def _keys(effects: Effects, cells: Cells) -> Codes:
-    """(k,) one number for each cell."""
+    """Return a (k,) number for each cell."""
     return np.asarray(cells[0] * effects.residual.value.shape[1] + cells[1])
 
 
 def _tolerance(case: Detection, effects: Effects) -> float:
+    """Return the tolerance of the component."""
     return effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
 
 
 def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -> Detection:
-    found = _lasting(case, flows, effects)
-    stretches = None if found is None else found.stretches
+    """Return a detection with the time of its slowness and the effect of concurrent load."""
+    persistence = _persistence(case, flows, effects)
+    stretches = None if persistence is None else persistence.stretches
     case = replace(case, shared=_shared(case, effects), stretches=stretches)
     if _is_unsteady(case, flows, effects):
         return replace(case, when="its loss varies over time", lasting=False)
     if _is_intermittent(case, effects, noise):
         return replace(case, when="slow for some of its pairs only", lasting=False)
-    if found is None:
+    if persistence is None:
         return case
-    when = "" if found.when is None or found.when.kind == "always" else found.when.text
-    return replace(case, when=when, lasting=found.is_lasting)
+    when = "" if persistence.when is None or persistence.when.kind == "always" else persistence.when.text
+    return replace(case, when=when, lasting=persistence.is_lasting)
 
 
 def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
-    """Are more of the cells of a component healthy than noise explains, were it slow all the time?
+    """Return whether more cells of a component are healthy than noise explains for a lasting fault.
 
-    The noise is that of the other cells: what varies in its own is the question.
+    The noise is that of other cells, since the component's own variation is tested.
     """
     loss = effects.residual.value[case.cells]
     typical = float(np.median(loss))
@@ -99,9 +114,9 @@ def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
 
 
 def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
-    """Does its loss vary over time by so much that it may be within the tolerance in the long run?
+    """Return whether the loss varies over time by so much that it may be within the tolerance in the long run.
 
-    The load of others on a switch varies like that; measurements that were made later to confirm it settle it.
+    The load of other jobs on a switch varies like that. Follow-up measurements decide: with them, the result is False.
     """
     if flows.later is not None and flows.later[case.cells].any():
         return False
@@ -109,7 +124,7 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     lower, middle, _ = case.loss
     steady = STEADY * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
     if middle - lower > max(steady, lower - tolerance):
-        return True  # its pairs differ by more than noise, and the median is not known to be beyond the tolerance
+        return True  # its pairs differ beyond the noise, and the median may be within the tolerance
     loss = effects.residual.value[case.cells].astype(np.float64)
     started = None if flows.started is None else flows.started[case.cells]
     if started is not None:
@@ -119,32 +134,32 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     return bool(error * STEADY > middle - tolerance)
 
 
-def _lasting(case: Detection, flows: Flows, effects: Effects) -> timing.Persistence | None:
-    """In how many stretches of time it was slow, and when; None where nobody knows the times."""
+def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Persistence | None:
+    """Return how lasting the slowness is; None if the times are unknown."""
     if flows.started is None:
         return None
     slow = effects.residual.value[case.cells] > _tolerance(case, effects)
     later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
-    every = flows.started[effects.residual.sample_cells()]
-    return timing.measure_persistence(flows.started[case.cells], every[np.isfinite(every)], slow, later)
+    all_starts = flows.started[effects.residual.sample_cells()]
+    return timing.measure_persistence(flows.started[case.cells], all_starts[np.isfinite(all_starts)], slow, later)
 
 
-def when_slow(stratum: Stratum, flows: Flows, effects: Effects) -> str:
-    """When the slow pairs of a host were slow, of all of its pairs; empty where nobody knows."""
+def find_slow_time_of_stratum(stratum: Stratum, flows: Flows, effects: Effects) -> str:
+    """Return when the slow pairs of a host were slow, among all pairs of the host; empty if unknown."""
     if flows.started is None or stratum.host < 0:
         return ""
     ranks = np.flatnonzero(effects.classes.placement.host == stratum.host)
     sent, received = effects.residual.cells_from(ranks), effects.residual.cells_to(ranks)
-    every = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
-    known = ~np.isnan(effects.residual.value[every])
-    cells = (every[0][known], every[1][known])
+    all_cells = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
+    known = ~np.isnan(effects.residual.value[all_cells])
+    cells = (all_cells[0][known], all_cells[1][known])
     slow = np.isin(_keys(effects, cells), _keys(effects, stratum.cells))
-    found = timing.find_slow_time(flows.started[cells], slow)
-    return "" if found is None else found.text
+    slow_time = timing.find_slow_time(flows.started[cells], slow)
+    return "" if slow_time is None else slow_time.text
 
 
 def _shared(case: Detection, effects: Effects) -> str:
-    """How much longer its messages took when others shared a link with them, where both was measured."""
+    """Return how much longer messages took that shared a link, if messages were measured with and without sharing."""
     load = effects.classes.load
     if load is None:
         return ""
@@ -152,10 +167,10 @@ def _shared(case: Detection, effects: Effects) -> str:
     time = effects.residual.value[case.cells] + np.array(
         [effects.class_log_time.get(int(code), np.nan) for code in codes]
     )
-    alone = load[case.cells] == 0
-    if min(np.count_nonzero(alone), np.count_nonzero(~alone)) < FEWEST_SHARED:
+    is_isolated = load[case.cells] == 0
+    if min(np.count_nonzero(is_isolated), np.count_nonzero(~is_isolated)) < FEWEST_SHARED:
         return ""
-    ratio = float(np.exp(np.nanmedian(time[~alone]) - np.nanmedian(time[alone])))
+    ratio = float(np.exp(np.nanmedian(time[~is_isolated]) - np.nanmedian(time[is_isolated])))
     if abs(np.log(ratio)) <= effects.link_tolerance:
         return ""
     return f"{times_text(ratio)} times as long among others as alone"

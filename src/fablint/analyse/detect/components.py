@@ -1,8 +1,8 @@
-"""The parts that can be at fault, the pairs that each explains, and the evidence against it.
+"""Components that can be faulty, the pairs that each of them explains, and the evidence against it.
 
-Every part has two sides, which are convicted one by one: what it sends and what it receives, or the two directions
-of a cable. The evidence of a side is the sum over its pairs, so that parts of all kinds compete on the same scale:
-a slow switch explains more pairs than any of its hosts, and a slow host more than any link.
+Each component has two directions, which are detected separately: sending and receiving, or the two links of a cable.
+The evidence of a direction is the sum over its pairs, so that components of all types compete on one scale: a slow
+switch explains more pairs than any of its hosts, and a slow host more than any link.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fablint.analyse.detect.evidence import Sums, Tally
 from fablint.model import Placement
 
 Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]
-FEWEST_PEERS = 3  # parts of a kind from which one can stand out
+FEWEST_PEERS = 3  # fewest components of a type that can be compared with each other
 
 
 class Family(Protocol):
-    """All parts of one kind. Arrays are indexed by the part's number within the family."""
+    """All components of one type. Arrays are indexed by the number of the component within the type."""
 
     @property
     def component(self) -> Kind:
-        """What the parts are."""
+        """Type of the components."""
         ...
 
     def __len__(self) -> int: ...
@@ -37,26 +37,28 @@ class Family(Protocol):
         ...
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
-        """What is tallied of the first and of the second side, and of the pairs that belong to both."""
+        """Return the sums of a tally over the first direction, the second direction, and the pairs of both
+        directions.
+        """
         ...
 
     def cells(self, part: int, side: int) -> Cells:
-        """The pairs of one side."""
+        """Return the cells of one direction."""
         ...
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Hosts, or the NICs, ranks or switches that partition the ranks: sides are sending and receiving."""
+    """Hosts, or the NICs, ranks or switches that partition the ranks: directions are sending and receiving."""
 
     component: Kind
     names: Sequence[str]
-    code: Codes  # (n,) part of each rank, -1: none
+    code: Codes  # (n,) component of each rank, -1: none
     pairs: Pairs
     of_switch: Codes = field(
         default_factory=lambda: np.empty(0, np.int64)
-    )  # (S,) part of each switch, of switches and groups
-    outward: bool = False  # only what leaves or enters the part: the uplinks of a switch
+    )  # (S,) component of each switch, for switches and groups
+    outward: bool = False  # only messages that leave or enter the component: the uplinks of a switch
 
     def __len__(self) -> int:
         return len(self.names)
@@ -66,7 +68,7 @@ class Endpoints:
         return str(self.names[part])
 
     def ranks(self, part: int) -> Codes:
-        """Ranks of one part."""
+        """Return the ranks of one component."""
         return np.nonzero(self.code == part)[0]
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
@@ -100,7 +102,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Cables:
-    """Cables between switches: sides are their two directed links."""
+    """Cables between switches: directions are their two links."""
 
     component: Kind
     message_paths: MessagePaths
@@ -119,22 +121,22 @@ class Cables:
         """See Family."""
         links = tally.segment[: self.message_paths.known_links]
         first, second = links[0::2], links[1::2]
-        # Where the way back is the way there, pairs that are measured there and back belong to both sides.
+        # If the path back crosses the same cables, pairs that are measured there and back belong to both directions.
         return first, second, first if self.bidirectional and self.message_paths.is_symmetric else np.zeros_like(first)
 
     def cells(self, part: int, side: int) -> Cells:
         """See Family."""
-        return crossing_cells(
+        return find_crossing_cells(
             self.message_paths, self.pairs, np.array([2 * part + side]), bidirectional=self.bidirectional
         )
 
 
 @dataclass(frozen=True)
 class Spines:
-    """Switches without hosts in the run: what crosses them. They have one side only."""
+    """Switches without hosts in the run, with the messages that cross them. They have one direction only."""
 
     component: Kind
-    codes: Codes  # of the switches among those of the routes
+    codes: Codes  # positions of the switches in the routes
     message_paths: MessagePaths
     pairs: Pairs
     bidirectional: bool
@@ -152,7 +154,7 @@ class Spines:
         assert self.message_paths.routes is not None
         into = self.message_paths.routes.ends[:, 1]
         total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.message_paths.routes.switches))
-        if self.bidirectional:  # a round trip may cross it there and back: at half, none counts more than once
+        if self.bidirectional:  # a round trip may cross it there and back: at half, no pair counts more than once
             total = np.floor(total / 2)
         none = np.zeros(len(self), dtype=np.int64)
         return total[self.codes].astype(np.int64), none, none
@@ -161,11 +163,11 @@ class Spines:
         """See Family."""
         assert self.message_paths.routes is not None
         into = np.flatnonzero(self.message_paths.routes.ends[:, 1] == self.codes[part])
-        return crossing_cells(self.message_paths, self.pairs, into, bidirectional=self.bidirectional)
+        return find_crossing_cells(self.message_paths, self.pairs, into, bidirectional=self.bidirectional)
 
 
-def crossing_cells(message_paths: MessagePaths, pairs: Pairs, segments: Codes, *, bidirectional: bool) -> Cells:
-    """Cells whose messages cross one of these segments; in a mutual row on the way there or back."""
+def find_crossing_cells(message_paths: MessagePaths, pairs: Pairs, segments: Codes, *, bidirectional: bool) -> Cells:
+    """Return the cells whose messages cross one of these segments, of round trips on the path there or back."""
     cells = message_paths.cells_on(pairs, message_paths.crossing(segments))
     if not bidirectional:
         return cells
@@ -176,12 +178,12 @@ def crossing_cells(message_paths: MessagePaths, pairs: Pairs, segments: Codes, *
 
 
 def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *, bidirectional: bool) -> list[Family]:
-    """The kinds of parts that can be compared in this run: enough of a kind, and not the same ranks twice."""
+    """Return the component types that can be compared in this run: enough components, and not the same ranks twice."""
     many = len(placement.hosts) > 1
     switches = np.arange(len(placement.switches))
     group_of = np.full(len(placement.switches), -1, dtype=np.int64)
     group_of[placement.switch[placement.switch >= 0]] = placement.group[placement.switch >= 0]
-    # The smaller one first: of two that carry the same messages it is the one to name.
+    # The smaller type first: of two types with the same messages, the smaller one is reported.
     kinds = [
         Endpoints("host", placement.hosts, placement.host, pairs),
         Endpoints("nic", placement.nics, placement.nic, pairs),
@@ -189,34 +191,34 @@ def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *,
         Endpoints("switch", placement.switches, placement.switch, pairs, switches),
         Endpoints("group", placement.groups, placement.group, pairs, group_of),
     ]
-    found: list[Family] = []
-    seen: list[Codes] = []
+    types: list[Family] = []
+    partitions: list[Codes] = []
     for kind in kinds:
         peers = np.unique(kind.code[kind.code >= 0])
-        if len(peers) < FEWEST_PEERS or any(_same_partition(kind.code, other) for other in seen):
+        if len(peers) < FEWEST_PEERS or any(_are_same_partition(kind.code, other) for other in partitions):
             continue
-        if kind.component == "group" and _same_partition(kind.code, placement.switch):
-            continue  # groups of one switch, or none declared: the switch is the one to name
-        if kind.component == "switch" and _same_partition(kind.code, placement.host):
-            continue  # one host per switch: in series, and the host is the one to name
+        if kind.component == "group" and _are_same_partition(kind.code, placement.switch):
+            continue  # groups of one switch, or none declared: the switch is reported
+        if kind.component == "switch" and _are_same_partition(kind.code, placement.host):
+            continue  # one host per switch: in series, and the host is reported
         if not many and kind.component == "nic":
-            continue  # nothing went through it
-        found.append(kind)
-        seen.append(kind.code)
+            continue  # no message crossed a NIC
+        types.append(kind)
+        partitions.append(kind.code)
     if (
         message_paths.known_links >= 2 * FEWEST_PEERS
         and message_paths.routes is not None
         and message_paths.routes.certain
     ):
-        found.append(Cables("cable", message_paths, pairs, bidirectional))
+        types.append(Cables("cable", message_paths, pairs, bidirectional))
         leaves = set(placement.switches)
         spines = [code for code, name in enumerate(message_paths.routes.switches) if name not in leaves]
         if len(spines) >= FEWEST_PEERS:
-            found.append(Spines("switch", np.array(spines, dtype=np.int64), message_paths, pairs, bidirectional))
-    elif any(kind.component == "switch" for kind in found):
-        # Which cable a message takes is not known: together they are one component.
-        found.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, switches, outward=True))
-    return found
+            types.append(Spines("switch", np.array(spines, dtype=np.int64), message_paths, pairs, bidirectional))
+    elif any(kind.component == "switch" for kind in types):
+        # The cable of a message is unknown: all uplinks of a switch are one component.
+        types.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, switches, outward=True))
+    return types
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,7 @@ class RankNames(Sequence[str]):
         return f"{self.placement.hosts[self.placement.host[rank]]}:{rank}"
 
 
-def _same_partition(a: Codes, b: Codes) -> bool:
+def _are_same_partition(a: Codes, b: Codes) -> bool:
+    """Return whether two codes partition the ranks equally."""
     joint = np.unique(a.astype(np.int64) * (int(b.max(initial=0)) + 2) + b).size
     return bool(joint == np.unique(a).size == np.unique(b).size)

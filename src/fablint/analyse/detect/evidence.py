@@ -1,13 +1,13 @@
-"""What one measured pair says for "5 % slower than noise explains": a bounded bet against the fabric's own noise.
+"""Evidence of each measured pair for a slow component: a bounded e-value increment against the fabric's own noise.
 
-The noise is the pool of what the model leaves over, per scope. f0 is the share of the pool in each of 50 bins, f1
-the share after shifting the pool by the smallest fault worth a ticket. The gain of a pair is log(f1 / f0), made
-monotone (slower is never better), clipped, and normalised to E0[exp(gain)] = 1, so that the product over pairs of a
-part is an e-value: under the null it exceeds c with probability at most 1 / c (Ville; Wang and Ramdas 2022). No
-distribution is assumed, and no single pair can convict.
+The noise is the pool of the residuals, per scope. f0 is the share of the pool in each of 50 bins, f1 the share after
+shifting the pool by the smallest fault that is reported. The e-value increment of a pair is log(f1 / f0), made monotone
+(slower is never better), clipped, and normalised to E0[exp(increment)] = 1, so that the product over pairs of a
+component is an e-value: for a healthy component it exceeds c with probability at most 1 / c (Ville; Wang and Ramdas
+2022). No distribution is assumed, and no single pair is enough for a detection.
 
-The pool is that of the first stage of a run: what follow-up stages measure changes no bet, so that the product of a
-part is a test martingale over the stages, and the bound holds for the largest of all diagnoses.
+The pool is that of the first stage of a run: follow-up measurements change no increment, so that the product of a
+component is a test martingale over the stages, and the bound holds for the largest of all diagnoses.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.model.detection_limits import required_evidence
 
-UNITS_PER_NAT = 32  # gains are whole numbers of 1/32 nat: they fit a byte and their sums are exact
+UNITS_PER_NAT = 32  # increments are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LARGEST_GAIN = 2.5  # nats, before normalisation
-SMALLEST_POOL = 30  # values without which the noise is not known
-OWN_POOL = 200  # values from which a class has a null of its own
+SMALLEST_POOL = 30  # values without which the noise is unknown
+OWN_POOL = 200  # values from which a class has a null distribution of its own
 LEVELS = 256
 
 Gains = npt.NDArray[np.int8]
@@ -38,17 +38,17 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Tally:
-    """Something added up over the pairs of each part: gains in 1/32 nat, or how many pairs there are."""
+    """Sums over the pairs of each component: of increments in 1/32 nat, or of numbers of pairs."""
 
     sent: Sums  # (n,) per sender
     received: Sums  # (n,) per receiver
     between: Sums  # (S, S) per source and destination switch
-    segment: Sums  # (segments,) per segment that the pairs cross; in a mutual row, on either way
+    segment: Sums  # (segments,) per segment that the pairs cross; of round trips, on either path
 
 
 @dataclass
 class Evidence:
-    """Gains of all pairs in 1/32 nat, and their sums. 0: missing, or explained by a part found already."""
+    """Increments of all pairs in 1/32 nat, and their sums. 0: not measured, or explained by a detection."""
 
     pairs: Pairs
     placement: Placement
@@ -56,28 +56,27 @@ class Evidence:
     bidirectional: bool
     gain: Gains  # (n, m)
     informative: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
-    total: Tally  # gains
-    live: Tally  # pairs that speak
-    noise: Values = field(
-        default_factory=lambda: np.zeros(0, np.float32)
-    )  # sorted sample of what the model leaves over
+    total: Tally  # sums of increments
+    live: Tally  # numbers of pairs that are not explained
+    noise: Values = field(default_factory=lambda: np.zeros(0, np.float32))  # sorted sample of residuals
 
     def chance_below(self, value: float) -> float:
-        """Share of the noise that is below a value, and more than 0."""
+        """Return the share of the noise below a value; it is above 0."""
         return (int(np.searchsorted(self.noise, value)) + 1.0) / (self.noise.size + 2.0)
 
     def remove(self, cells: Cells) -> None:
-        """These pairs are explained: they speak for and against nobody any more."""
+        """Remove these pairs, which are explained, from the evidence."""
         gain = self.gain[cells].astype(np.int64)
         for tally, gone in ((self.total, gain), (self.live, (gain != 0).astype(np.int64))):
             self._subtract(tally, cells, gone)
         self.gain[cells] = 0
 
     def of_ends(self, cells: Cells) -> Mask:
-        """(k,) which of the cells tell how fast their ends are."""
+        """Return a (k,) mask of the cells that show how fast their ends are."""
         return np.ones(cells[0].size, dtype=bool) if self.informative is None else self.informative[cells]
 
     def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
+        """Subtract values of cells from a tally."""
         tally.segment[:] -= self.on_segments(cells, gone)
         to, gone = self.pairs.destination(cells), np.where(self.of_ends(cells), gone, 0)
         np.subtract.at(tally.sent, cells[0], gone)
@@ -88,32 +87,36 @@ class Evidence:
             np.subtract.at(tally.between, (a[known], b[known]), gone[known])
 
     def on_segments(self, cells: Cells, values: Sums) -> Sums:
-        """(segments,) sum of values over the cells that cross each segment."""
-        found = np.zeros(self.message_paths.count, dtype=np.int64)
+        """Return the (segments,) sum of values over the cells that cross each segment."""
+        totals = np.zeros(self.message_paths.count, dtype=np.int64)
         if not self.message_paths.count:
-            return found
+            return totals
         to = self.pairs.destination(cells)
-        taken = [self.message_paths.between(cells[0], to)] + (
+        paths_of_cells = [self.message_paths.between(cells[0], to)] + (
             [self.message_paths.between(to, cells[0])] if self.bidirectional else []
         )
-        for path in taken:
+        for path in paths_of_cells:
             for segment in self.message_paths.segments[path].T:
-                used = segment >= 0
-                found += np.bincount(segment[used], weights=values[used], minlength=self.message_paths.count).astype(
-                    np.int64
-                )
-        return found
+                is_crossed = segment >= 0
+                totals += np.bincount(
+                    segment[is_crossed], weights=values[is_crossed], minlength=self.message_paths.count
+                ).astype(np.int64)
+        return totals
 
 
-def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | None = None) -> Evidence | None:
-    """Gains of all pairs; None where too little was measured to know the noise.
+def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: Mask | None = None) -> Evidence | None:
+    """Return the increments of all pairs; None if too little was measured to know the noise.
 
     Parameters
     ----------
+    effects
+        Fitted model of the view.
+    settings
+        Tolerance and error probability.
     tests
-        Number of parts that may be accused: the evidence that convicts one of them grows with it.
+        Number of components that may be detected: the evidence for a detection grows with it.
     later
-        (n, m) cells of follow-up measurements; None where there were none.
+        (n, m) cells of follow-up measurements; None if there are none.
     """
     scatter, classes = _pool(effects, later)
     if scatter.size < SMALLEST_POOL:
@@ -123,17 +126,17 @@ def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | No
     pooled = gain_table(scatter, grid, shift)
     tables = np.tile(pooled, (effects.classes.count, 1))
     for code in np.unique(classes):
-        own = scatter[classes == code]
-        if own.size >= OWN_POOL:
-            tables[code] = gain_table(own, grid, shift)
+        values_of_class = scatter[classes == code]
+        if values_of_class.size >= OWN_POOL:
+            tables[code] = gain_table(values_of_class, grid, shift)
 
     pairs = effects.residual
     gain = np.zeros(pairs.value.shape, dtype=np.int8)
     for rows in pairs.blocks():
-        left = leftover(effects, rows, cap=True)
-        found = tables[effects.classes.of_rows(pairs, rows), levels(left, grid)]
-        found[np.isnan(left)] = 0
-        gain[rows] = found
+        residuals = leftover(effects, rows, cap=True)
+        increments = tables[effects.classes.of_rows(pairs, rows), levels(residuals, grid)]
+        increments[np.isnan(residuals)] = 0
+        gain[rows] = increments
     placement, message_paths = effects.classes.placement, effects.message_paths
     total, live = (_tally(effects, values) for values in (gain, gain != 0))
     return Evidence(
@@ -142,7 +145,10 @@ def gather(effects: Effects, settings: Settings, *, tests: int, later: Mask | No
 
 
 def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.uint8]]:
-    """Noise of the first stage and the class of each value; of a class that only later stages measured, all values."""
+    """Return the noise of the first stage and the class of each value.
+
+    A class that only later stages measured has the values of all stages.
+    """
     scatter, classes, cells = sample_noise(effects)
     if later is None:
         return scatter, classes
@@ -153,31 +159,34 @@ def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.
 
 
 def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
-    """The loss beyond the tolerance that the evidence is tuned to: the smallest that the pairs of a host can show.
+    """Return the loss beyond the tolerance to which the evidence is tuned.
 
-    A pair with noise of standard deviation s bets about d^2 / (2 s^2) nats on a shift d. With m pairs per host, a
-    shift of s sqrt(4 L / m) gathers twice the L nats that convict; what is smaller drowns, and a bet on it
-    wins nothing.
+    It is the smallest loss that the pairs of a host can show. A pair with noise of standard deviation s adds about d^2
+    / (2 s^2) nats for a shift d. With m pairs per host, a shift of s sqrt(4 L / m) gathers twice the L nats of a
+    detection; a smaller shift is hidden by the noise, and an increment tuned to it is useless.
     """
-    each = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
-    pairs = float(np.median(each[each > 0])) if each.any() else 1.0
+    pairs_of_ranks = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
+    pairs = float(np.median(pairs_of_ranks[pairs_of_ranks > 0])) if pairs_of_ranks.any() else 1.0
     needed = required_evidence(tests, settings.alpha)
     return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
 
 
 def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
-    """(LEVELS,) gain of a value at each level of the grid, in 1/32 nat rounded down. `pool` is the noise."""
+    """Return the (LEVELS,) increment of a value at each level of the grid.
+
+    In 1/32 nat, rounded down. `pool` is the noise.
+    """
     low, step = grid
     centre = low + step * (np.arange(LEVELS) + 0.5)
     level = levels(pool, grid)
-    pool = centre[level]  # so that a value and its level are in the same bin
+    pool = centre[level]  # a value and its level are then in the same bin
     edges = np.unique(np.quantile(pool, np.linspace(0.02, 0.98, 49), method="nearest"))
     bins = edges.size + 1
     f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
     f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5
     table = e_value_increments(f0, f1, LARGEST_GAIN, pool=f0 - 0.5)[np.searchsorted(edges, centre)]
     units = np.minimum(np.floor(table * UNITS_PER_NAT), np.iinfo(np.int8).max)
-    return np.where(units == 0, -1, units).astype(np.int8)  # 0 is kept for "says nothing"
+    return np.where(units == 0, -1, units).astype(np.int8)  # 0 is reserved for "not measured or explained"
 
 
 def e_value_increments(
@@ -204,7 +213,7 @@ def e_value_increments(
 
 
 def levels(values: Values, grid: tuple[float, float]) -> npt.NDArray[np.uint8]:
-    """Position of each value on the grid; NaN anywhere."""
+    """Return the position of each value on the grid; arbitrary for NaN."""
     low, step = np.float32(grid[0]), np.float32(grid[1])
     with np.errstate(invalid="ignore"):
         level: npt.NDArray[np.uint8] = np.clip(np.nan_to_num((values - low) / step), 0, LEVELS - 1).astype(np.uint8)
@@ -212,20 +221,20 @@ def levels(values: Values, grid: tuple[float, float]) -> npt.NDArray[np.uint8]:
 
 
 def _grid(pool: Values) -> tuple[float, float]:
-    """Lower end and step of the levels: they span the pool but for its outermost hundredths."""
+    """Return lower end and step of the levels: they span the pool without its outermost hundredths."""
     low, high = np.quantile(pool, (0.01, 0.99))
     step = max(float(high - low), FINEST_NOISE) / (LEVELS - 2)
     return float(low) - step, step
 
 
 def _tally(effects: Effects, values: Gains | Mask) -> Tally:
-    """Sums of (n, m) values: of the cells that tell of ends per end, of all per segment."""
+    """Return the sums of (n, m) values: informative cells per end, all cells per segment."""
     pairs, placement, message_paths = effects.residual, effects.classes.placement, effects.message_paths
-    told = values if effects.informative is None else np.where(effects.informative, values, 0)
+    end_values = values if effects.informative is None else np.where(effects.informative, values, 0)
     n, size = pairs.ranks, max(1, len(placement.switches))
     sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for rows in pairs.blocks():
-        block = told[rows]
+        block = end_values[rows]
         sent[rows] = block.sum(axis=1, dtype=np.int64)
         if pairs.partner is None:
             received += block.sum(axis=0, dtype=np.int64)
@@ -234,42 +243,44 @@ def _tally(effects: Effects, values: Gains | Mask) -> Tally:
     between = np.zeros((size, size), np.int64)
     if not placement.switches:
         return Tally(sent, received, between, np.zeros(0, np.int64))
-    path = np.zeros(message_paths.segments.shape[0], np.int64)
+    path_sums = np.zeros(message_paths.segments.shape[0], np.int64)
     if pairs.partner is None:
-        _add_matrix(effects, values, told, between, path)
+        _add_matrix(effects, values, end_values, between, path_sums)
     else:
-        _add_list(effects, values, told, between, path)
-    return Tally(sent, received, between, message_paths.totals(path))
+        _add_list(effects, values, end_values, between, path_sums)
+    return Tally(sent, received, between, message_paths.totals(path_sums))
 
 
-def _add_matrix(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, path: Sums) -> None:
-    """Add a matrix up per pair of switches and per way, switch by switch."""
-    placement, everybody = effects.classes.placement, np.arange(effects.residual.ranks)
+def _add_matrix(
+    effects: Effects, values: Gains | Mask, end_values: Gains | Mask, between: Sums, path_sums: Sums
+) -> None:
+    """Add a matrix per pair of switches and per path, switch by switch."""
+    placement, all_ranks = effects.classes.placement, np.arange(effects.residual.ranks)
     known = placement.switch >= 0
     for switch in range(len(placement.switches)):
         members = np.nonzero(placement.switch == switch)[0]
-        at = effects.message_paths.between(members[:1], everybody)
-        to_each = values[members].sum(axis=0, dtype=np.int64)
-        here = to_each if told is values else told[members].sum(axis=0, dtype=np.int64)
-        between[switch] = np.bincount(placement.switch[known], weights=here[known], minlength=between.shape[0])
-        np.add.at(path, at, to_each)
-        if effects.bidirectional:  # what was measured from the other end crossed these ways as well
-            np.add.at(path, at, values[:, members].sum(axis=1, dtype=np.int64))
+        at = effects.message_paths.between(members[:1], all_ranks)
+        sums = values[members].sum(axis=0, dtype=np.int64)
+        end_sums = sums if end_values is values else end_values[members].sum(axis=0, dtype=np.int64)
+        between[switch] = np.bincount(placement.switch[known], weights=end_sums[known], minlength=between.shape[0])
+        np.add.at(path_sums, at, sums)
+        if effects.bidirectional:  # measurements from the other end cross these paths as well
+            np.add.at(path_sums, at, values[:, members].sum(axis=1, dtype=np.int64))
 
 
-def _add_list(effects: Effects, values: Gains | Mask, told: Gains | Mask, between: Sums, path: Sums) -> None:
-    """Add a list of rounds up per pair of switches and per way."""
+def _add_list(effects: Effects, values: Gains | Mask, end_values: Gains | Mask, between: Sums, path_sums: Sums) -> None:
+    """Add a list of rounds per pair of switches and per path."""
     placement, pairs, message_paths = effects.classes.placement, effects.residual, effects.message_paths
     row, column = np.nonzero(values)
     to = pairs.destination((row, column))
     a, b = placement.switch[row].astype(np.int64), placement.switch[to]
     known, size = (a >= 0) & (b >= 0), between.shape[0]
-    weight = told[row, column].astype(np.float64)
-    found = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
-    between += found.reshape(size, size).astype(np.int64)
+    weight = end_values[row, column].astype(np.float64)
+    totals = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
+    between += totals.reshape(size, size).astype(np.int64)
     weight = values[row, column].astype(np.float64)
-    taken = [message_paths.of_cells(pairs, (row, column))] + (
+    paths_of_cells = [message_paths.of_cells(pairs, (row, column))] + (
         [message_paths.between(to, row)] if effects.bidirectional else []
     )
-    for at in taken:
-        path += np.bincount(at, weights=weight, minlength=path.size).astype(np.int64)
+    for at in paths_of_cells:
+        path_sums += np.bincount(at, weights=weight, minlength=path_sums.size).astype(np.int64)

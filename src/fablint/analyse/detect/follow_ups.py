@@ -1,9 +1,9 @@
-"""What to measure next: pairs that would decide about the parts that are neither convicted nor cleared.
+"""Follow-up measurements: pairs that would decide about components that are neither detected nor healthy.
 
-A part is open while its e-value is between 1/1000 and what convicts it, and more than chance speaks against it; or when
-too few of the pairs that cross it are left to speak, since others were explained by a culprit. A host is told by new
-partners near and far, a link by new combinations of those who sent and those who received across it: such a
-pair uses the link as well, as long as the destination decides on the way.
+A component is open if its e-value is between 1/1000 and the limit of a detection and there is more evidence against it
+than by chance; or if too few of its pairs remain, since a detection explains the others. New partners near and far
+decide about a host, new combinations of senders and receivers across a link about the link: such a pair crosses the
+link as well if the destination determines the path.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.ambiguity import GroupMember
-from fablint.analyse.detect.components import Cables, Family, crossing_cells
+from fablint.analyse.detect.components import Cables, Family, find_crossing_cells
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.fit.effects import Effects
 from fablint.model import FollowUp, Placement
 from fablint.topology.routed_placement import links_crossed
 
-SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
-MOST_QUESTIONS = 200
-PAIRS = 24  # proposed per part
-TRIES = 2000  # combinations of senders and receivers looked at per part
+SPEAKS = 3.0  # nats: evidence of 20 to 1 against a component
+MOST_FOLLOW_UPS = 200
+PAIRS = 24  # pairs proposed per component
+TRIES = 2000  # combinations of senders and receivers examined per component
 
 RankPairs = npt.NDArray[np.int64]
 
@@ -39,19 +39,40 @@ def propose_follow_ups(
     parts: Sequence[Family],
     sides: Sides,
 ) -> list[FollowUp]:
-    """Questions of one view, those with the most evidence first. `evidence` is used up on the way."""
-    asked = Bar(SPEAKS, fewest=1, surely=False, most=MOST_QUESTIONS)
-    clean = _clean(evidence)
+    """Return the follow-up measurements of one view, those with the most evidence first.
+
+    Pairs of open components are removed from `evidence`.
+
+    Parameters
+    ----------
+    detected
+        Detections of the view.
+    suspects
+        Candidates of the view.
+    evidence
+        Evidence without the pairs of detections.
+    effects
+        Model without the pairs of detections.
+    parts
+        All component types.
+    sides
+        Rule for the directions of a host.
+    """
+    asked = Bar(SPEAKS, fewest=1, surely=False, most=MOST_FOLLOW_UPS)
+    healthy = _healthy_ranks(evidence)
     hidden = _hidden_links(evidence, parts)
     cases = [*suspects, *detect_components(evidence, effects, parts, asked, sides=sides)]
-    found = [propose_follow_up(case, evidence, clean) for case in cases]
-    found += [propose_split(case, evidence, clean) for case in detected if case.ambiguity_group.names]
-    return [follow_up for follow_up in [*found, *_about_links(hidden, evidence, clean)] if follow_up.open]
+    found = [propose_follow_up(case, evidence, healthy) for case in cases]
+    found += [propose_split(case, evidence, healthy) for case in detected if case.ambiguity_group.names]
+    return [follow_up for follow_up in [*found, *_propose_link_pairs(hidden, evidence, healthy)] if follow_up.open]
 
 
 def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, placement: Placement) -> list[FollowUp]:
-    """What would tell of links that messages may or may not cross: ranks at both of its ends, if there are such."""
-    clean = _clean(evidence)
+    """Return follow-up measurements of links that messages may cross.
+
+    They are between ranks at both ends of a link, if there are such ranks.
+    """
+    healthy = _healthy_ranks(evidence)
     found = []
     for case in cases:
         component, name = case.part()
@@ -60,45 +81,45 @@ def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, plac
             there, back = case.name.split("=")
             at = _ranks_at(placement, *((back, there) if case.sides == (1,) else (there, back)))
             ends = at if at[0].size and at[1].size else ends
-        found.append(FollowUp(component, name, _between(ends, clean, evidence)))
+        found.append(FollowUp(component, name, _between(ends, healthy, evidence)))
     return found
 
 
 def _ranks_at(placement: Placement, *switches: str) -> tuple[Codes, Codes]:
-    """Ranks on the hosts of each of two switches."""
+    """Return the ranks on the hosts of each of two switches."""
     a, b = (
         placement.switches.index(name) if name in placement.switches else len(placement.switches) for name in switches
     )
     return np.flatnonzero(placement.switch == a), np.flatnonzero(placement.switch == b)
 
 
-def _between(ends: tuple[Codes, Codes], clean: Codes, evidence: Evidence) -> RankPairs:
-    """Pairs from the first ranks to the second, clean ones first."""
+def _between(ends: tuple[Codes, Codes], healthy: Codes, evidence: Evidence) -> RankPairs:
+    """Return pairs from the first ranks to the second, with healthy ranks first."""
     rng, host = np.random.default_rng(_seed(ends[0])), evidence.placement.host
-    pairs = np.stack([rng.choice(one, TRIES) for one in ends], axis=1)
+    pairs = np.stack([rng.choice(ranks, TRIES) for ranks in ends], axis=1)
     pairs = rng.permutation(np.unique(pairs[host[pairs[:, 0]] != host[pairs[:, 1]]], axis=0))
-    spoilt = 2 - np.isin(pairs, clean).sum(axis=1)
-    return _unmeasured_first(pairs[np.argsort(spoilt, kind="stable")], evidence)[:PAIRS]
+    number_of_suspects = 2 - np.isin(pairs, healthy).sum(axis=1)
+    return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
 
 
 def retests(cases: Sequence[Detection], evidence: Evidence) -> list[FollowUp]:
-    """What would test again those who were accused."""
-    clean = _clean(evidence)
-    return [propose_follow_up(case, evidence, clean) for case in cases]
+    """Return pairs that measure the detected components again."""
+    healthy = _healthy_ranks(evidence)
+    return [propose_follow_up(case, evidence, healthy) for case in cases]
 
 
-def propose_follow_up(case: Detection, evidence: Evidence, clean: Codes) -> FollowUp:
-    """What would tell more about a part."""
+def propose_follow_up(case: Detection, evidence: Evidence, healthy: Codes) -> FollowUp:
+    """Return the follow-up measurement of one component."""
     component, name = case.part()
     between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.placement.switches)
-    pairs = _across(case.cells, evidence, clean) if between else _with_others(case, evidence, clean)
-    if between and not len(pairs):  # nobody knows who else crosses it: the same once more
+    pairs = _across(case.cells, evidence, healthy) if between else _with_others(case, evidence, healthy)
+    if between and not len(pairs):  # the other pairs that cross it are unknown: the same pairs again
         pairs = np.unique(np.stack([case.cells[0], evidence.pairs.destination(case.cells)], axis=1), axis=0)[:PAIRS]
     return FollowUp(component, name, pairs)
 
 
-def propose_split(case: Detection, evidence: Evidence, clean: Codes) -> FollowUp:
-    """Pairs whose messages cross some of a class of parts and not the others."""
+def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> FollowUp:
+    """Return pairs whose messages cross some members of an ambiguity group and not the others."""
     rng = np.random.default_rng(_seed(case.cells[0]))
     placement, to = evidence.placement, evidence.pairs.destination(case.cells)
     members = (*case.own, *case.ambiguity_group.all)
@@ -108,31 +129,31 @@ def propose_split(case: Detection, evidence: Evidence, clean: Codes) -> FollowUp
         )
         for ranks in (case.cells[0], to)
     ]
-    # One end where the class is, the other anywhere.
-    src = np.concatenate([rng.choice(ends[0], TRIES), rng.choice(clean, TRIES)])
-    dst = np.concatenate([rng.choice(clean, TRIES), rng.choice(np.concatenate([to, ends[1]]), TRIES)])
+    # One end at the group, the other anywhere.
+    src = np.concatenate([rng.choice(ends[0], TRIES), rng.choice(healthy, TRIES)])
+    dst = np.concatenate([rng.choice(healthy, TRIES), rng.choice(np.concatenate([to, ends[1]]), TRIES)])
     pairs = np.unique(np.stack([src, dst], axis=1)[placement.host[src] != placement.host[dst]], axis=0)
-    crossed = np.stack([_touches(member, pairs, evidence) for member in members], axis=1)
+    crossed = np.stack([_crosses_member(member, pairs, evidence) for member in members], axis=1)
     split = crossed.any(axis=1) & ~crossed.all(axis=1)
     component, name = case.part()
     return FollowUp(component, name, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
 
 
-def _touches(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
-    """(k,) which pairs' messages cross the part."""
+def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
+    """Return a (k,) mask of the pairs whose messages cross the component."""
     if member.component == "host":
         return np.asarray(evidence.placement.host[pairs[:, member.side]] == member.number)
     return _cross(pairs, np.array([member.number]), evidence)
 
 
-def _clean(evidence: Evidence) -> Codes:
-    """Ranks against whom nothing speaks, as senders or receivers, all of them where something speaks against each."""
-    clean = np.flatnonzero((evidence.total.sent <= 0) & (evidence.total.received <= 0))
-    return clean if clean.size else np.arange(evidence.pairs.ranks)
+def _healthy_ranks(evidence: Evidence) -> Codes:
+    """Return the ranks without evidence against them as senders or receivers; all ranks if there are none."""
+    healthy = np.flatnonzero((evidence.total.sent <= 0) & (evidence.total.received <= 0))
+    return healthy if healthy.size else np.arange(evidence.pairs.ranks)
 
 
 def _hidden_links(evidence: Evidence, parts: Sequence[Family]) -> Codes:
-    """Links that were crossed, of whose pairs too few are left since a culprit explains the others."""
+    """Return the links with too few unexplained pairs, since a detection explains the others."""
     if not any(isinstance(family, Cables) for family in parts):
         return np.empty(0, dtype=np.int64)
     live = evidence.live.segment[: evidence.message_paths.known_links]
@@ -140,20 +161,23 @@ def _hidden_links(evidence: Evidence, parts: Sequence[Family]) -> Codes:
     return np.flatnonzero((live < FEWEST_VALUES) & (live > 0) & speaks)
 
 
-def _about_links(links: Codes, evidence: Evidence, clean: Codes) -> list[FollowUp]:
+def _propose_link_pairs(links: Codes, evidence: Evidence, healthy: Codes) -> list[FollowUp]:
+    """Return follow-up measurements of links."""
     follow_ups = []
-    for link in links[:MOST_QUESTIONS]:
-        cells = crossing_cells(evidence.message_paths, evidence.pairs, np.array([link]), bidirectional=False)
+    for link in links[:MOST_FOLLOW_UPS]:
+        cells = find_crossing_cells(evidence.message_paths, evidence.pairs, np.array([link]), bidirectional=False)
         assert evidence.message_paths.routes is not None
-        follow_ups.append(FollowUp("link", evidence.message_paths.routes.names[link], _across(cells, evidence, clean)))
+        follow_ups.append(
+            FollowUp("link", evidence.message_paths.routes.names[link], _across(cells, evidence, healthy))
+        )
     return follow_ups
 
 
-def _with_others(case: Detection, evidence: Evidence, clean: Codes) -> RankPairs:
-    """Pairs of the part's ranks with clean ones elsewhere: on its own switches first, then spread over all others."""
+def _with_others(case: Detection, evidence: Evidence, healthy: Codes) -> RankPairs:
+    """Return pairs of the component's ranks with healthy ranks: on its own switches first, then on all others."""
     rng = np.random.default_rng(_seed(case.ranks))
     placement = evidence.placement
-    others = clean[~np.isin(placement.host[clean], np.unique(placement.host[case.ranks]))]
+    others = healthy[~np.isin(placement.host[healthy], np.unique(placement.host[case.ranks]))]
     if not others.size:
         return np.empty((0, 2), dtype=np.int64)
     home = np.unique(placement.switch[case.ranks])
@@ -165,8 +189,10 @@ def _with_others(case: Detection, evidence: Evidence, clean: Codes) -> RankPairs
     return _unmeasured_first(pairs, evidence)
 
 
-def _across(cells: tuple[Codes, Codes], evidence: Evidence, clean: Codes) -> RankPairs:
-    """New combinations of the senders and receivers of these cells that cross the same segments, clean ones first."""
+def _across(cells: tuple[Codes, Codes], evidence: Evidence, healthy: Codes) -> RankPairs:
+    """Return new pairs of the senders and receivers of these cells that cross the same segments, healthy ranks
+    first.
+    """
     rng = np.random.default_rng(_seed(cells[0]))
     message_paths, to = evidence.message_paths, evidence.pairs.destination(cells)
     if not cells[0].size:
@@ -175,44 +201,46 @@ def _across(cells: tuple[Codes, Codes], evidence: Evidence, clean: Codes) -> Ran
     senders, receivers = np.unique(cells[0]), np.unique(to)
     if (
         message_paths.switch[senders].min() == message_paths.switch[senders].max()
-    ):  # its neighbours send over it as well
+    ):  # other ranks on this switch send over it as well
         senders = np.flatnonzero(message_paths.switch == message_paths.switch[senders[0]])
     src, dst = rng.choice(senders, TRIES), rng.choice(receivers, TRIES)
     pairs = np.unique(np.stack([src, dst], axis=1)[src != dst], axis=0)
     crosses = _cross(pairs, common, evidence)
     pairs = rng.permutation(pairs[crosses])
-    spoilt = 2 - np.isin(pairs, clean).sum(axis=1)
-    return _unmeasured_first(pairs[np.argsort(spoilt, kind="stable")], evidence)[:PAIRS]
+    number_of_suspects = 2 - np.isin(pairs, healthy).sum(axis=1)
+    return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
 
 
 def _common_segments(cells: tuple[Codes, Codes], evidence: Evidence) -> Codes:
-    """Segments that most of these cells share."""
+    """Return the segments that most of these cells share."""
     counts = evidence.on_segments(cells, np.ones(cells[0].size, dtype=np.int64))
     return np.flatnonzero(counts == counts.max(initial=1))
 
 
 def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> npt.NDArray[np.bool_]:
-    """(k,) which pairs' messages cross one of these segments, be the pairs measured or not."""
+    """Return a (k,) mask of the pairs whose messages cross one of these segments, measured or not."""
     message_paths, placement = evidence.message_paths, evidence.placement
     if message_paths.routes is None or not pairs.size:
         return np.zeros(len(pairs), dtype=bool)
     src, dst = pairs.T
-    here, there = placement.switch[src], placement.switch[dst]
-    message, link = links_crossed(message_paths.routes, here, there, placement.location[dst], placement.switches)
+    source_switch, target_switch = placement.switch[src], placement.switch[dst]
+    message, link = links_crossed(
+        message_paths.routes, source_switch, target_switch, placement.location[dst], placement.switches
+    )
     crossing = np.zeros(len(pairs), dtype=bool)
     crossing[message[np.isin(link, segments)]] = True
     return crossing
 
 
 def _unmeasured_first(pairs: RankPairs, evidence: Evidence) -> RankPairs:
-    """Pairs that have met already last: another time tells less than another partner."""
+    """Return the pairs with those last that were measured already: they carry less information than new pairs."""
     partner = evidence.pairs.partner
     if partner is None or not len(pairs):
         return pairs
-    met = (partner[pairs[:, 0]] == pairs[:, 1, None]).any(axis=1)
-    return pairs[np.argsort(met, kind="stable")]
+    was_measured = (partner[pairs[:, 0]] == pairs[:, 1, None]).any(axis=1)
+    return pairs[np.argsort(was_measured, kind="stable")]
 
 
 def _seed(ranks: Codes) -> int:
-    """The same question has the same answer each time."""
+    """Return the seed of a component's random numbers: the same component has the same follow-up pairs each time."""
     return int(ranks.sum()) % (1 << 32)

@@ -1,9 +1,9 @@
-"""Whether a slow host differs from the others by more than healthy hosts of this fabric differ among each other.
+"""Whether a slow host differs from the other hosts by more than healthy hosts of this fabric do.
 
-The effects of the hosts that nothing was found at are the sample; Student's t distributions from 3 degrees of freedom
-(heavy tails) to the normal one are fitted to it, weighted by their likelihoods. A slow host is beyond the spread where
-fewer than `alpha` hosts as slow are expected among as many healthy ones. Slow hosts are no part of the sample, unless
-they turn out to be within the spread: from the least slow one on.
+The sample is the effects of hosts without a detection. Student's t distributions from 3 degrees of freedom (heavy
+tails) to the normal distribution are fitted to it, weighted by their likelihoods. A slow host is beyond the spread if
+fewer than `alpha` hosts as slow are expected among as many healthy hosts. Slow hosts are not in the sample, unless they
+are within the spread, beginning with the least slow host.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from scipy.special import gammaln, stdtr
 
 from fablint.analyse.data.robust_stats import Floats
 
-FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last one is as good as normal
-FEWEST_EFFECTS = 8  # hosts' effects, of which a spread is known
-MOST_EFFECTS = 20_000  # of which it is fitted
+FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last is practically normal
+FEWEST_EFFECTS = 8  # effects of hosts from which a spread is known
+MOST_EFFECTS = 20_000  # effects to which the distributions are fitted
 FINEST_SPREAD = 1e-3
 ITERATIONS = 30
 
 
-def within_spread(losses: Sequence[float], healthy: Floats, alpha: float) -> list[bool]:
-    """Is each of these log-effects of slow hosts one that healthy hosts may have?
+def are_within_spread(losses: Sequence[float], healthy: Floats, alpha: float) -> list[bool]:
+    """Return for each log-effect of a slow host whether healthy hosts may have it.
 
     Parameters
     ----------
     losses
-        Of each slow host, in any order.
+        Log-effect of each slow host, in any order.
     healthy
         (k,) log-effects of all other hosts, as senders and as receivers, around 0; NaN where unknown.
     alpha
-        Expected number of healthy hosts as slow as that, from which a host is within the spread.
+        Expected number of healthy hosts as slow, above which a host is within the spread.
     """
     sample = healthy[np.isfinite(healthy)]
-    found = [False] * len(losses)
+    within = [False] * len(losses)
     if sample.size < FEWEST_EFFECTS:
-        return found
-    for at in np.argsort(losses):
-        found[at] = expected_beyond(losses[at], sample) > alpha
-        if not found[at]:
-            break  # what is slower still is further beyond
-        sample = np.append(sample, losses[at])
-    return found
+        return within
+    for position in np.argsort(losses):
+        within[position] = count_expected_beyond(losses[position], sample) > alpha
+        if not within[position]:
+            break  # slower hosts are beyond as well
+        sample = np.append(sample, losses[position])
+    return within
 
 
-def expected_beyond(loss: float, sample: Floats) -> float:
-    """How many effects as large as `loss` are expected in a sample like this one."""
+def count_expected_beyond(loss: float, sample: Floats) -> float:
+    """Return the expected number of effects of at least `loss` in a sample like this one."""
     fitted = np.sort(sample)[np.linspace(0, sample.size - 1, min(sample.size, MOST_EFFECTS)).astype(np.int64)]
     scales = np.array([_scale(fitted, freedom) for freedom in FREEDOMS])
     likelihood = np.array(
@@ -59,7 +59,7 @@ def expected_beyond(loss: float, sample: Floats) -> float:
 
 
 def _scale(values: Floats, freedom: float) -> float:
-    """Scale of Student's t with so many degrees of freedom, by maximum likelihood (expectation and maximisation)."""
+    """Return the maximum-likelihood scale of Student's t with these degrees of freedom (expectation maximisation)."""
     squares = values**2
     variance = max(float(np.median(squares)), FINEST_SPREAD**2)
     for _ in range(ITERATIONS):
@@ -69,5 +69,6 @@ def _scale(values: Floats, freedom: float) -> float:
 
 
 def _log_likelihood(values: Floats, freedom: float, scale: float) -> float:
+    """Return the log-likelihood of the values under Student's t."""
     constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(np.sqrt(freedom * np.pi) * scale)
     return float(np.sum(constant - (freedom + 1) / 2 * np.log1p((values / scale) ** 2 / freedom)))

@@ -1,4 +1,4 @@
-"""Single pairs and single hosts that stay slow after all findings are explained. They need a retest: never a FAULT."""
+"""Single pairs and hosts that remain slow after all detections. They need a retest and are never a FAULT."""
 
 from __future__ import annotations
 
@@ -17,57 +17,64 @@ from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.model.grouped_values import GroupedValues
 
-SAMPLE_CELLS = 1 << 19  # looked at to know where the tail begins
-TAIL_SHARE = 0.01  # the slowest of all pairs, which are looked at one by one,
-TAIL_CELLS = 1000  # and at least so many
-RARE = 0.05  # of the tail of a large run: where the losses of a quiet fabric begin to be looked at
-MOST_ISOLATED = 20  # pairs slow in one direction that one view reports: more have something in common
-GAPS = 30  # order statistics from which the tail of the noise is known
-FAR = 10.0  # robust standard deviations from which a direction is isolated where the tail of the noise is not known
+SAMPLE_CELLS = 1 << 19  # cells of the sample that determines where the tail begins
+TAIL_SHARE = 0.01  # share of the slowest pairs, which are examined individually,
+TAIL_CELLS = 1000  # and their smallest number
+RARE = 0.05  # share of the tail of a large run: begin of the examined losses in a fabric with little noise
+MOST_ISOLATED = 20  # slow directions that one view reports: more of them have a common cause
+GAPS = 30  # order statistics from which the tail of the noise is estimated
+FAR = 10.0  # robust standard deviations from which a direction is isolated, without an estimate of the tail
 
 
 @dataclass(frozen=True)
 class SlowPair:
-    """Two ranks whose pair was slow, and nothing else explains it; or faster than all others of its kind."""
+    """Two ranks whose pair is slow without an explanation, or faster than all other pairs of its kind."""
 
     ranks: tuple[int, int]
-    loss: float  # log-effect: of the better of the two directions, or of the first rank's messages to the second;
-    # below 0 where it was faster
-    one_way: bool = False  # were only the messages of the first rank to the second slow?
-    beside: bool = False  # only measured while others sent, in a view where messages that share a link take longer
+    # log-effect of the better direction, or of the direction from the first rank to the second; below 0: faster
+    loss: float
+    one_way: bool = False  # whether only the messages from the first rank to the second are slow
+    # whether it was measured only while other pairs sent, in a view where sharing a link costs time
+    beside: bool = False
 
 
 @dataclass(frozen=True)
 class _Tail:
-    """The slowest measured directions of a view: what no finding explains, one value for each direction of a pair.
+    """The slowest measured directions of a view: residuals, one value per direction of a pair.
 
-    Where a pair was measured in several rounds, the value is the (lower) median of the rounds, and the direction is in
-    the tail only if it was slow in most of the rounds: a slow moment slows both directions of one round.
+    If a pair was measured in several rounds, the value is the (lower) median of the rounds, and the direction is in the
+    tail only if it was slow in most rounds: a slow moment slows both directions of one round.
     """
 
     ranks: int
     key: Codes  # (k,) source times `ranks` plus destination, ascending
     loss: npt.NDArray[np.float32]  # (k,) log-effect
-    cells: int  # directions measured, those outside the tail as well
+    cells: int  # number of directions measured, in the tail and outside
 
 
 def slow_pairs(
     evidence: Evidence, effects: Effects, settings: Settings, *, views: int, one_way: bool
 ) -> list[SlowPair]:
-    """Pairs for a retest: slow in both directions, and, of streams of one direction, isolated slow directions.
+    """Return pairs for a retest: slow in both directions, and of streams also isolated slow directions.
 
-    Where no pair was slow and switches are known: pairs that are faster than all others of their kind.
+    If no pair is slow and switches are known: pairs that are faster than all other pairs of their kind.
 
     Parameters
     ----------
-    one_way
-        Does a measurement cross the network in one direction only? A round trip that was slow only one of two times
-        was a slow moment.
+    evidence
+        Evidence of the view after the search; explained pairs are excluded.
+    effects
+        Fitted model of the view.
+    settings
+        Tolerance and `route_rate`.
     views
-        Number of views of the run, which share the chance of error.
+        Number of views of the run, which share the error probability.
+    one_way
+        Whether a measurement crosses the network in one direction only. A round trip that was slow once of twice was a
+        slow moment.
     """
     tail = _tail_of(evidence, effects, settings)
-    slow = _slow_both_ways(tail, settings, views)
+    slow = _slow_in_both_directions(tail, settings, views)
     if one_way:
         known = {tuple(sorted(pair.ranks)) for pair in slow}
         isolated = _isolated(tail, evidence.noise, settings, views)
@@ -78,15 +85,15 @@ def slow_pairs(
     if one_way:
         fast = _isolated(mirrored, evidence.noise, settings, views)
     else:
-        fast = _slow_both_ways(mirrored, settings, views)
+        fast = _slow_in_both_directions(mirrored, settings, views)
     return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
 
 
 def mark_concurrent_pairs(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
-    """Slow pairs, with `beside` for those between switches that were never measured alone where sharing costs time.
+    """Return the slow pairs with `beside` set if they were never measured alone, where sharing a link costs time.
 
-    The load that the routes predict is that of one turn of a round. A turn that lasts longer than the next one begins
-    shares its links with that as well.
+    The load that the routes predict is that of one turn of a round. A turn that lasts longer than the begin of the next
+    turn shares its links with that turn as well.
     """
     if effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
         return list(found)
@@ -102,13 +109,13 @@ def mark_concurrent_pairs(found: Sequence[SlowPair], flows: Flows, effects: Effe
     return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in found]
 
 
-def _slow_both_ways(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:
-    """Pairs slow in both directions, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
+def _slow_in_both_directions(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:
+    """Return pairs slow in both directions, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
 
-    A pair is measured in each direction, and a faulty route slows both. How often one direction alone is as slow as
-    the better of the two is known from the pairs that were slow in one direction only, and two independent ones
-    multiply: with k such cells of n, two given cells are both among the slowest k + 2 by chance with probability
-    (k + 1) (k + 2) / n^2. So many slow pairs do not hide each other.
+    A pair is measured in each direction, and a faulty route slows both. The pairs that are slow in one direction only
+    show how often a direction is as slow as the better of the two by chance; two independent directions multiply: with
+    k such cells of n, two given cells are both among the slowest k + 2 with probability (k + 1) (k + 2) / n^2. Many
+    slow pairs do not hide each other.
     """
     a, b = tail.key // tail.ranks, tail.key % tail.ranks
     back = np.minimum(np.searchsorted(tail.key, b * tail.ranks + a), max(0, tail.key.size - 1))
@@ -124,16 +131,16 @@ def _slow_both_ways(tail: _Tail, settings: Settings, views: int) -> list[SlowPai
     once = slower - 2 * np.arange(1, order.size + 1)
     p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (tail.cells + 1.0) ** 2)
     by_p = np.argsort(p, kind="stable")
-    # The p-values of the other directions measured are not below 1.
+    # The p-values of all other directions are 1.
     passes = false_discovery_control(p) * (tail.cells / 2) / p.size <= settings.route_rate
     chosen = order[by_p[passes[by_p]]]
     return [SlowPair((int(a), int(b)), float(x)) for (a, b), x in zip(ranks[chosen], loss[chosen], strict=True)]
 
 
 def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> list[SlowPair]:
-    """Directions with a loss in scope that are slower than the tail of the noise reaches.
+    """Return directions with a loss in scope beyond the tail of the noise.
 
-    Of fewer than four times GAPS directions the tail is not known: all are reported that are far from the bulk.
+    With fewer than four times GAPS directions the tail is unknown: all directions far from the bulk are returned.
     """
     order = np.argsort(-tail.loss, kind="stable")
     loss = tail.loss[order].astype(np.float64)
@@ -143,25 +150,25 @@ def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> lis
     else:
         shift = robust_sd(noise) if tail.cells < 10 * GAPS else 0.0
         count = _beyond_gap(loss[loss > 0] + shift, most, settings.route_rate / views)
-    found = tail.key[order[:count]]
+    keys = tail.key[order[:count]]
     return [
         SlowPair((int(a), int(b)), float(x), one_way=True)
-        for a, b, x in zip(found // tail.ranks, found % tail.ranks, loss[:count], strict=True)
+        for a, b, x in zip(keys // tail.ranks, keys % tail.ranks, loss[:count], strict=True)
     ]
 
 
 def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
-    """How many of the largest losses, `most` at most, a gap separates from the tail of the others.
+    """Return how many of the largest losses, at most `most`, are separated by a gap from the tail of the other losses.
 
-    Let x(1) > x(2) > ... be the losses. The tail of the noise is taken for a power law: a lighter tail has narrower
-    gaps. Of a power law, the values k log(x(k) / x(k + 1)) are independent and exponential with one mean (Renyi 1953),
-    so that one of them exceeds f times the mean of the m that follow with probability (1 + f / m)^-m. The answer is the
-    largest k with a probability below 2^-k of `chance`: the sum over all k is `chance` at most.
+    Let x(1) > x(2) > ... be the losses. The tail of the noise is modelled as a power law: a lighter tail has narrower
+    gaps. For a power law, the values k log(x(k) / x(k + 1)) are independent and exponential with one mean (Renyi 1953),
+    so that a value exceeds f times the mean of the m that follow with probability (1 + f / m)^-m. The result is the
+    largest k with a probability below 2^-k of `chance`: the sum over all k is at most `chance`.
 
-    Of fewer than ten times GAPS directions the tail reaches into the bulk of the noise, whose losses are near 0: the
-    robust standard deviation of the noise is added to all, as in a Lomax distribution. In 3,000 draws each, 120 to 992
-    independent values of normal, Laplace and log-normal noise and of Student's t with 3 degrees of freedom had a false
-    one in 1.7 % at most, of a Cauchy distribution in 8.4 %.
+    With fewer than ten times GAPS directions the tail includes the bulk of the noise, whose losses are near 0: the
+    robust standard deviation of the noise is added to all losses, as in a Lomax distribution. In 3,000 samples each,
+    120 to 992 independent values of normal, Laplace and log-normal noise and of Student's t with 3 degrees of freedom
+    had a false result in at most 1.7 %, of a Cauchy distribution in 8.4 %.
     """
     count = 0
     spacing = np.arange(1, loss.size) * np.log(loss[:-1] / loss[1:])
@@ -177,24 +184,24 @@ def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
 
 
 def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, sign: int = 1) -> _Tail:
-    """The slowest hundredth of all cells, or the slowest thousand where that is more; with `sign` -1 the fastest."""
+    """Return the slowest hundredth of all cells, at least the slowest thousand; with `sign` -1 the fastest."""
     pairs = evidence.pairs
-    looked = np.arange(0, pairs.ranks, max(1, pairs.value.size // SAMPLE_CELLS))
-    sample = sign * leftover(effects, looked, cap=True)[evidence.gain[looked] != 0]
+    sample_rows = np.arange(0, pairs.ranks, max(1, pairs.value.size // SAMPLE_CELLS))
+    sample = sign * leftover(effects, sample_rows, cap=True)[evidence.gain[sample_rows] != 0]
     if not sample.size:
         return _Tail(pairs.ranks, np.empty(0, np.int64), np.empty(0, np.float32), 0)
     share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
     floor, rare = np.maximum(0.0, np.quantile(sample, (1 - share, 1 - share * RARE))).tolist()
-    if share == TAIL_SHARE:  # of a large quiet run, what is tolerated need not be looked at one by one
+    if share == TAIL_SHARE:  # tolerated losses of a large run with little noise are not examined
         floor = max(floor, min(settings.tolerance, rare))
     keys, losses, all_keys, cells = [], [], [], 0
     for rows in pairs.blocks():
         live = evidence.gain[rows] != 0
         cells += int(np.count_nonzero(live))
-        left = sign * leftover(effects, rows, cap=True)
+        residuals = sign * leftover(effects, rows, cap=True)
         with np.errstate(invalid="ignore"):
-            row, column = np.nonzero((left > floor) & live)
-        losses.append(left[row, column])
+            row, column = np.nonzero((residuals > floor) & live)
+        losses.append(residuals[row, column])
         keys.append(_keys(pairs, rows, row, column))
         if pairs.partner is not None:
             all_keys.append(_keys(pairs, rows, *np.nonzero(live)))
@@ -202,41 +209,47 @@ def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, sign: int
     order = np.lexsort((loss, key))
     key, loss = key[order], loss[order]
     if pairs.partner is not None:
-        every, rounds = np.unique(np.concatenate(all_keys), return_counts=True)
-        cells = every.size
-        key, loss = _in_most_rounds(key, loss, every, rounds)
+        all_pairs, rounds = np.unique(np.concatenate(all_keys), return_counts=True)
+        cells = all_pairs.size
+        key, loss = _in_most_rounds(key, loss, all_pairs, rounds)
     return _Tail(pairs.ranks, key, loss, cells)
 
 
 def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:
-    """(k,) one number for each directed pair of ranks."""
+    """Return a (k,) number for each directed pair of ranks."""
     return np.asarray((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
 
 
 def _in_most_rounds(
     key: Codes, loss: npt.NDArray[np.float32], every: Codes, rounds: Codes
 ) -> tuple[Codes, npt.NDArray[np.float32]]:
-    """The pairs that were slow in most of their rounds, each with the (lower) median of its losses.
+    """Return the pairs that were slow in most of their rounds, each with the (lower) median of its losses.
 
-    Args:
-        key: pairs of slow measurements.
-        loss: of each.
-        every: all pairs, ascending, and in how many `rounds` each was measured.
+    Parameters
+    ----------
+    key
+        (k,) pairs of slow measurements.
+    loss
+        (k,) loss of each.
+    every
+        All pairs, ascending.
+    rounds
+        Number of rounds in which each of `every` was measured.
     """
-    found, of_pair, slow = np.unique(key, return_inverse=True, return_counts=True)
-    measured = rounds[np.searchsorted(every, found)]
+    slow_keys, of_pair, slow = np.unique(key, return_inverse=True, return_counts=True)
+    measured = rounds[np.searchsorted(every, slow_keys)]
     most = 2 * slow > measured
-    middle = GroupedValues.of(loss, of_pair, found.size).at((measured - 1) // 2 - (measured - slow))
-    return found[most], middle[most].astype(np.float32)
+    middle = GroupedValues.of(loss, of_pair, slow_keys.size).at((measured - 1) // 2 - (measured - slow))
+    return slow_keys[most], middle[most].astype(np.float32)
 
 
 def slow_hosts(effects: Effects, placement: Placement, evidence: Evidence | None) -> list[tuple[int, float]]:
-    """Hosts whose median loss is surely beyond the tolerance although the evidence did not convict them.
+    """Return code and log-effect of hosts whose median loss is surely beyond the tolerance, without a detection.
 
-    Their number and log-effect. Hosts that a culprit explains have no evidence left and are not among them;
-    without `evidence` too little was measured to convict anybody.
+    Hosts that a detection explains have no evidence left and are excluded. `evidence` is None if too little was
+    measured for a detection.
     """
-    found = []
+    losses = []
     hosts = placement.host
     lower = np.fmax(effects.sent_bounds[0], effects.received_bounds[0])
     median = np.fmax(effects.sent_bounds[1], effects.received_bounds[1])
@@ -247,5 +260,5 @@ def slow_hosts(effects: Effects, placement: Placement, evidence: Evidence | None
     for host in np.unique(hosts[slow]):
         members = hosts == host
         if slow[members].all():
-            found.append((int(host), float(np.min(median[members]))))
-    return found
+            losses.append((int(host), float(np.min(median[members]))))
+    return losses

@@ -1,4 +1,6 @@
-"""When measurements were slow: periods in which most hosts were, a drift, and since when a component was."""
+"""Time of slow measurements: periods in which most hosts were slow, drift, and begin and end of a component's
+slowness.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,16 @@ from fablint.text.names import plural
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
 
-MOST_WINDOWS = 32  # into which a row's time is cut
-FEWEST_CELLS = 30  # in a window
-FEWEST_HOSTS = 6  # slow ones in a window, from which it is the time and not the hosts
-MOST_OF = 0.6  # of a window's hosts
-MOSTLY = 0.7  # of a part's measurements inside a stretch of time are slow, and as many outside are not
-ALMOST_ALL = 0.95  # from which a part was slow all the time
-FEWEST_OUTSIDE = 3  # measurements that were not slow, without which nothing began or ended
+MOST_WINDOWS = 32  # windows into which the time of a row is cut
+FEWEST_CELLS = 30  # cells in a window
+FEWEST_HOSTS = 6  # slow hosts in a window, from which the time is the cause and not the hosts
+MOST_OF = 0.6  # share of the hosts of a window
+MOSTLY = 0.7  # share of slow measurements of a component in a stretch of time, and of others outside
+ALMOST_ALL = 0.95  # share of slow measurements from which a component was slow all the time
+FEWEST_OUTSIDE = 3  # measurements outside a stretch, without which it has no begin and no end
 SHUFFLES = 500
-SHORT = 0.5  # of the time: what is slow for longer than that is the norm
-FEWEST_TIMED = 6  # measurements with a time, from which is said when a component was slow
+SHORT = 0.5  # share of the time: what is slow for longer is the normal state
+FEWEST_TIMED = 6  # measurements with a time, from which the time of slowness is reported
 
 
 @dataclass(frozen=True)
@@ -39,26 +41,27 @@ class TimedCells:
     size: int
     src: Codes  # (k,) ranks
     dst: Codes
-    excess: Floats  # (k,) log time less its class, whatever parts add still in it
-    started: Floats  # (k,) s since the run's start, NaN where unknown
+    excess: Floats  # (k,) log time less its class, with the effects of components
+    started: Floats  # (k,) s since the start of the run, NaN where unknown
 
     @property
     def name(self) -> str:
+        """Name of the row and size."""
         return f"{self.row} {units.size(self.size)}"
 
 
 @dataclass(frozen=True)
 class Period:
-    """Some time in which pairs of many hosts were slow."""
+    """A period in which pairs of many hosts were slow."""
 
     begin: float  # s since the run's start
     end: float
     excess: float  # log-effect
-    hosts: int  # that were slow in it
+    hosts: int  # number of slow hosts
 
 
 def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> list[Period]:
-    """Times in which most hosts were slow: cells that began in them say nothing about their parts."""
+    """Return the periods in which most hosts were slow: cells that began in them are no evidence about components."""
     windows = windows_of(view)
     if len(windows) < 4:
         return []
@@ -79,7 +82,7 @@ def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> 
 
 
 def windows_of(view: TimedCells) -> list[Codes]:
-    """Cells in order of time, in windows of equally many; a round is not divided."""
+    """Return the cells in order of time, in windows of equally many cells; a round is not divided."""
     known = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
     known = known[np.argsort(view.started[known], kind="stable")]
     count = min(MOST_WINDOWS, known.size // FEWEST_CELLS)
@@ -91,24 +94,28 @@ def windows_of(view: TimedCells) -> list[Codes]:
 
 
 def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: float) -> int | None:
-    """How many hosts were slow in these cells; None if it were few of them, or one that all the others met."""
+    """Return the number of slow hosts in these cells; None if few hosts were slow, or one host that all others met."""
     a, b = placement.host[view.src[cells]], placement.host[view.dst[cells]]
     slow = view.excess[cells] > limit
     count = np.bincount(np.concatenate([a, b]), minlength=len(placement.hosts))
-    # Without the host that is in most of the slow cells: it may be the slow one, and the others its victims.
+    # Without the host with the most slow cells: it may be faulty, and the other hosts only its partners.
     busiest = int(np.bincount(np.concatenate([a[slow], b[slow]]), minlength=count.size).argmax())
-    rest = (a != busiest) & (b != busiest)
-    if rest.sum() < FEWEST_CELLS or slow[rest].mean() < MOST_OF:
+    others = (a != busiest) & (b != busiest)
+    if others.sum() < FEWEST_CELLS or slow[others].mean() < MOST_OF:
         return None
-    slow_with = np.bincount(np.concatenate([a[slow & rest], b[slow & rest]]), minlength=count.size)
-    with_rest = np.bincount(np.concatenate([a[rest], b[rest]]), minlength=count.size)
-    slow_hosts = int((slow_with > with_rest / 2).sum())
-    met = int((with_rest > 0).sum())
-    return slow_hosts if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * met) and met > len(placement.hosts) / 2 else None
+    slow_with_others = np.bincount(np.concatenate([a[slow & others], b[slow & others]]), minlength=count.size)
+    measured_with_others = np.bincount(np.concatenate([a[others], b[others]]), minlength=count.size)
+    slow_hosts = int((slow_with_others > measured_with_others / 2).sum())
+    hosts_met = int((measured_with_others > 0).sum())
+    return (
+        slow_hosts
+        if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * hosts_met) and hosts_met > len(placement.hosts) / 2
+        else None
+    )
 
 
 def drift_of(view: TimedCells, windows: list[Codes]) -> float:
-    """Log-effect from the first window to the last, where the windows go one way; else 0."""
+    """Return the log-effect from the first window to the last if the windows rise or fall steadily; else 0."""
     if len(windows) < 8:
         return 0.0
     middles = np.array([np.median(view.excess[window]) for window in windows])
@@ -125,17 +132,17 @@ def drift_of(view: TimedCells, windows: list[Codes]) -> float:
 
 @dataclass(frozen=True)
 class SlowTime:
-    """During which part of the measurement a part was slow."""
+    """Period of the measurement in which a component was slow."""
 
     kind: Literal["always", "since", "until", "between", "now and then"]
-    begin: float  # s since the run's start, of the first and the last slow measurement
-    end: float
-    slow: int
-    measured: int
+    begin: float  # s since the start of the run, of the first slow measurement
+    end: float  # of the last slow measurement
+    slow: int  # number of slow measurements
+    measured: int  # number of all measurements
 
     @property
     def text(self) -> str:
-        """As a finding quotes it."""
+        """Text for a finding."""
         share = f"{self.slow} of {plural(self.measured, 'measurement')}"
         return {
             "always": "slow all the time",
@@ -146,86 +153,98 @@ class SlowTime:
         }[self.kind]
 
 
-STRETCHES = 4  # of the time of a row, each with as many of its measurements
-FEWEST_STRETCHES = 2  # in which a component has to be slow
-FEWEST_IN_STRETCH = 3  # measurements
-NOISIER = 2.0  # times the usual noise, that a component may have without varying over time
-CONFIRMED = 3  # later measurements that were slow, from which what began at some time is lasting
+STRETCHES = 4  # stretches of the time of a row, with equally many measurements each
+FEWEST_STRETCHES = 2  # stretches in which a faulty component must be slow
+FEWEST_IN_STRETCH = 3  # measurements in a stretch
+NOISIER = 2.0  # times the usual noise, below which a component does not vary over time
+CONFIRMED = 3  # slow follow-up measurements from which a slowness is lasting
 
 
 @dataclass(frozen=True)
 class Persistence:
-    """In how many stretches of the time of its row a component was slow, and since when."""
+    """Number of stretches of time in which a component was slow, and the begin and end of its slowness."""
 
     stretches: int
     when: SlowTime | None
-    confirmed: bool  # was it slow as well when it was measured again later?
+    confirmed: bool  # whether follow-up measurements were slow as well
 
     @property
     def is_lasting(self) -> bool:
-        """Was it slow in two stretches at least, and not only from some time on or up to some time?"""
+        """Whether it was slow in at least two stretches, without a begin or an end."""
         begins = self.when is not None and self.when.kind in ("since", "until", "between")
         return self.confirmed or (self.stretches >= FEWEST_STRETCHES and not begins)
 
 
 def measure_persistence(started: Floats, every: Floats, slow: Mask, later: Mask) -> Persistence | None:
-    """How lasting a component's slowness is; None where its measurements have no times.
+    """Return how lasting a component's slowness is; None if its measurements have no times.
 
     Parameters
     ----------
     started
-        (k,) s, when each measurement of the component began; NaN where unknown.
+        (k,) s, start of each measurement of the component; NaN where unknown.
     every
-        The same of all measurements of the row: they decide on the stretches.
+        Start of all measurements of the row, which define the stretches.
     slow
-        (k,) was the measurement slow?
+        (k,) whether the measurement was slow.
     later
-        (k,) was it made to confirm earlier ones?
+        (k,) whether it was a follow-up measurement.
     """
     known = np.isfinite(started)
     if not known.any():
         return None
     edges = np.nanquantile(every, np.arange(1, STRETCHES) / STRETCHES)
     number = np.searchsorted(edges, started[known], side="right")
-    measured, of_these = (np.bincount(n, minlength=STRETCHES) for n in (number, number[slow[known]]))
-    again = int(np.count_nonzero(slow & later))
-    confirmed = again >= CONFIRMED and 2 * again > int(later.sum())
+    measured, slow_measured = (np.bincount(n, minlength=STRETCHES) for n in (number, number[slow[known]]))
+    slow_later = int(np.count_nonzero(slow & later))
+    confirmed = slow_later >= CONFIRMED and 2 * slow_later > int(later.sum())
     return Persistence(
-        int(np.count_nonzero((measured > 0) & (2 * of_these > measured))), find_slow_time(started, slow), confirmed
+        int(np.count_nonzero((measured > 0) & (2 * slow_measured > measured))), find_slow_time(started, slow), confirmed
     )
 
 
 def error_over_time(excess: Floats, started: Floats | None, noise: float) -> float:
-    """Standard error of the median of a component's cells for what varies over time: stretches differ beyond the noise.
+    """Return the standard error of the median of a component's cells due to variation over time, beyond the noise.
 
-    Stretches beside each other may be slow together; the fewer independent ones there are, the larger it is. Where the
-    times are not known (None), all cells may be of one stretch: it is what they differ by beyond the noise.
+    Adjacent stretches may be slow together; the fewer of them are independent, the larger is the error. If the times
+    are unknown (None), all cells may be of one stretch: the error is their spread beyond the noise.
+
+    Parameters
+    ----------
+    excess
+        (k,) log-effects of the cells.
+    started
+        (k,) s, start of each; None: unknown.
+    noise
+        Robust standard deviation of the noise of a cell.
     """
     if started is None:
         return float(np.sqrt(max(0.0, robust_sd(excess) ** 2 - (NOISIER * noise) ** 2)))
     stretches = min(2 * STRETCHES, started.size // FEWEST_IN_STRETCH)
     if stretches < FEWEST_STRETCHES:
         return 0.0
-    parts = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
-    middle = np.array([np.median(part) for part in parts])
-    each = (MEDIAN_ERROR * noise) ** 2 / (excess.size / stretches)
-    own = max(0.0, float(np.var(middle, ddof=1)) - each)
-    beside = middle - middle.mean()
-    total = float((beside**2).sum())
-    related = float((beside[1:] * beside[:-1]).sum()) / total if total else 0.0
+    values_of_stretches = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
+    middle = np.array([np.median(stretch) for stretch in values_of_stretches])
+    expected = (MEDIAN_ERROR * noise) ** 2 / (excess.size / stretches)
+    variance = max(0.0, float(np.var(middle, ddof=1)) - expected)
+    deviation = middle - middle.mean()
+    total = float((deviation**2).sum())
+    related = float((deviation[1:] * deviation[:-1]).sum()) / total if total else 0.0
     independent = stretches * (1 - max(0.0, related)) / (1 + max(0.0, related))
-    return float(np.sqrt(own / max(1.0, independent)))
+    return float(np.sqrt(variance / max(1.0, independent)))
 
 
 def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | None:
-    """When a convicted part was slow; None where too few of its measurements have a time.
+    """Return when a component was slow; None if too few of its measurements have a time.
 
-    The stretch of time with the largest surplus of slow measurements is compared with those of 500 random orders of
-    the same measurements: a permutation test at 1 in 500.
+    The stretch of time with the largest surplus of slow measurements is compared with those of 500 random orders of the
+    same measurements: a permutation test at 1 in 500.
 
-    Args:
-        started: (k,) s, when each of its pairs was measured; NaN where unknown.
-        slow: (k,) bool, was the pair slower than tolerated?
+    Parameters
+    ----------
+    started
+        (k,) s, start of each measurement; NaN where unknown.
+    slow
+        (k,) whether the measurement was slower than tolerated.
     """
     time, flag = np.asarray(started, dtype=np.float64), np.asarray(slow, dtype=bool)
     known = np.isfinite(time)
@@ -237,9 +256,9 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
     counts = int(flag.sum()), flag.size
     begin, end = _stretch(flag)
     inside, outside = flag[begin:end], np.concatenate([flag[:begin], flag[end:]])
-    apart = inside.size > 0 and outside.size >= FEWEST_OUTSIDE
-    apart = apart and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
-    if flag.mean() < ALMOST_ALL and apart and _ordered(flag):
+    is_distinct = inside.size > 0 and outside.size >= FEWEST_OUTSIDE
+    is_distinct = is_distinct and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
+    if flag.mean() < ALMOST_ALL and is_distinct and _is_clustered(flag):
         kind: Literal["since", "until", "between"] = (
             "until" if begin == 0 else "since" if end == flag.size else "between"
         )
@@ -249,21 +268,21 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
 
 
 def _surplus(flags: Mask) -> Floats:
-    """(rows, k + 1) running sums of what is more slow than on average."""
+    """Return (rows, k + 1) cumulative sums of slow measurements beyond the average."""
     excess = flags - flags.mean(axis=1, keepdims=True)
     return np.concatenate([np.zeros((len(flags), 1)), np.cumsum(excess, axis=1)], axis=1)
 
 
 def _stretch(flag: Mask) -> tuple[int, int]:
-    """Begin and end of the stretch with the largest surplus of slow ones."""
+    """Return begin and end of the stretch with the largest surplus of slow measurements."""
     total = _surplus(flag[None])[0]
     lowest = np.minimum.accumulate(total)
     end = int(np.argmax(total - lowest))
     return int(np.argmin(total[: end + 1])), end
 
 
-def _ordered(flag: Mask) -> bool:
-    """Do the slow ones stand together more than by chance?"""
+def _is_clustered(flag: Mask) -> bool:
+    """Return whether slow measurements are clustered more than by chance."""
     shuffled = np.random.default_rng(flag.size).permuted(np.tile(flag, (SHUFFLES, 1)), axis=1)
     rise = [
         (total - np.minimum.accumulate(total, axis=1)).max(axis=1)

@@ -1,8 +1,8 @@
-"""What no component explains: slow pairs that gather at a host or between two switches, or that form a second mode.
+"""Slow pairs that no component explains: clustered at a host, between two switches, or as a second mode.
 
-A run passes only where the model fits. Pairs of hosts that are slower than the others although nothing that they
-cross is: more of them at one host, or between two switches, than chance puts there (a host that is slow now and then,
-a cable that some of the pairs cross), or more of them in all than the tail of the noise holds (a second mode).
+A run passes only if the model fits. Pairs of hosts may be slower than other pairs without a slow component: more of
+them at one host or between two switches than by chance (a host that is slow at times, a cable that some of the pairs
+cross), or more of them in total than the tail of the noise holds (a second mode).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.fit.modes import DISTANCE, MEMBER
 from fablint.analyse.settings import Settings
 
-HALF = 0.5  # of the measurements of a slow pair are slow
-RATE = 0.01  # false strata per run, by the procedure of Benjamini and Hochberg
-LEAST_SHARE = 0.1  # of the pairs of a host or of two switches that are slow, from which that is reported
-FEWEST = 4  # pairs of a host or of two switches
-FEWEST_OF_MODE = 10  # pairs of hosts that are a second mode: the tail of any noise holds a few that agree
-EMPTY = 0.5  # of the density of a second mode, up to which the values between it and the noise are a gap
+HALF = 0.5  # share of slow measurements of a slow pair
+RATE = 0.01  # false strata per run
+LEAST_SHARE = 0.1  # share of slow pairs of a host or of two switches, from which they are reported
+FEWEST = 4  # slow pairs of a host or of two switches
+FEWEST_OF_MODE = 10  # pairs of hosts in a second mode: the tail of any noise has a few that agree
+EMPTY = 0.5  # share of the density of a second mode, below which the values between it and the noise are a gap
 FAR = 5.0  # robust standard deviations of the noise beyond which a pair is slow
 
 Mask = npt.NDArray[np.bool_]
@@ -35,62 +35,73 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stratum:
-    """Pairs of hosts that something has in common, more of which are slow than by chance."""
+    """Pairs of hosts with something in common, more of which are slow than by chance."""
 
-    host: int  # code of the host, -1: of two switches or of all
-    switches: tuple[int, int] | None  # codes of two switches, None: of a host or of all
+    host: int  # code of the host, -1: two switches, or all pairs
+    switches: tuple[int, int] | None  # codes of two switches, None: a host, or all pairs
     pairs: int  # pairs of hosts measured
-    slow: int  # of these
-    loss: float  # median log-effect of the slow ones
+    slow: int  # slow pairs of hosts
+    loss: float  # median log-effect of the slow cells
     cells: Cells  # the slow measurements
 
 
 @dataclass(frozen=True)
 class _Units:
-    """Pairs of hosts: the unit of evidence, since the measurements of one pair share what its start drew."""
+    """Pairs of hosts, the unit of evidence: the measurements of one pair share placement, connection and memory."""
 
     a: Codes  # (u,) codes of the hosts
     b: Codes
-    slow: Mask  # are at least half of its measurements slow?
+    slow: Mask  # (u,) whether at least half of the measurements are slow
 
 
 def unexplained(
     evidence: Evidence, effects: Effects, settings: Settings, known: Sequence[tuple[int, int]] = ()
 ) -> list[Stratum]:
-    """Strata with too many slow pairs, the most unlikely first; last the second mode of all pairs, if there is one.
+    """Return strata with too many slow pairs, the least probable first.
 
-    `known`: pairs of ranks that are reported by themselves.
+    The last stratum is the second mode of all pairs, if there is one.
+
+    Parameters
+    ----------
+    evidence
+        Evidence of the view after the search; explained pairs are excluded.
+    effects
+        Fitted model of the view.
+    settings
+        Tolerance.
+    known
+        Pairs of ranks that are reported individually.
     """
     cells = effects.residual.sample_cells()
     live = evidence.gain[cells] != 0
     if known:
         ranks, to = evidence.pairs.ranks, evidence.pairs.destination(cells)
         pair = unordered(cells[0], to, ranks)
-        live &= ~np.isin(pair, [min(one) * ranks + max(one) for one in known])
+        live &= ~np.isin(pair, [min(ranks_of_pair) * ranks + max(ranks_of_pair) for ranks_of_pair in known])
     cells = (cells[0][live], cells[1][live])
-    left = leftover_of(effects, cells)
-    if left.size < FEWEST:
+    residuals = leftover_of(effects, cells)
+    if residuals.size < FEWEST:
         return []
-    limit = max(settings.tolerance, effects.host_tolerance, FAR * robust_sd(left))
-    slow = left > limit
-    found: list[Stratum] = []
+    limit = max(settings.tolerance, effects.host_tolerance, FAR * robust_sd(residuals))
+    slow = residuals > limit
+    strata: list[Stratum] = []
     open_cells = np.ones(slow.size, dtype=bool)
-    while (stratum := _worst(evidence, cells, slow, open_cells, left)) is not None:
-        found.append(stratum[0])
+    while (stratum := _worst(evidence, cells, slow, open_cells, residuals)) is not None:
+        strata.append(stratum[0])
         open_cells &= ~stratum[1]
     if evidence.placement.switches and (evidence.placement.switch < 0).any():
-        return found  # what hosts without a switch share with others is not known
+        return strata  # links shared with hosts without a switch are unknown
     of_slow_pairs = open_cells & slow & _in_slow_pairs(evidence, cells, slow)
-    mode = _second_mode(left[open_cells], left[of_slow_pairs], limit)
+    mode = _second_mode(residuals[open_cells], residuals[of_slow_pairs], limit)
     if mode is not None:
-        stratum_of_all = _stratum(-1, None, cells, of_slow_pairs & (left > mode), open_cells, evidence, left)
+        stratum_of_all = _stratum(-1, None, cells, of_slow_pairs & (residuals > mode), open_cells, evidence, residuals)
         if stratum_of_all.slow >= FEWEST_OF_MODE:
-            found.append(stratum_of_all)
-    return found
+            strata.append(stratum_of_all)
+    return strata
 
 
 def _in_slow_pairs(evidence: Evidence, cells: Cells, slow: Mask) -> Mask:
-    """(k,) measurements of pairs of hosts of which at least half were slow: being slow once is noise."""
+    """Return a (k,) mask of measurements of pairs of hosts with at least half of their measurements slow."""
     a, b = (
         evidence.placement.host[cells[0]].astype(np.int64),
         evidence.placement.host[evidence.pairs.destination(cells)],
@@ -104,7 +115,7 @@ def _in_slow_pairs(evidence: Evidence, cells: Cells, slow: Mask) -> Mask:
 def _worst(
     evidence: Evidence, cells: Cells, slow: Mask, open_cells: Mask, left: npt.NDArray[np.float32]
 ) -> tuple[Stratum, Mask] | None:
-    """The host or pair of switches whose slow pairs are least likely by chance, and which cells are its own."""
+    """Return the host or pair of switches whose slow pairs are least likely by chance, and a mask of its cells."""
     placement, to = evidence.placement, evidence.pairs.destination(cells)
     units = _units(placement.host[cells[0]][open_cells], placement.host[to][open_cells], slow[open_cells])
     if units is None or not units.slow.any():
@@ -116,11 +127,13 @@ def _worst(
     late = np.bincount(strata[0][flags], minlength=hosts)
     host_switch = np.full(hosts, -1, dtype=np.int64)
     host_switch[placement.host] = placement.switch
-    x, y = host_switch[units.a], host_switch[units.b]
+    first_switch, second_switch = host_switch[units.a], host_switch[units.b]
     size = max(1, len(placement.switches))
-    # Where hosts without a switch take part, what the pairs of two switches shared with them is not known.
-    across = (x >= 0) & (y >= 0) & (x != y) & bool((host_switch >= 0).all())
-    key = unordered(x, y, size)
+    # With hosts without a switch, the links that the pairs of two switches share with them are unknown.
+    across = (
+        (first_switch >= 0) & (second_switch >= 0) & (first_switch != second_switch) & bool((host_switch >= 0).all())
+    )
+    key = unordered(first_switch, second_switch, size)
     between, place = np.unique(key[across], return_inverse=True)
     measured = np.concatenate([measured, np.bincount(place, minlength=between.size)])
     late = np.concatenate([late, np.bincount(place[units.slow[across]], minlength=between.size)])
@@ -135,14 +148,15 @@ def _worst(
     switches = None if worst < hosts else (int(between[worst - hosts] // size), int(between[worst - hosts] % size))
     a, b = placement.host[cells[0]], placement.host[to]
     if switches is None:
-        mine = (a == own_host) | (b == own_host)
+        is_own = (a == own_host) | (b == own_host)
     else:
         ends = np.sort(np.stack([placement.switch[cells[0]], placement.switch[to]]), axis=0)
-        mine = (ends[0] == switches[0]) & (ends[1] == switches[1])
-    return _stratum(own_host, switches, cells, slow & mine & open_cells, mine & open_cells, evidence, left), mine
+        is_own = (ends[0] == switches[0]) & (ends[1] == switches[1])
+    return _stratum(own_host, switches, cells, slow & is_own & open_cells, is_own & open_cells, evidence, left), is_own
 
 
 def _units(a: Codes, b: Codes, slow: Mask) -> _Units | None:
+    """Return the pairs of different hosts; None if there are none."""
     across = a != b
     if not across.any():
         return None
@@ -162,6 +176,7 @@ def _stratum(
     evidence: Evidence,
     left: npt.NDArray[np.float32],
 ) -> Stratum:
+    """Return the stratum of these cells."""
     a, b = evidence.placement.host[cells[0]], evidence.placement.host[evidence.pairs.destination(cells)]
     width = len(evidence.placement.hosts)
     pair = unordered(a, b, width)
@@ -176,10 +191,10 @@ def _stratum(
 
 
 def _second_mode(left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], limit: float) -> float | None:
-    """From which value on a second mode of slow pairs begins; None where the tail of the noise has none.
+    """Return the value from which a second mode of slow pairs begins; None if there is none.
 
     The slow values agree with each other (half of them are within three standard deviations of the noise around their
-    median), and the values between them and the noise are rarer than a tail would have them.
+    median), and values between them and the noise are rarer than in a tail.
     """
     slow = candidates.astype(np.float64)
     spread = max(robust_sd(left), limit / (2 * DISTANCE))

@@ -1,14 +1,14 @@
-"""Links whose messages nobody can follow: adaptive routing and hashed ways, judged by how often messages are late.
+"""Detection of slow links whose messages cannot be followed (adaptive routing, ECMP), by the number of late messages.
 
-A message of pair p crosses link l with probability E_pl, which the topology and the share of shortest ways tell. With
-adaptive routing the median of a pair hardly moves when one of the links that it may take is sick; but a part of its
-messages is late, and that part follows E. The messages of pair p that take longer than healthy ones do are counted,
+A message of pair p crosses link l with probability E_pl, which follows from the topology and the share of shortest
+paths. With adaptive routing the median of a pair hardly changes if one of its links is faulty, but a share of its
+messages is late, and that share follows E. The messages of pair p that take longer than healthy messages are counted,
 
     late_p ~ Poisson(n_p (b_p + sum over links of E_pl q_l)) / over-dispersion
 
-where b_p is what is late anyway at these two ends, and q_l the share of a link's messages that it makes late. Greedy:
-the link with the most evidence is taken, its lateness is added to the background of its pairs, and so on. Without
-histograms (a hashed way that stays the same) a pair is one message.
+where b_p is the share of late messages of these two ends without a fault, and q_l the share of a link's messages that
+it delays. The search is greedy: it takes the link with the most evidence, adds its late messages to the background of
+its pairs, and repeats. Without histograms (an ECMP path that does not change) a pair is one message.
 """
 
 from __future__ import annotations
@@ -22,56 +22,60 @@ import numpy.typing as npt
 from fablint.analyse.data.binomial import quantile
 from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
-from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_of
+from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_positions
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.model.grouped_values import GroupedValues
 from fablint.topology.routing import Index, Routes, Shares
 
-SHARES_LATE = (1.0, 0.5, 0.25)  # of a link's messages, tried in turn
-MOST_ALIKE = 0.7  # of a pair's messages go the same way, where its fast ones are those that no single link slows
-LARGEST = 4.0  # nats that one pair can bet
-LEAST_LATE = 1e-4  # of all messages
-EXPOSED = 0.05  # probability from which a pair tells something about a link
+SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried
+# largest share of shortest paths with which a pair's fast messages show the time without a slow link
+MOST_MINIMAL = 0.7
+LARGEST = 4.0  # nats: largest increment of one pair
+LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
+EXPOSED = 0.05  # probability of crossing a link from which a pair counts for it
 MOST_OVERDISPERSION = 20.0
-MOST_PARTS = 200  # found in one view
-SPEAKS = 3.0  # nats: what speaks against a part 20 to 1
-FEWEST_ASKED = 2  # pairs from which more is asked about a part
-MISSED = 0.05  # chance that a link is slower than its bound, for all links together
-FEWEST_LINKS = 3  # of a switch, from which it can be told from them
-TOLD = 0.5  # of a switch's links must be known, and
-SHARED_BY = 0.6  # of these must make messages late, else it is not the switch
+MOST_PARTS = 200  # components that one view can report
+SPEAKS = 3.0  # nats: evidence of 20 to 1 against a component
+FEWEST_ASKED = 2  # pairs of a component from which follow-up measurements are proposed
+MISSED = 0.05  # probability that a link is slower than its bound, for all links together
+FEWEST_LINKS = 3  # links of a switch, from which switch and links are distinguishable
+LEAST_CROSSED = 0.5  # share of the links of a switch that pairs must cross
+SHARED_BY = 0.6  # share of these links that must delay messages, if the switch is faulty
 
 
 @dataclass(frozen=True)
-class LatePart:
-    """A link or a switch that makes messages late."""
+class LateComponent:
+    """A link or a switch that delays messages."""
 
-    number: int  # link, or switch among those of the routes
+    number: int  # position of the link or switch in the routes
     is_switch: bool
     log_e: float
-    late: float  # share of its messages
-    loss: tuple[float, float, float]  # log-effect on these: lower 95 % bound, median, upper bound
-    pairs: int  # exposed to it
-    slow: int  # of these, with more late messages than their ends explain
-    cells: Cells  # exposed to it and late
-    same: Codes  # other links that the same messages cross as likely: one class
+    late: float  # share of its messages that are late
+    loss: tuple[float, float, float]  # log-effect on late messages: lower 95 % bound, median, upper bound
+    pairs: int  # pairs that may cross it
+    slow: int  # pairs with more late messages than their ends explain
+    cells: Cells  # cells of these pairs
+    same: Codes  # other links that the same messages cross with the same probability: an ambiguity group
 
 
 @dataclass(frozen=True)
-class LateParts:
-    """What a view tells of links that messages may or may not cross."""
+class LateComponents:
+    """Result of one view for links that messages may cross."""
 
-    found: tuple[LatePart, ...]
-    suspects: tuple[LatePart, ...]  # against which something speaks, but not enough
-    exposed: Codes  # (links,) pairs that tell something about each
-    upper: Floats  # (links,) upper 95 % bound of the log-effect, of all links together; NaN where unknown
+    found: tuple[LateComponent, ...]
+    suspects: tuple[LateComponent, ...]  # components with some evidence, below the limit
+    exposed: Codes  # (links,) pairs that count for each link
+    upper: Floats  # (links,) upper 95 % bound of the log-effect, for all links together; NaN where unknown
 
 
 @dataclass(frozen=True)
 class _Exposures:
-    """Flat: cell, part, probability that a message of the cell crosses it. Parts: the links, then the switches."""
+    """Probabilities that messages of cells cross components: the links, then the switches.
+
+    The arrays are flat: cell, component, probability.
+    """
 
     routes: Routes
     cell: Index
@@ -80,15 +84,15 @@ class _Exposures:
 
     @property
     def parts(self) -> int:
-        """How many there are."""
+        """Number of components."""
         return len(self.routes.ends) + len(self.routes.switches)
 
     def around(self, switch: int) -> Codes:
-        """The switch and its links, as parts."""
+        """Return the switch and its links, as components."""
         return np.append(np.flatnonzero((self.routes.ends == switch).any(axis=1)), len(self.routes.ends) + switch)
 
 
-def late_parts(
+def find_late_components(
     routes: Routes,
     placement: Placement,
     effects: Effects,
@@ -97,24 +101,40 @@ def late_parts(
     *,
     faulty_switches: frozenset[str] = frozenset(),
     alone: npt.NDArray[np.bool_] | None = None,
-) -> LateParts:
-    """Find them. `sick` are switches that were convicted by what starts or ends there: what crosses them is theirs.
+) -> LateComponents:
+    """Detect links and switches that delay messages.
 
-    `histograms`: (n, m, buckets) counts, lower edges of the buckets in s; None: one value a pair. `alone`: (n, m) cells
-    that no other pair made late, None: all. The others convict nobody: how messages collide that choose their way
-    nobody knows. But they tell where to look.
+    With several paths per pair, a message is late compared with the fast messages of its own pair: what delays all
+    messages of a pair is not a link. If an oversubscribed link delays even those, only other pairs show it: the
+    comparison with other pairs follows.
 
-    Late means later than this pair's own fast messages, where a pair's messages go several ways: what slows them all
-    alike is no link. Where a crowded link slows even those, only a comparison with other pairs tells: it comes second.
+    Parameters
+    ----------
+    routes
+        Links and the probabilities of crossing them.
+    placement
+        Switches of the ranks.
+    effects
+        Fitted model of the view.
+    histograms
+        (n, m, buckets) counts, and lower edges of the buckets in s; None: one value per pair.
+    settings
+        Tolerance and error probability.
+    faulty_switches
+        Switches that were localised from the messages of their own hosts; late messages that cross them are attributed
+        to them.
+    alone
+        (n, m) cells that no other pair delayed; None: all. Other cells localise no component, since the contention of
+        messages with several paths is unknown, but they select follow-up measurements.
     """
-    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST_ALIKE
+    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST_MINIMAL
     references = (True, False) if histograms is not None and mixed else (False,)
-    least = EXPOSED if histograms is not None else 0.0
+    least_share = EXPOSED if histograms is not None else 0.0
     search, exposed = _Search({}, {}, np.zeros(0, dtype=bool)), None
     upper = np.full(len(routes.ends), np.nan)
-    for only in (None,) if alone is None else (alone, None):
-        compared = [count_late(effects, histograms, settings.tolerance, only, own=own) for own in references]
-        exposures = _of_parts(routes, placement, effects, compared[0].cells, least=least)
+    for mask in (None,) if alone is None else (alone, None):
+        compared = [count_late(effects, histograms, settings.tolerance, mask, own=own) for own in references]
+        exposures = _of_parts(routes, placement, effects, compared[0].cells, least=least_share)
         counts = np.bincount(exposures.part, minlength=exposures.parts)
         bar = float(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
@@ -133,14 +153,14 @@ def late_parts(
     if effects.bidirectional:
         exposed[1::2], upper[1::2] = exposed[0::2], upper[0::2]
     suspects = [case for part, case in search.suspects.items() if part not in search.found]
-    return LateParts(tuple(search.found.values()), tuple(suspects), exposed, upper)
+    return LateComponents(tuple(search.found.values()), tuple(suspects), exposed, upper)
 
 
 def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
-    """(links,) loss that a link can hide among pairs each of which crosses it with a known probability.
+    """Return the (links,) loss that a link can hide among pairs that cross it with a known probability.
 
     Of n pairs that cross a link with probability q each, n q are as slow as the link, and half of these are slower than
-    its loss. So where the binomial distribution of n and q / 2 is at least k, the k-th slowest pair is a bound.
+    its loss. So if the binomial distribution of n and q / 2 is at least k, the k-th slowest pair is a bound.
     """
     links = len(exposures.routes.ends)
     count = np.bincount(exposures.part, minlength=exposures.parts)[:links]
@@ -154,21 +174,21 @@ def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
 
 @dataclass(frozen=True)
 class _Search:
-    """Greedy: the part with the most evidence, what it explains set aside, the next. Keys are parts."""
+    """Greedy search for the component with the most evidence, whose pairs are then explained. Keys are components."""
 
-    found: dict[int, LatePart]
-    suspects: dict[int, LatePart]
-    rejected: npt.NDArray[np.bool_]  # (parts,) not to be looked at
+    found: dict[int, LateComponent]
+    suspects: dict[int, LateComponent]
+    rejected: npt.NDArray[np.bool_]  # (components,) excluded from the search
 
     def set_aside(self, scores_of_late: _LateScores, faulty_switches: Sequence[int]) -> None:
-        """What sick switches and the parts that were found before make late is explained."""
+        """Explain the late messages of faulty switches and of components that were found before."""
         links = len(scores_of_late.exposures.routes.ends)
         for part in [*(links + switch for switch in faulty_switches), *self.found]:
             scores_of_late.explain(part, int(np.argmax(scores_of_late.scores[:, part])))
             self._close(part, scores_of_late)
 
     def run(self, scores_of_late: _LateScores, bar: float) -> None:
-        """Find all that `bets` tell; `bar` is what convicts, in nats."""
+        """Search all components; `bar` is the evidence for a detection, in nats."""
         while len(self.found) + len(self.suspects) < MOST_PARTS:
             scores = np.where(self.rejected, -np.inf, scores_of_late.scores)
             choice, part = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
@@ -184,22 +204,22 @@ class _Search:
             self._close(part, scores_of_late)
 
     def _close(self, part: int, scores_of_late: _LateScores) -> None:
-        """A switch's links are the switch's."""
+        """Exclude the component; of a switch its links as well."""
         links = len(scores_of_late.exposures.routes.ends)
         self.rejected[scores_of_late.exposures.around(part - links) if part >= links else part] = True
 
 
 def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
-    """Exposures to links and switches above `least`."""
+    """Return the probabilities above `least` of crossing links and switches."""
     to = effects.residual.destination(cells)
     cell, link, share = _exposures(routes, placement, cells[0], to)
-    if effects.bidirectional:  # the way back is late as well, and which of the two it was cannot be told
+    if effects.bidirectional:  # the path back is late as well, and the two are indistinguishable
         back = _exposures(routes, placement, to, cells[0])
         cell, link, share = (np.concatenate(both) for both in zip((cell, link, share), back, strict=True))
     leaves = routes.ends[link, 0] if len(routes.ends) else link
     if effects.bidirectional:
         link = link - link % 2
-    # A message leaves a switch once: what leaves it by any of its links crosses it.
+    # A message leaves a switch once: each message that leaves by a link of the switch crosses the switch.
     key = cell.astype(np.int64) * len(routes.switches) + leaves
     unique, inverse = np.unique(key, return_inverse=True)
     through = np.minimum(np.bincount(inverse, weights=share, minlength=unique.size), 1.0)
@@ -211,20 +231,22 @@ def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cel
 
 
 def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
-    """Flat: pair of ranks, link, probability that a message of the pair crosses the link."""
+    """Return flat lists: pair of ranks, link, probability that a message of the pair crosses the link."""
     code = np.append(routes.codes(placement.switches), np.int32(-1))
     return routes.exposure(code[placement.switch[src]], code[placement.switch[dst]])
 
 
 def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
-    """(k,) share of late messages that the ends of each cell explain, and how much more than Poisson it scatters."""
+    """Return the (k,) share of late messages without a faulty link, and its over-dispersion relative to Poisson."""
     pairs = effects.residual
     rate = tails.late / np.maximum(tails.messages, 1)
     common = np.full(rate.size, LEAST_LATE)
     classes = effects.classes.of_cells(pairs, tails.cells)
-    for code in np.unique(classes):  # pairs that collide more are late more often
-        own = np.sort(rate[classes == code])
-        common[classes == code] = max(np.mean(own[: max(1, int(0.9 * own.size))]), np.mean(own) / 2, LEAST_LATE)
+    for code in np.unique(classes):  # more contention, more late messages
+        rates_of_class = np.sort(rate[classes == code])
+        common[classes == code] = max(
+            np.mean(rates_of_class[: max(1, int(0.9 * rates_of_class.size))]), np.mean(rates_of_class) / 2, LEAST_LATE
+        )
     to = pairs.destination(tails.cells)
     extra = [_median_beyond(codes, rate - common, pairs.ranks) for codes in (tails.cells[0], to)]
     background = common + extra[0][tails.cells[0]] + extra[1][to]
@@ -235,25 +257,25 @@ def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
 
 
 def _median_beyond(codes: Codes, rate: Floats, ranks: int) -> Floats:
-    """(n,) how much the median of each rank's cells is beyond 0."""
+    """Return by how much the (n,) median of each rank's cells exceeds 0."""
     grouped = GroupedValues.of(rate, codes, ranks)
     return np.where(grouped.count >= 3, np.maximum(grouped.upper_medians(), 0.0), 0.0)
 
 
 class _LateScores:
-    """What every pair bets on every part that its messages may cross, for each share of late messages that is tried."""
+    """Clipped log-likelihood ratio of each (pair, component), for each share of late messages in SHARES_LATE."""
 
     def __init__(self, tails: Tails, background: Floats, spread: float, exposures: _Exposures) -> None:
-        """Bet on everything."""
+        """Compute all ratios."""
         self.tails, self.background, self.spread, self.exposures = tails, background, spread, exposures
         self.by_cell = np.argsort(exposures.cell, kind="stable")
         self.first = np.searchsorted(exposures.cell[self.by_cell], np.arange(tails.late.size + 1))
-        some = sample_of(tails.late.size)
-        pool = (tails.late[some], tails.messages[some], background[some])
+        sampled = sample_positions(tails.late.size)
+        pool = (tails.late[sampled], tails.messages[sampled], background[sampled])
         self.normalisers = [self._normalisers(exposures.share * tried, pool) for tried in SHARES_LATE]
-        every = np.arange(exposures.cell.size)
-        self.gains = [self._increments(every, index) for index in range(len(SHARES_LATE))]
-        # Parts to which the same pairs are exposed in the same way have the same sum of random numbers.
+        entries = np.arange(exposures.cell.size)
+        self.gains = [self._increments(entries, index) for index in range(len(SHARES_LATE))]
+        # Components that the same pairs cross with the same probability have the same sum of random numbers.
         weights = exposures.share * np.random.default_rng(1).random(tails.late.size)[exposures.cell]
         self.signature: Floats = np.bincount(exposures.part, weights=weights, minlength=exposures.parts).astype(
             np.float64
@@ -263,24 +285,30 @@ class _LateScores:
         )
 
     def _normalisers(self, more: Floats, pool: tuple[Floats, Floats, Floats]) -> Floats:
-        """Log of what each bet wins on the pool of all pairs: taken off, it is an e-value whatever the noise is."""
+        """Return for each entry the log of the mean likelihood ratio over all pairs.
+
+        Subtracted from a ratio, it gives an e-value increment, whatever the noise is.
+        """
         if not more.size:
             return more
         level, inverse = np.unique(np.round(2 * np.log2(more)), return_inverse=True)
-        normalisers = [np.log(np.mean(np.exp(_ratio(*pool, np.array([2 ** (one / 2)]), self.spread)))) for one in level]
+        normalisers = [
+            np.log(np.mean(np.exp(_ratio(*pool, np.array([2 ** (exponent / 2)]), self.spread)))) for exponent in level
+        ]
         return np.asarray(np.maximum(np.array(normalisers), 0.0)[inverse])
 
     def _increments(self, entries: Codes, index: int) -> Floats:
+        """Return the e-value increments of some entries."""
         cell = self.exposures.cell[entries]
         more = self.exposures.share[entries] * SHARES_LATE[index]
         late, messages, usual = self.tails.late[cell], self.tails.messages[cell], self.background[cell]
         return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.normalisers[index][entries])
 
     def explain(self, part: int, index: int) -> None:
-        """Messages that this part makes late are expected from now on: the bets of its pairs change."""
-        mine = self.exposures.part == part
-        cells = self.exposures.cell[mine]
-        np.add.at(self.background, cells, self.exposures.share[mine] * SHARES_LATE[index])
+        """Add the late messages of a component to the background of its pairs, and update their increments."""
+        is_member = self.exposures.part == part
+        cells = self.exposures.cell[is_member]
+        np.add.at(self.background, cells, self.exposures.share[is_member] * SHARES_LATE[index])
         touched = np.unique(cells)
         entries = np.concatenate(
             [self.by_cell[self.first[cell] : self.first[cell + 1]] for cell in touched] or [np.empty(0, np.int64)]
@@ -292,35 +320,41 @@ class _LateScores:
 
 
 def _ratio(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: float) -> Floats:
-    """Log-likelihood ratio of so many late messages with `more` of them than usual, bounded."""
+    """Return the clipped log-likelihood ratio of a number of late messages.
+
+    The share `more` is late in addition to the usual share.
+    """
     ratio = (late * np.log1p(more / usual) - messages * more) / spread
     return np.asarray(np.clip(ratio, -LARGEST, LARGEST))
 
 
-def _alike(link: int, signature: Floats) -> Codes:
-    """Other links with the same exposures."""
-    alike = np.flatnonzero(np.isclose(signature, signature[link], rtol=1e-6, atol=0))
-    others: Codes = alike[alike != link].astype(np.int64)
+def _indistinguishable_links(link: int, signature: Floats) -> Codes:
+    """Return the other links that the same messages cross with the same probability."""
+    same = np.flatnonzero(np.isclose(signature, signature[link], rtol=1e-6, atol=0))
+    others: Codes = same[same != link].astype(np.int64)
     return others
 
 
-def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LatePart | None:
-    """Do enough of the pairs that may cross it show it, and of a switch most of its links?"""
+def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateComponent | None:
+    """Return the component if enough pairs show it, and of a switch most links; else None."""
     exposures, tails, scores = scores_of_late.exposures, scores_of_late.tails, scores_of_late.scores
     links = len(exposures.routes.ends)
     if part >= links:
-        own = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
-        told = own[np.isin(own, exposures.part)]
-        if told.size < max(FEWEST_LINKS, TOLD * own.size) or np.mean(scores[choice, told] > 0) < SHARED_BY:
+        own_links = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
+        crossed = own_links[np.isin(own_links, exposures.part)]
+        if (
+            crossed.size < max(FEWEST_LINKS, LEAST_CROSSED * own_links.size)
+            or np.mean(scores[choice, crossed] > 0) < SHARED_BY
+        ):
             return None
-    mine = exposures.part == part
-    positive = scores_of_late.gains[choice][mine] > 0
-    at = exposures.cell[mine]
+    is_member = exposures.part == part
+    positive = scores_of_late.gains[choice][is_member] > 0
+    at = exposures.cell[is_member]
     if np.count_nonzero(positive) < FEWEST_ASKED:
         return None
     excess = tails.excess[at[positive]]
     lower, middle, upper = np.nanquantile(excess, (0.025, 0.5, 0.975)).tolist()
-    return LatePart(
+    return LateComponent(
         number=part - links if part >= links else part,
         is_switch=part >= links,
         log_e=float(scores[choice, part]),
@@ -329,5 +363,7 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LatePart | 
         pairs=at.size,
         slow=int(np.count_nonzero(positive)),
         cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
-        same=_alike(part, scores_of_late.signature[:links]) if part < links else np.empty(0, dtype=np.int64),
+        same=_indistinguishable_links(part, scores_of_late.signature[:links])
+        if part < links
+        else np.empty(0, dtype=np.int64),
     )

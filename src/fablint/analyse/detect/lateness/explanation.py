@@ -1,14 +1,14 @@
-"""The fewest candidates that explain which pairs are late: one search in which all of them compete.
+"""Smallest set of candidates that explains the late pairs: one search over all candidates.
 
-A pair is late with probability p of the candidate that explains it, else with the probability that is common to all
-unexplained pairs. Both are unknown: integrated over a Beta prior, the log-likelihood of n pairs of which s are late is
-log B(s + a, n - s + b) - log B(a, b). A set of candidates scores the sum of these, less that of no candidate at all,
-less a price for each candidate. Healthy pairs that cross a candidate so count against it, and a fabric whose pairs are
-all late now and then has a high common probability, which leaves nothing to explain.
+A pair is late with probability p of the candidate that explains it, else with a probability that all unexplained pairs
+share. Both are unknown: integrated over a Beta prior, the log-likelihood of n pairs of which s are late is log B(s + a,
+n - s + b) - log B(a, b). The score of a set of candidates is the sum of these, minus that of no candidate, minus a
+price per candidate. Healthy pairs that cross a candidate count against it, and if all pairs are late now and then, the
+shared probability is high and nothing remains to explain.
 
-The greedy search goes on past a step that does not pay (the second of two lossy hosts may), and begins anew with
-hosts only, with links only and with a bias to candidates without healthy pairs: the best of all sets counts, after
-each member was replaced or removed where that scores more.
+The greedy search continues after a step that does not pay (the second of two lossy hosts may), and starts again with
+hosts only, with links only, and with a preference for candidates without healthy pairs. The best of all sets counts,
+after each member was replaced or removed where that raises the score.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from fablint.analyse.detect.lateness.late_pairs import Candidates
 
-COMMON = (0.5, 9.5)  # Beta prior of the common probability: few pairs of a healthy fabric are late
-OWN = (1.0, 0.5)  # of a candidate's: most of its pairs are late
-MOSTLY = 0.9  # share of a candidate's pairs that are late, for the search with a bias
-AHEAD = 4  # steps of the search that need not pay
-MOST_STEPS = 200  # candidates of an explanation
-MOST_REPLACED = 30  # members of an explanation, up to which each is tried against all others
+COMMON = (0.5, 9.5)  # Beta prior of the shared probability: few pairs of a healthy fabric are late
+OWN = (1.0, 0.5)  # Beta prior of a candidate's probability: most of its pairs are late
+MOSTLY = 0.9  # share of late pairs of a candidate, for the search with a preference
+AHEAD = 4  # steps that may follow without a higher score
+MOST_STEPS = 200  # largest explanation
+MOST_REPLACED = 30  # largest explanation whose members are each tried against all other candidates
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -35,27 +35,39 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Member:
-    """A candidate of an explanation."""
+    """A candidate in an explanation."""
 
     number: int
-    gain: float  # nats that the explanation loses without it, its price not counted
-    pairs: Codes  # that no other member explains
-    alternatives: tuple[int, ...]  # candidates that would explain them nearly as well
+    gain: float  # nats that the explanation loses without it, without its price
+    pairs: Codes  # pairs that no other member explains
+    alternatives: tuple[int, ...]  # candidates that explain these pairs nearly as well
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A set of candidates, and its score in nats, prices counted."""
+    """A set of candidates and its score in nats, with prices."""
 
     chosen: tuple[int, ...] = ()
     score: float = 0.0
 
 
 class LateSearch:
-    """All candidates against one judgement of the pairs."""
+    """Search over all candidates for one classification of the pairs."""
 
     def __init__(self, candidates: Candidates, late: Floats, weight: Floats, price: float) -> None:
-        """`late` (u,) share of each pair that is late; `weight` (u,) of each pair."""
+        """Prepare the search.
+
+        Parameters
+        ----------
+        candidates
+            Candidates and their pairs.
+        late
+            (u,) share of each pair that is late.
+        weight
+            (u,) weight of each pair.
+        price
+            Nats per candidate.
+        """
         self.candidates, self.price = candidates, price
         self.late, self.weight = late * weight, weight
         order = np.argsort(candidates.pair, kind="stable")
@@ -63,8 +75,8 @@ class LateSearch:
         self._first = np.searchsorted(candidates.pair[order], np.arange(late.size + 1))
 
     def best(self) -> Explanation:
-        """The set of candidates that scores most."""
-        kinds = np.array([one.kind for one in self.candidates.candidate])
+        """Return the set of candidates with the highest score."""
+        kinds = np.array([entry.kind for entry in self.candidates.candidate])
         component = kinds != "scope"
         starts: list[tuple[Mask, bool]] = [
             (component, False),
@@ -73,33 +85,41 @@ class LateSearch:
             (np.isin(kinds, ("host", "cable", "path")), True),
             (np.ones(kinds.size, bool), False),
         ]
-        found = Explanation()
+        explanation = Explanation()
         for allowed, biased in starts:
             if allowed.any():
-                found = max(found, self._improved(self._greedy(allowed, biased), component), key=lambda one: one.score)
-        return found
+                explanation = max(
+                    explanation, self._improved(self._greedy(allowed, biased), component), key=lambda entry: entry.score
+                )
+        return explanation
 
     def members(self, explanation: Explanation, nearly: float) -> list[Member]:
-        """What each member adds, and its rivals: those that in its place cost less than `nearly` nats."""
+        """Return the gain of each member, and its alternatives.
+
+        Alternatives are candidates that cost less than `nearly` nats in its place.
+        """
         result = []
         chosen = self._needed(explanation.chosen)
         for number in chosen:
-            others = [one for one in chosen if one != number]
+            others = [other for other in chosen if other != number]
             state = self._state(others)
-            own = self.candidates.pairs(number)
+            own_pairs = self.candidates.pairs(number)
             gains = self._gains(state, biased=False)
             gain = float(gains[number])
             alternatives = np.flatnonzero(gains >= gain - nearly)
-            shown = tuple(one for one in alternatives.tolist() if one not in chosen)
-            result.append(Member(number, gain, own[state.free[own]], shown))
+            alternatives_shown = tuple(other for other in alternatives.tolist() if other not in chosen)
+            result.append(Member(number, gain, own_pairs[state.free[own_pairs]], alternatives_shown))
         return result
 
     def _needed(self, chosen: tuple[int, ...]) -> list[int]:
-        """Those without which the others explain less: a member may be covered by several that came after it."""
+        """Return the members without which the other members explain less.
+
+        A member may be covered by several members that were added after it.
+        """
         needed = list(chosen)
         for number in chosen:
-            others = [one for one in needed if one != number]
-            gain = self._gains(self._state(others), biased=False, some=np.array([number]))[0]
+            others = [other for other in needed if other != number]
+            gain = self._gains(self._state(others), biased=False, selected=np.array([number]))[0]
             if gain <= self.price:
                 needed = others
         return needed
@@ -107,7 +127,8 @@ class LateSearch:
     # ------------------------------------------------------------------------------------------------ search
 
     def _greedy(self, allowed: Mask, biased: bool) -> Explanation:
-        state, found = self._state(()), Explanation()
+        """Return the best set of a greedy search over the allowed candidates."""
+        state, best = self._state(()), Explanation()
         chosen: list[int] = []
         score, ahead = 0.0, 0
         while ahead <= AHEAD and len(chosen) < MOST_STEPS:
@@ -115,27 +136,31 @@ class LateSearch:
             number = int(np.argmax(order))
             if not np.isfinite(order[number]):
                 break
-            score += float(self._gains(state, biased=False, some=np.array([number]))[0]) - self.price
+            score += float(self._gains(state, biased=False, selected=np.array([number]))[0]) - self.price
             chosen.append(number)
             state = self._without(state, number)
-            ahead = 0 if score > found.score else ahead + 1
-            if score > found.score:
-                found = Explanation(tuple(chosen), score)
-        return found
+            ahead = 0 if score > best.score else ahead + 1
+            if score > best.score:
+                best = Explanation(tuple(chosen), score)
+        return best
 
     def _improved(self, found: Explanation, allowed: Mask) -> Explanation:
-        """The same with members removed or replaced, as long as that scores more."""
+        """Return the explanation after members were removed or replaced, as long as that raises the score."""
         if not 0 < len(found.chosen) <= MOST_REPLACED:
             return found
         for _ in range(MOST_STEPS):
-            better = max((self._replaced(found, number, allowed) for number in found.chosen), key=lambda one: one.score)
+            better = max(
+                (self._replaced(found, number, allowed) for number in found.chosen),
+                key=lambda explanation: explanation.score,
+            )
             if better.score <= found.score + 1e-9:
                 break
             found = better
         return found
 
     def _replaced(self, found: Explanation, number: int, allowed: Mask) -> Explanation:
-        others = tuple(one for one in found.chosen if one != number)
+        """Return the explanation with the best candidate, or none, in place of a member."""
+        others = tuple(other for other in found.chosen if other != number)
         state = self._state(others)
         score = self._score(others)
         gains = np.where(allowed, self._gains(state, biased=False), -np.inf)
@@ -145,44 +170,52 @@ class LateSearch:
         return Explanation((*others, best), score + float(gains[best]) - self.price)
 
     def _score(self, chosen: Sequence[int]) -> float:
-        """Nats of a set: each pair is explained by the first member that it crosses."""
+        """Return the nats of a set: each pair is explained by the first member that it crosses."""
         state, score = self._state(()), 0.0
         for number in chosen:
-            score += float(self._gains(state, biased=False, some=np.array([number]))[0]) - self.price
+            score += float(self._gains(state, biased=False, selected=np.array([number]))[0]) - self.price
             state = self._without(state, number)
         return score
 
     # ------------------------------------------------------------------------------------------------ gains
 
     def _state(self, chosen: Iterable[int]) -> _State:
+        """Return the state in which the pairs of these candidates are explained."""
         size = len(self.candidates.candidate)
         at, of = self.candidates.pair, self.candidates.of
-        state = _State(np.ones(self.weight.size, bool), *(_sums(of, one[at], size) for one in (self.weight, self.late)))
+        state = _State(
+            np.ones(self.weight.size, bool), *(_sums(of, values[at], size) for values in (self.weight, self.late))
+        )
         for number in chosen:
             state = self._without(state, number)
         return state
 
     def _without(self, state: _State, number: int) -> _State:
-        """The same when the pairs of a candidate are explained."""
-        own = self.candidates.pairs(number)
-        own = own[state.free[own]]
+        """Return the state in which the pairs of a further candidate are explained."""
+        own_pairs = self.candidates.pairs(number)
+        own_pairs = own_pairs[state.free[own_pairs]]
         free = state.free.copy()
-        free[own] = False
-        width = self._first[own + 1] - self._first[own]
-        pair = np.repeat(own, width)
+        free[own_pairs] = False
+        width = self._first[own_pairs + 1] - self._first[own_pairs]
+        pair = np.repeat(own_pairs, width)
         offset = np.arange(pair.size) - np.repeat(np.cumsum(width) - width, width)
         of = self._of[self._first[pair] + offset]
         size = state.measured.size
-        measured, late = (_sums(of, one[pair], size) for one in (self.weight, self.late))
+        measured, late = (_sums(of, values[pair], size) for values in (self.weight, self.late))
         return _State(free, state.measured - measured, np.maximum(state.late - late, 0.0))
 
-    def _gains(self, state: _State, *, biased: bool, some: Codes | None = None) -> Floats:
-        """(c,) nats that each candidate adds; -inf where its pairs are not later than the others, or there are none."""
-        measured, late = (state.measured, state.late) if some is None else (state.measured[some], state.late[some])
-        every, all_late = (float(one[state.free].sum()) for one in (self.weight, self.late))
-        others, others_late = np.maximum(every - measured, 0.0), np.maximum(all_late - late, 0.0)
+    def _gains(self, state: _State, *, biased: bool, selected: Codes | None = None) -> Floats:
+        """Return the (c,) nats that each candidate adds.
+
+        -inf for candidates whose pairs are not later than other pairs, and for candidates without pairs.
+        """
+        measured, late = (
+            (state.measured, state.late) if selected is None else (state.measured[selected], state.late[selected])
+        )
+        all_measured, all_late = (float(values[state.free].sum()) for values in (self.weight, self.late))
+        others, others_late = np.maximum(all_measured - measured, 0.0), np.maximum(all_late - late, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            later = (measured > 1e-9) & (late > 1e-9) & (others > 1e-9) & (late / measured > others_late / others)
+            is_later = (measured > 1e-9) & (late > 1e-9) & (others > 1e-9) & (late / measured > others_late / others)
             if biased:
                 rate = (others_late + COMMON[0]) / (others + sum(COMMON))
                 gains = late * np.log(MOSTLY / rate) + (measured - late) * np.log((1 - MOSTLY) / (1 - rate))
@@ -190,14 +223,14 @@ class LateSearch:
                 gains = (
                     _marginal(late, measured, OWN)
                     + _marginal(others_late, others, COMMON)
-                    - _marginal(np.array([all_late]), np.array([every]), COMMON)
+                    - _marginal(np.array([all_late]), np.array([all_measured]), COMMON)
                 )
-        return np.asarray(np.where(later, gains, -np.inf))
+        return np.asarray(np.where(is_later, gains, -np.inf))
 
 
 @dataclass(frozen=True)
 class _State:
-    """Pairs that are not explained yet, and the weights of each candidate's: measured, and late."""
+    """Pairs that are not explained yet, and their weight per candidate: measured and late."""
 
     free: Mask
     measured: Floats
@@ -205,11 +238,12 @@ class _State:
 
 
 def _sums(of: Codes, values: Floats, size: int) -> Floats:
+    """Return the sums of the values per candidate."""
     return np.bincount(of, weights=values, minlength=size).astype(np.float64)
 
 
 def _marginal(late: Floats, measured: Floats, prior: tuple[float, float]) -> Floats:
-    """Log-likelihood of so many late pairs, integrated over the prior."""
+    """Return the log-likelihood of a number of late pairs, integrated over the prior."""
     from scipy.special import betaln
 
     a, b = prior

@@ -1,7 +1,7 @@
-"""Messages that are late: later than the bulk, beyond what is tolerated. Of pairs whose messages may go several ways.
+"""Late messages of pairs whose messages may take several paths: slower than the tolerance and rare.
 
-Late compared with what is usual at this distance between these ends; or with the pair's own fast messages as well:
-what slows all messages of a pair alike, be it noise or a crowd, is then taken out.
+Late is relative to the usual time of this distance and these ends; optionally also relative to the pair's own fast
+messages, which removes what delays all messages of a pair (noise or contention).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.fit.effects import Effects
 
-LATE = 0.985  # quantile of all messages from which one is rare,
-FAR = 0.75  # distances of the quartiles beyond the upper one from which it is far from the bulk
-FAST = 0.1  # quantile of a pair's messages that no single link slows, where messages go several ways
-FEWEST_MESSAGES = 50  # of a pair, to know that quantile
-BLOCK = 1 << 15  # cells whose histograms are looked at together
-POOL = 8192  # pairs that stand for all
+LATE = 0.985  # quantile of all messages from which a message is rare,
+FAR = 0.75  # distances of the quartiles above the upper quartile from which it is far from the bulk
+FAST = 0.1  # quantile of a pair's messages that no single link delays, with several paths
+FEWEST_MESSAGES = 50  # messages of a pair from which that quantile is known
+BLOCK = 1 << 15  # cells whose histograms are processed at once
+POOL = 8192  # pairs in a sample
 
 Histograms = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
 class Tails:
-    """Messages of each measured cell."""
+    """Number of late messages of each measured cell."""
 
     cells: Cells
-    messages: Floats  # (k,) how many
-    late: Floats  # (k,) how many of them were late
-    excess: Floats  # (k,) log of how much longer the late ones took than this pair's messages do, NaN: none
+    messages: Floats  # (k,) number of messages
+    late: Floats  # (k,) number of late messages
+    excess: Floats  # (k,) median log-effect of the late messages relative to the usual time of this pair, NaN: none
     limit: float  # log of relative time beyond which a message is late
 
 
@@ -44,15 +44,26 @@ def count_late(
     *,
     own: bool = False,
 ) -> Tails:
-    """Messages per cell that are late, relative to what the pair's class and ends make usual.
+    """Count the late messages per cell, relative to the usual time of the pair's class and ends.
 
-    With `own` what slows all messages of a pair is taken out.
+    Parameters
+    ----------
+    effects
+        Fitted model of the view.
+    histograms
+        (n, m, buckets) counts, and lower edges of the buckets in s; None: the median counts as one message.
+    tolerance
+        Log-effect that is never late.
+    only
+        (n, m) cells to count; None: all.
+    own
+        Whether to subtract what delays all messages of a pair.
     """
     pairs = effects.residual
-    looked = ~np.isnan(pairs.value)
+    selected = ~np.isnan(pairs.value)
     if only is not None:
-        looked &= only
-    row, column = np.nonzero(looked)
+        selected &= only
+    row, column = np.nonzero(selected)
     cells = (row, column)
     most = effects.host_tolerance
     to = pairs.destination(cells)
@@ -74,34 +85,38 @@ def count_late(
     bound = _late_from(*_sampled(counts, centre, usual, cells), tolerance)
     late, messages, excess = np.zeros(row.size), np.zeros(row.size), np.full(row.size, np.nan)
     for first in range(0, row.size, BLOCK):
-        some = slice(first, first + BLOCK)
-        block = counts[row[some], column[some]].astype(np.float64)
-        beyond = centre[None, :] - usual[some, None]
+        block_cells = slice(first, first + BLOCK)
+        block = counts[row[block_cells], column[block_cells]].astype(np.float64)
+        beyond = centre[None, :] - usual[block_cells, None]
         tail = np.where(beyond > bound, block, 0.0)
-        messages[some], late[some] = block.sum(axis=1), tail.sum(axis=1)
-        half = tail.cumsum(axis=1) >= np.maximum(late[some], 1)[:, None] / 2
-        excess[some] = np.where(
-            late[some] > 0, np.take_along_axis(beyond, half.argmax(axis=1)[:, None], 1)[:, 0], np.nan
+        messages[block_cells], late[block_cells] = block.sum(axis=1), tail.sum(axis=1)
+        at_half = tail.cumsum(axis=1) >= np.maximum(late[block_cells], 1)[:, None] / 2
+        excess[block_cells] = np.where(
+            late[block_cells] > 0, np.take_along_axis(beyond, at_half.argmax(axis=1)[:, None], 1)[:, 0], np.nan
         )
     return Tails(cells, messages, late, excess, bound)
 
 
 def _common(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> Floats:
-    """(k,) how much longer than others even the fast messages of each cell took: log time, 0 where there are few."""
+    """Return the (k,) log-effect of the fast messages of each cell relative to other cells.
+
+    0 for cells of few messages.
+    """
     fast = np.full(usual.size, np.nan)
     for first in range(0, usual.size, BLOCK):
-        some = slice(first, first + BLOCK)
-        below = counts[cells[0][some], cells[1][some]].cumsum(axis=1, dtype=np.float64)
+        block_cells = slice(first, first + BLOCK)
+        below = counts[cells[0][block_cells], cells[1][block_cells]].cumsum(axis=1, dtype=np.float64)
         enough = below[:, -1] >= FEWEST_MESSAGES
         at = (below >= FAST * below[:, -1:]).argmax(axis=1)
-        fast[some] = np.where(enough, centre[at], np.nan) - usual[some]
+        fast[block_cells] = np.where(enough, centre[at], np.nan) - usual[block_cells]
     return np.nan_to_num(fast - np.nanmedian(fast)) if not np.isnan(fast).all() else np.zeros(usual.size)
 
 
 def _late_from(values: Floats, below: npt.NDArray[np.floating | np.integer], tolerance: float) -> float:
-    """Log of relative time beyond which a message is late: beyond what is tolerated, and rare or far from the bulk.
+    """Return the log of relative time beyond which a message is late.
 
-    `values` are sorted, `below` counts the messages up to each.
+    It is above the tolerance, and rare or far from the bulk. `values` are sorted; `below` counts the messages up to
+    each value.
     """
     if not values.size or below[-1] == 0:
         return tolerance
@@ -109,14 +124,14 @@ def _late_from(values: Floats, below: npt.NDArray[np.floating | np.integer], tol
     return max(tolerance, min(rare, upper + FAR * (upper - lower)))
 
 
-def sample_of(size: int) -> Codes:
-    """Positions of a sample, the same each time. Not every k-th one: these would all be of the same round."""
+def sample_positions(size: int) -> Codes:
+    """Return positions of a sample, equal in each run. Every k-th position would be of the same round."""
     return np.sort(np.random.default_rng(size).permutation(size)[:POOL])
 
 
 def _sampled(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
-    """Relative log times of a sample of all messages, sorted, and how many there are up to each."""
-    at = sample_of(usual.size)
+    """Return relative log times of a sample of all messages, sorted, and the number of messages up to each."""
+    at = sample_positions(usual.size)
     block = counts[cells[0][at], cells[1][at]].astype(np.float64)
     beyond = (centre[None, :] - usual[at, None]).ravel()
     order = np.argsort(beyond)

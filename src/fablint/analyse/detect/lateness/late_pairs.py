@@ -1,4 +1,4 @@
-"""Pairs of hosts, the unit of evidence about late messages, and the components that their round trips cross."""
+"""Pairs of hosts, the unit of evidence of late messages, and the components that their round trips cross."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fablint.topology.routing import Routes, codes_of
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-FEWEST_PAIRS = 2  # of a candidate: one late pair alone is the pair's
+FEWEST_PAIRS = 2  # late pairs of a candidate: a single late pair is not a component
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class HostPairs:
     """Pairs of hosts. With several switches per host, a pair of hosts has an entry for each two switches."""
 
     hosts: Codes  # (u, 2)
-    ranks: Codes  # (u, 2) a rank of each that was measured
+    ranks: Codes  # (u, 2) a measured rank of each host
     switches: Codes  # (u, 2) -1 where unknown
-    weight: Floats  # (u,) the entries of a pair of hosts have 1 together
-    of_cell: Codes  # (k,) the entry of each cell
+    weight: Floats  # (u,) the entries of a pair of hosts sum to 1
+    of_cell: Codes  # (k,) entry of each cell
 
     def share(self, cells: Mask) -> Floats:
-        """(u,) share of each entry's cells that are in the mask: however often it was measured, a pair is one."""
+        """Return the (u,) share of each entry's cells that are in the mask."""
         return np.bincount(self.of_cell, weights=cells, minlength=self.weight.size) / np.bincount(self.of_cell)
 
 
 def host_pairs_of(cells: MeanRatios, placement: Placement) -> HostPairs:
-    """The pairs of hosts of some cells."""
+    """Return the pairs of hosts of some cells."""
     turned = placement.host[cells.src] > placement.host[cells.dst]
     ranks = np.stack([np.where(turned, cells.dst, cells.src), np.where(turned, cells.src, cells.dst)], axis=1)
     hosts, switches = placement.host[ranks], placement.switch[ranks]
@@ -49,36 +49,36 @@ def host_pairs_of(cells: MeanRatios, placement: Placement) -> HostPairs:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A component, or a set of links that has a name, which may make messages late."""
+    """A component, or a set of links with a name, that may delay messages."""
 
     component: Component
     name: str
     kind: str  # host cable path exits switch scope
-    direction: Direction | None = None  # of a host: pairs in which it sends or receives; None: it does not matter
+    direction: Direction | None = None  # of a host: whether it sends or receives; None: either
 
     @property
     def is_scope(self) -> bool:
-        """Is it all pairs of a distance, and no component?"""
+        """Whether it stands for all pairs of a distance, and not for a component."""
         return self.kind == "scope"
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What may be faulty, and which pairs cross it: flat, in the order of candidates."""
+    """Candidates and the pairs that cross them. The arrays are flat, in the order of candidates."""
 
     candidate: tuple[Candidate, ...]
     same: tuple[tuple[str, ...], ...]  # names of other candidates that exactly the same pairs cross
     pair: Codes  # (e,)
-    of: Codes  # (e,) the candidate that the pair crosses
+    of: Codes  # (e,) candidate that the pair crosses
 
     def pairs(self, number: int) -> Codes:
-        """Pairs that cross one of them."""
+        """Return the pairs that cross a candidate."""
         first, last = np.searchsorted(self.of, (number, number + 1))
         return self.pair[first:last]
 
 
 class CandidateBuilder:
-    """Collects which pair crosses which candidate; candidates of a kind have codes of their own."""
+    """Collector of candidates and of the pairs that cross them; the candidates of a type have codes of their own."""
 
     def __init__(self) -> None:
         self.named: list[Candidate] = []
@@ -91,7 +91,7 @@ class CandidateBuilder:
         self.named += [Candidate(component, name, kind) for name in names]
 
     def candidates(self, pairs: int) -> Candidates:
-        """All of them; of those that the same pairs cross, the first that was added."""
+        """Return all candidates; of candidates with the same pairs, the first that was added."""
         pair, of = (np.concatenate(column).astype(np.int64) for column in zip(*self.entries, strict=True))
         key = np.unique(of * pairs + pair)
         of, pair = key // pairs, key % pairs
@@ -121,7 +121,7 @@ class CandidateBuilder:
 
 
 def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None) -> Candidates:
-    """Hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
+    """Return hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
     builder = CandidateBuilder()
     every = np.arange(pairs.weight.size)
     for end in (0, 1):
@@ -134,14 +134,14 @@ def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None)
         pair, link = links
         cables = [routes.cable(number) for number in range(len(routes.ends))]
         builder.add("cable", "cable", cables[::2], pair, link // 2)
-        builder.add("cable", "cable", cables, pair, link)  # one direction of it
+        builder.add("cable", "cable", cables, pair, link)  # one direction of the cable
     _add_paths(builder, pairs, placement)
     _add_switches(builder, pairs, placement, routes, links)
     return builder.candidates(every.size)
 
 
 def _add_paths(builder: CandidateBuilder, pairs: HostPairs, placement: Placement) -> None:
-    """Paths between two switches, all paths of a switch, and all pairs that are as far apart."""
+    """Add paths between two switches, all paths of a switch, and all pairs of a distance."""
     here, there = pairs.switches.min(axis=1), pairs.switches.max(axis=1)
     far = np.flatnonzero((here >= 0) & (here != there))
     size = len(placement.switches)
@@ -159,7 +159,7 @@ def _add_paths(builder: CandidateBuilder, pairs: HostPairs, placement: Placement
 def _add_switches(
     builder: CandidateBuilder, pairs: HostPairs, placement: Placement, routes: Routes | None, links: tuple[Codes, Codes]
 ) -> None:
-    """A switch with all that begins or ends on it, or crosses one of its links."""
+    """Add each switch with all pairs that begin or end on it, or cross one of its links."""
     names = list(placement.switches if routes is None else routes.switches)
     code = codes_of(placement.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
     ends = np.where(pairs.switches >= 0, code[pairs.switches], -1)
@@ -173,7 +173,7 @@ def _add_switches(
 
 
 def _links(pairs: HostPairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:
-    """Flat: pair, directed link that its round trips cross; nothing where no path is known."""
+    """Return flat lists: pair, and directed link that its round trips cross; empty if no path is known."""
     nothing = np.zeros(0, np.int64)
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing

@@ -1,4 +1,4 @@
-"""The components that the segments of a directed pair of hosts cross on their way from the sender to the receiver."""
+"""Components that the segments of a directed pair of hosts cross from the sender to the receiver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIDES: tuple[tuple[int, Direction], ...] = ((0, "tx"), (1, "rx"))
 
 
 def directed_candidates(segments: Segments, placement: Placement, routes: Routes | None) -> Candidates:
-    """Hosts that send, that receive, and both; links and cables, paths between switches, and switches."""
+    """Return hosts as senders, as receivers, and as both; links and cables, paths between switches, and switches."""
     builder = CandidateBuilder()
     every = np.arange(len(segments.hosts))
     for side, direction in SIDES:
@@ -37,7 +37,7 @@ def directed_candidates(segments: Segments, placement: Placement, routes: Routes
 
 
 def _links(segments: Segments, placement: Placement, routes: Routes) -> tuple[Codes, Codes]:
-    """Flat: pair, directed link that its segments cross; nothing where no path is known."""
+    """Return flat lists: pair, and directed link that its segments cross; empty if no path is known."""
     nothing = np.zeros(0, np.int64)
     if not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
@@ -47,7 +47,7 @@ def _links(segments: Segments, placement: Placement, routes: Routes) -> tuple[Co
 
 
 def _add_paths(builder: CandidateBuilder, segments: Segments, placement: Placement) -> None:
-    """Paths from one switch to another, and all pairs that are on several switches."""
+    """Add paths from one switch to another, and all pairs on several switches."""
     here, there = segments.switches.T
     far = np.flatnonzero((here >= 0) & (there >= 0) & (here != there))
     size = len(placement.switches)
@@ -62,6 +62,6 @@ def _add_paths(builder: CandidateBuilder, segments: Segments, placement: Placeme
 
 
 def _add_switches(builder: CandidateBuilder, segments: Segments, placement: Placement) -> None:
-    """A switch with all that begins or ends on it."""
+    """Add each switch with all pairs that begin or end on it."""
     every = np.arange(len(segments.hosts))
     builder.add("switch", "switch", list(placement.switches), np.tile(every, 2), segments.switches.T.ravel())

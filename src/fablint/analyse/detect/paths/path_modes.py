@@ -1,11 +1,11 @@
-"""Paths of which some pairs are slow and others are not: one of several parallel cables, or of the paths of ECMP.
+"""Paths of which only some pairs are slow: a faulty member of parallel cables, or of ECMP paths.
 
-Where a pair's messages take one of k paths and nobody knows which, a slow one shows in about 1 / k of the pairs between
-two switches. Pairs are counted that are slower than the fast ones of their path beyond noise and tolerance; the share
-is compared with that on the switches and on the other paths, by a binomial test.
+If a pair's messages take an unknown path of k, a slow path shows in about 1 / k of the pairs between two switches. A
+pair is slow if it is slower than the fast pairs of its path, beyond noise and tolerance. The share of slow pairs is
+compared with that on the switches and on other paths by a binomial test.
 
-Where the topology declares which path each pair takes, this is tested as well: by how much the declared paths separate
-slow pairs from others, beside the same after the declared paths were shuffled among the pairs of the two switches.
+If the topology declares the path of each pair, the declaration is tested as well: how well the declared paths separate
+slow pairs from other pairs, compared with declared paths that are shuffled among the pairs of the two switches.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
-from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S, Measure
+from fablint.analyse.detect.paths.judgement import Measure
+from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.analyse.fit.path_levels import PathLevels
 from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 
-NOISES = 4.0  # standard deviations of the noise, beyond which a pair is slow
+NOISES = 4.0  # standard deviations of the noise beyond which a pair is slow
 FEWEST_SLOW = 3  # pairs
-FEWEST_ENDS = 2  # hosts at each end of the slow pairs: else it is theirs
-LEAST_SHARE, MOST_SHARE = 0.05, 0.9  # of the pairs of a path that are slow
+FEWEST_ENDS = 2  # hosts at each end of the slow pairs: with fewer, the hosts explain them
+LEAST_SHARE, MOST_SHARE = 0.05, 0.9  # shares of slow pairs of a path
 SHUFFLES = 199
-# Share of the shuffled assignments that separate slow pairs as well as the declared one: it explains them, or does not.
+# Share of shuffled assignments that separate slow pairs as well as the declared one: up to the first value the
+# declaration explains them, above the second it does not.
 EXPLAINED, NOT_EXPLAINED = 0.02, 0.2
 
 
@@ -40,19 +42,30 @@ EXPLAINED, NOT_EXPLAINED = 0.02, 0.2
 class Mode:
     """A path of which some pairs are slow."""
 
-    entry: int  # of the levels
-    slow: int  # pairs of hosts
-    pairs: int
-    loss: float  # log-effect of the slow ones beside the others
-    cells: Codes  # positions of the slow ones among the cells of the levels
+    entry: int  # position in the levels
+    slow: int  # slow pairs of hosts
+    pairs: int  # pairs of hosts measured
+    loss: float  # log-effect of the slow pairs relative to other pairs
+    cells: Codes  # positions of the slow cells in the cells of the levels
 
     @property
     def share(self) -> float:
+        """Share of slow pairs."""
         return self.slow / self.pairs
 
 
 def find_modes(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> list[Mode]:
-    """Paths of which significantly more pairs are slow than elsewhere. `src` and `dst` (c,): hosts of the cells."""
+    """Return the paths with significantly more slow pairs than elsewhere.
+
+    Parameters
+    ----------
+    levels
+        Levels of the view.
+    src, dst
+        (c,) hosts of the cells of the levels.
+    measure
+        Tolerance and error probability.
+    """
     count = levels.level.size
     fast, noise = _fast(levels, count)
     beyond = levels.left - fast[levels.entry]
@@ -65,43 +78,43 @@ def find_modes(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> 
     usual = _usual(levels, slow, share)
     tests = max(1, int(levels.is_path.sum()))
     chance = upper_tail(slow, pairs, usual)
-    found = []
+    modes = []
     for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_SLOW) & (chance <= measure.chance / tests)):
         cells = np.flatnonzero((levels.entry == entry) & is_slow)
         ends = min(np.unique(src[cells]).size, np.unique(dst[cells]).size)
         if LEAST_SHARE <= share[entry] <= MOST_SHARE and ends >= FEWEST_ENDS:
             loss = float(np.median(beyond[cells]))
-            found.append(Mode(int(entry), int(slow[entry]), int(pairs[entry]), loss, cells))
-    return found
+            modes.append(Mode(int(entry), int(slow[entry]), int(pairs[entry]), loss, cells))
+    return modes
 
 
 def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
-    """(k,) log time of the fast pairs of each entry, and their noise.
+    """Return the (k,) log time of the fast pairs of each entry, and their noise.
 
-    The pairs are cut in two where that leaves the least variance within both (Otsu 1979); the noise is that within, or
-    that of all where it is less.
+    The pairs are cut in two where that leaves the least variance within both parts (Otsu 1979). The noise is that
+    within the parts, or that of all pairs if it is less.
     """
     fast, noise = np.full(count, np.nan), np.full(count, levels.noise)
     order = np.lexsort((levels.left, levels.entry))
-    for entry, own in enumerate(
+    for entry, values in enumerate(
         np.split(levels.left[order], np.cumsum(np.bincount(levels.entry, minlength=count))[:-1])
     ):
-        fast[entry] = np.median(own) if own.size else np.nan
-        if own.size < 2 * FEWEST_SLOW:
+        fast[entry] = np.median(values) if values.size else np.nan
+        if values.size < 2 * FEWEST_SLOW:
             continue
-        below = np.arange(1, own.size)
-        total = np.cumsum(own)
+        below = np.arange(1, values.size)
+        total = np.cumsum(values)
         mean = total[:-1] / below
-        rest = (total[-1] - total[:-1]) / (own.size - below)
-        cut = int(np.argmax(below * (own.size - below) * (rest - mean) ** 2)) + 1
-        inside = np.concatenate([own[:cut] - mean[cut - 1], own[cut:] - rest[cut - 1]])
-        noise[entry] = min(levels.noise, max(float(np.std(inside)), FINEST_NOISE))
-        fast[entry] = min(fast[entry], float(np.median(own[:cut])))
+        upper_mean = (total[-1] - total[:-1]) / (values.size - below)
+        cut = int(np.argmax(below * (values.size - below) * (upper_mean - mean) ** 2)) + 1
+        deviations = np.concatenate([values[:cut] - mean[cut - 1], values[cut:] - upper_mean[cut - 1]])
+        noise[entry] = min(levels.noise, max(float(np.std(deviations)), FINEST_NOISE))
+        fast[entry] = min(fast[entry], float(np.median(values[:cut])))
     return fast, noise
 
 
 def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int) -> Codes:
-    """(k,) pairs of hosts most of whose cells are chosen."""
+    """Return the (k,) number of pairs of hosts most of whose cells are chosen."""
     hosts = int(max(src.max(initial=0), dst.max(initial=0))) + 1
     a, b = (np.minimum(src, dst), np.maximum(src, dst)) if levels.bidirectional else (src, dst)
     pair, of_cell = np.unique((levels.entry * hosts + a) * hosts + b, return_inverse=True)
@@ -110,7 +123,7 @@ def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int)
 
 
 def _usual(levels: PathLevels, slow: Codes, share: Floats) -> float:
-    """Share of slow pairs that is usual: of messages on a switch, or of the middle one of the paths."""
+    """Return the usual share of slow pairs: that of messages on a switch, or the median over the paths."""
     edge = ~levels.is_path
     known = levels.is_path & (levels.pairs >= FEWEST_SLOW)
     middle = float(np.median(share[known])) if np.count_nonzero(known) > 2 else 0.0
@@ -124,13 +137,20 @@ def _usual(levels: PathLevels, slow: Codes, share: Floats) -> float:
 def declared_routes_explain(
     modes: Sequence[Mode], levels: PathLevels, pairs: Pairs, message_paths: MessagePaths
 ) -> bool | None:
-    """Do the declared paths separate the slow pairs of these paths from the others? None where that is not decided.
+    """Return whether the declared paths separate the slow pairs of these paths from other pairs.
 
-    Args:
-        modes: paths of which some pairs are slow.
-        levels: of all paths.
-        pairs: of the row.
-        ways: the declared path of each pair.
+    None if that is undecided.
+
+    Parameters
+    ----------
+    modes
+        Paths of which some pairs are slow.
+    levels
+        Levels of all paths.
+    pairs
+        Pairs of the row.
+    message_paths
+        Declared path of each pair.
     """
     if not modes or message_paths.routes is None or message_paths.routes.routing.kind not in BY_HOST:
         return None
@@ -138,9 +158,9 @@ def declared_routes_explain(
     known = message_paths.segments[:-1] < message_paths.known_links
     observed, shuffled, testable = 0.0, np.zeros(SHUFFLES), False
     for mode in modes:
-        at = np.flatnonzero(levels.entry == mode.entry)
-        cells = (levels.cells[0][at], levels.cells[1][at])
-        slow = np.isin(at, mode.cells).astype(np.float64)
+        positions = np.flatnonzero(levels.entry == mode.entry)
+        cells = (levels.cells[0][positions], levels.cells[1][positions])
+        slow = np.isin(positions, mode.cells).astype(np.float64)
         path = message_paths.of_cells(pairs, cells)
         if not known[np.minimum(path, known.shape[0] - 1)].all():
             return None
@@ -148,14 +168,14 @@ def declared_routes_explain(
         testable |= int(label.max()) > 0
         observed += _separated(slow, label)
         shuffled += [_separated(slow, rng.permutation(label)) for _ in range(SHUFFLES)]
-    as_good = (1 + np.count_nonzero(shuffled >= observed - 1e-9)) / (1 + SHUFFLES)
-    if not testable or EXPLAINED < as_good <= NOT_EXPLAINED:
+    share = (1 + np.count_nonzero(shuffled >= observed - 1e-9)) / (1 + SHUFFLES)
+    if not testable or EXPLAINED < share <= NOT_EXPLAINED:
         return None
-    return bool(as_good <= EXPLAINED)
+    return bool(share <= EXPLAINED)
 
 
 def _separated(slow: Floats, label: Codes) -> float:
-    """Sum of squares of the labels' means about the mean of all."""
+    """Return the sum of squares of the means per label about the mean of all."""
     count = np.bincount(label)
     total = np.bincount(label, weights=slow)
     used = count > 0

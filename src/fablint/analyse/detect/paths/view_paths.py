@@ -1,4 +1,4 @@
-"""The paths between switches of one view: how slow each is, what that means, and the bound of what is healthy."""
+"""Paths between switches in one view: their losses, judgements, and bounds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
+from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements
 from fablint.analyse.detect.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.detect.paths.slow_paths import (
     FEWEST_PAIRS,
     WITHOUT_OTHERS,
-    Judgement,
-    Measure,
-    PathJudgements,
     judge_paths,
 )
 from fablint.analyse.fit.path_levels import PathLevels, fit_path_levels
@@ -28,55 +26,57 @@ from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.topology.routing import Routes
 
-UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which nobody knows the cables that a message crosses
-HALF = 0.5  # of the pairs of a path: more slow ones are not those of one of several cables
+UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which the cables of a message are unknown
+HALF = 0.5  # share of the pairs of a path: more slow pairs are not those of one of several cables
 Entries = dict[tuple[int, int], int]  # entry of each ordered pair of switches; of round trips unordered
 
 
 @dataclass(frozen=True)
 class Paths:
-    """What one view says of the paths between switches."""
+    """Judgement of the paths between switches in one view."""
 
     judgements: PathJudgements
     modes: tuple[Mode, ...]  # paths of which some pairs are slow
-    declared: bool | None  # do declared routes explain which? None: not declared, or not testable
-    followed: bool  # does the topology say which links each path crosses?
-    compared: bool  # are there enough declared links to compare them with each other?
+    declared: bool | None  # whether declared routes explain them; None: not declared, or not testable
+    followed: bool  # whether the topology declares the links of each path
+    compared: bool  # whether there are enough declared links to compare them with each other
     hosts: tuple[Codes, Codes]  # (c,) hosts of the cells of the levels
     ranks: tuple[Codes, Codes]  # (c,) their ranks: sender and receiver
 
     @property
     def levels(self) -> PathLevels:
+        """Levels of the paths."""
         return self.judgements.levels
 
     @cached_property
     def best(self) -> Entries:
-        """The entry that says most of each path: of messages alone, where there were enough of them."""
-        found: Entries = {}
+        """Entry of each path with the most information: of isolated messages, if there were enough."""
+        entries: Entries = {}
         levels, of = self.levels, self.judgements.of
         order = sorted(
             np.flatnonzero(levels.is_path).tolist(),
             key=lambda entry: (of[entry] is not Judgement.FEW, not levels.shared[entry]),
         )
         for entry in order:
-            found[int(levels.src[entry]), int(levels.dst[entry])] = entry
-        return found
+            entries[int(levels.src[entry]), int(levels.dst[entry])] = entry
+        return entries
 
     def taken_out(self, switches: int) -> Floats:
-        """(S + 1, S + 1) what is subtracted from the log times between two switches; the last are unknown ones.
+        """Return the values to subtract from the log times between two switches.
 
-        What a longer cable adds to a small message, and NaN of paths that are slow for a reason of their own:
-        neither says anything of the hosts at the ends.
+        (S + 1, S + 1), the last row and column for unknown switches. They are the time that a longer cable adds to a
+        small message, and NaN for paths that are slow for a reason of their own: neither is evidence about the hosts at
+        the ends.
         """
-        found = np.zeros((switches + 1, switches + 1))
+        table = np.zeros((switches + 1, switches + 1))
         levels, judged = self.levels, self.judgements
         for entry in np.flatnonzero(levels.is_path):
             judgement, ends = judged.of[entry], (levels.src[entry], levels.dst[entry])
             if judgement is Judgement.GEOMETRY:
-                found[ends] += judged.loss[entry]
+                table[ends] += judged.loss[entry]
             elif judgement in (Judgement.SLOW, Judgement.ONCE):
-                found[ends] = np.nan
-        return np.asarray(np.where(found == 0, found.T, found)) if levels.bidirectional else found
+                table[ends] = np.nan
+        return np.asarray(np.where(table == 0, table.T, table)) if levels.bidirectional else table
 
 
 def paths_of(
@@ -89,7 +89,25 @@ def paths_of(
     *,
     views: int,
 ) -> Paths | None:
-    """The paths of a view; None where no message crossed one. `pairs` hold log times."""
+    """Return the paths of a view; None if no message crossed one.
+
+    Parameters
+    ----------
+    flows
+        The view.
+    pairs
+        Log times.
+    placement
+        Switches and groups of the ranks.
+    message_paths
+        Paths of the pairs.
+    routes
+        Links that messages cross; None if no cables are known.
+    settings
+        Tolerances and error probabilities.
+    views
+        Number of views of the run, which share the error probability.
+    """
     levels = fit_path_levels(flows, pairs, placement, settings.tolerance)
     if levels is None:
         return None
@@ -110,19 +128,19 @@ def paths_of(
     followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
     modes = find_modes(levels, *hosts, measure)
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
-    if compared:  # the search explains most slow pairs: what is left must be gross, and not be most of a path
+    if compared:  # the search explains most slow pairs: the rest must be gross, and not most of a path
         modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]
     declared = declared_routes_explain(modes, levels, pairs, message_paths) if followed else None
     strangers = not known.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
     if (declared and compared) or strangers:
-        modes = []  # links are judged by the declared routes; what hosts without a switch share nobody knows
+        modes = []  # links are judged by the declared routes; links shared with hosts without a switch are unknown
     return Paths(judgements, tuple(modes), declared, followed, compared, hosts, (levels.cells[0], to))
 
 
 def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
-    """A path whose messages are as fast as any of its kind is not slow, whatever its ends were found to add.
+    """Judge paths as healthy whose messages are as fast as any of their kind, whatever their ends seem to add.
 
-    Where most hosts of a switch are slow, what they add is not distinguishable from what the paths to the switch add.
+    If most hosts of a switch are slow, their effect is not distinguishable from that of the paths to the switch.
     """
     levels = judgements.levels
     value = pairs.value[levels.cells]
@@ -138,11 +156,11 @@ def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
             judgements.of[entry] = Judgement.FINE
 
 
-def without_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> Pairs:
-    """The pairs without what paths explain; changed in place.
+def subtract_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> Pairs:
+    """Subtract the effects of paths from the pairs, in place, and return them.
 
-    Between few switches, half of a class of pairs may cross a slow path: what is usual there, and what is a host's own,
-    is seen from the others. Where links are compared with each other, they explain slow pairs themselves.
+    Between few switches, half of a class of pairs may cross a slow path: the class and the effects of hosts are those
+    of the other pairs. Links that are compared with each other explain slow pairs themselves.
     """
     if paths is None or paths.compared:
         return pairs
@@ -158,19 +176,19 @@ def without_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> Pa
 
 
 def _links_compared(message_paths: MessagePaths) -> bool:
-    """Are there enough links to compare them with each other?"""
+    """Return whether there are enough links to compare them with each other."""
     return message_paths.known_links >= 2 * FEWEST_PEERS and message_paths.routes is not None
 
 
 def _apart(placement: Placement, routes: Routes | None) -> Codes | None:
-    """(S, S) cables of a shortest way between the run's switches."""
+    """Return the (S, S) number of cables of a shortest path between the run's switches."""
     if routes is None or not len(routes.ends):
         return None
     return routes.distances(routes.codes(placement.switches)).astype(np.int64)
 
 
 def _at_declared_speed(flows: Flows, placement: Placement, routes: Routes | None) -> Floats | None:
-    """(S, S) log time of a message at the declared speed of the slowest cable between two of the run's switches."""
+    """Return the (S, S) log time of a message at the declared speed of the slowest cable between two switches."""
     if routes is None or not len(routes.ends):
         return None
     return np.asarray(np.log(flows.observations.size) - np.log(routes.slowest_cables(routes.codes(placement.switches))))
@@ -181,20 +199,21 @@ def _at_declared_speed(flows: Flows, placement: Placement, routes: Routes | None
 
 @dataclass(frozen=True)
 class PathBounds:
-    """How much a path may be slower than what it is compared with. Arrays (p,) are by path."""
+    """Upper bounds of the losses of paths relative to their reference. Arrays (p,) are by path."""
 
     names: tuple[str, ...]  # s0>s1; of round trips s0=s1
     src: Codes  # codes of switches
     dst: Codes
-    upper: npt.NDArray[np.float64]  # upper 95 % bound of the log-loss, of all paths together; NaN where unknown
-    host_pairs: Codes  # that were measured across it
+    upper: npt.NDArray[np.float64]  # upper 95 % bound of the log-loss, for all paths together; NaN where unknown
+    host_pairs: Codes  # number of pairs of hosts measured across each path
     compared_with: tuple[str, ...]
-    fine: npt.NDArray[np.bool_]  # as fast as its kind: else a finding or note says what is known of it
-    beside: npt.NDArray[np.bool_]  # (p,) slower beside others, over known links: no finding until measured alone
+    fine: npt.NDArray[np.bool_]  # as fast as its kind: otherwise a finding or note describes the path
+    # (p,) slower among concurrent messages, over known links: no finding until measured alone
+    beside: npt.NDArray[np.bool_]
 
 
 def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
-    """Bounds of all paths that messages crossed, of one view."""
+    """Return the bounds of all paths of one view that messages crossed."""
     if paths is None:
         none = np.empty(0, np.int64)
         return PathBounds((), none, none, np.empty(0), none, (), np.empty(0, bool), np.empty(0, bool))
@@ -219,5 +238,5 @@ def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
 
 
 def _of_ties(upper: Floats) -> Floats:
-    """Never below 0: what is faster than its kind may still be as slow as that."""
+    """Return the bounds, at least 0: a path that is faster than its kind may still be as slow as its kind."""
     return np.asarray(np.where(np.isnan(upper), np.nan, np.maximum(upper, 0.0)))

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
+from fablint.analyse.detect.paths.judgement import Judgement
 from fablint.analyse.detect.paths.path_modes import Mode
-from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S, Judgement
+from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S
 from fablint.analyse.detect.paths.view_paths import Paths
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text

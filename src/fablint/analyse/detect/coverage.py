@@ -1,0 +1,97 @@
+"""How often hosts and links were measured, and the largest losses that they can hide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fablint.analyse.data.message_paths import MessagePaths
+from fablint.analyse.data.pair_matrix import Codes, Pairs
+from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.detect.evidence import Evidence
+from fablint.analyse.fit.effects import Effects
+from fablint.analyse.fit.median_polish import median_error
+from fablint.analyse.settings import Settings
+from fablint.model import Placement
+
+
+def link_bounds(effects: Effects, message_paths: MessagePaths, late: Floats | None) -> Floats:
+    """Return the (links,) upper bound of the log-effect of each known link, NaN where unknown."""
+    bound = effects.segment_upper[: message_paths.known_links].astype(np.float64)
+    return bound if late is None else np.where(np.isnan(bound), late, bound)
+
+
+def count_crossing_pairs(evidence: Evidence | None, message_paths: MessagePaths) -> Codes:
+    """Return the (links,) number of measured pairs that cross each link."""
+    if evidence is None:
+        return np.zeros(message_paths.known_links, dtype=np.int64)
+    return evidence.live.segment[: message_paths.known_links].copy()
+
+
+def count_host_partners(pairs: Pairs, placement: Placement, settings: Settings, *, scarcer: bool) -> Codes:
+    """Return the (hosts,) number of other hosts measured with: in the `scarcer` direction, or in both together.
+
+    Exact only where it may be below the required number.
+    """
+    if not scarcer:
+        return np.array(
+            [_distinct_partners(pairs, placement, host, sides=(True, False)) for host in range(len(placement.hosts))],
+            dtype=np.int64,
+        )
+    hosts = len(placement.hosts)
+    if pairs.partner is not None:  # a list may hold a pair many times
+        return _partners_in_list(pairs, placement)
+    most_ranks = int(np.bincount(placement.host, minlength=hosts).max())
+    counts = np.full(hosts, np.iinfo(np.int64).max)
+    for sent in (True, False):
+        count = np.zeros(hosts, dtype=np.int64)
+        for rows in pairs.blocks():
+            measured = ~np.isnan(pairs.sent(rows) if sent else pairs.received(rows))
+            np.maximum.at(count, placement.host[rows], -(-measured.sum(axis=1) // most_ranks))
+        for host in np.nonzero(count < max(settings.min_partners, 1))[0]:
+            count[host] = _distinct_partners(pairs, placement, int(host), sides=(sent,))
+        counts = np.minimum(counts, count)
+    return counts
+
+
+def _partners_in_list(pairs: Pairs, placement: Placement) -> Codes:
+    """Return the (hosts,) number of other hosts that each sent to or received from, whichever is smaller."""
+    row, column = np.nonzero(~np.isnan(pairs.value))
+    a, b = (placement.host[end].astype(np.int64) for end in (row, pairs.destination((row, column))))
+    hosts = len(placement.hosts)
+    between = np.unique((a * hosts + b)[a != b])
+    sent, received = (
+        np.bincount(hosts_of_pairs, minlength=hosts) for hosts_of_pairs in (between // hosts, between % hosts)
+    )
+    return np.minimum(sent, received)
+
+
+def _distinct_partners(pairs: Pairs, placement: Placement, host: int, *, sides: Sequence[bool]) -> int:
+    """Return the number of other hosts that a host sent to (side True) or received from (False)."""
+    ranks = np.nonzero(placement.host == host)[0]
+    hosts: set[int] = set()
+    for sent in sides:
+        cells = pairs.cells_from(ranks) if sent else pairs.cells_to(ranks)
+        measured = ~np.isnan(pairs.value[cells])
+        partners = (pairs.destination(cells) if sent else cells[0])[measured]
+        hosts.update(placement.host[partners].tolist())
+    return len(hosts)
+
+
+def host_bounds(effects: Effects, placement: Placement) -> Floats:
+    """Return the (hosts,) largest loss that a host can hide: of its worst rank, in its worse direction."""
+    pairs = effects.residual
+    measured = np.zeros((2, pairs.ranks), dtype=np.int64)
+    for rows in pairs.blocks():
+        known = ~np.isnan(pairs.value[rows])
+        if effects.informative is not None:
+            known &= effects.informative[rows]
+        measured[0, rows] = np.count_nonzero(known, axis=1)
+        partners = np.broadcast_to(pairs.partners(rows), known.shape)[known]
+        measured[1] += np.bincount(partners, minlength=pairs.ranks)
+    sides = zip((effects.sent_bounds, effects.received_bounds), measured, strict=True)
+    upper = np.fmax(*(np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides))
+    bound = np.full(len(placement.hosts), np.nan)
+    np.fmax.at(bound, placement.host, upper)
+    return bound

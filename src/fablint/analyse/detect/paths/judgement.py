@@ -1,0 +1,67 @@
+"""Judgements of the paths between switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from scipy.special import stdtrit
+
+from fablint.analyse.data.pair_matrix import Codes
+from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.fit.path_levels import PathLevels
+
+
+class Judgement(Enum):
+    """Judgement of one path."""
+
+    FEW = "measured between too few hosts, or with nothing to compare it with"
+    FINE = "as fast as the others of its kind"
+    DESIGN = "as slow as all others of its kind: what the network was built for"
+    GEOMETRY = "later by no more than a longer cable or one more switch explains"
+    SLOW = "slower than the others of its kind"
+    ONCE = "slower than the others of its kind, but not evenly over time"
+    BESIDE = "slower among other messages; alone it was not measured"
+    LONE = "slower than messages on a switch, with nothing of its kind to compare it with"
+    POPULATION = "in one of two populations, of which nothing says which is healthy"
+
+
+@dataclass
+class PathJudgements:
+    """Judgements of the entries of `levels`, in the same order. Entries on a switch are FEW."""
+
+    levels: PathLevels
+    of: list[Judgement]
+    reference: Floats  # log time of the reference, NaN without reference
+    beside: list[str]  # text of the reference
+    edge: Floats  # log time of messages on the switches at both ends, NaN where unknown
+    kind: Codes
+    group: Codes  # (S,) group of each switch
+    tolerance: Floats  # log-effect that a healthy member of the kind may have
+    slow_at: dict[int, str] = field(default_factory=dict)  # time of slowness by entry
+
+    @property
+    def loss(self) -> Floats:
+        """(k,) log-effect relative to the reference."""
+        return self.levels.level - self.reference
+
+    def entries(self, *judgements: Judgement) -> list[int]:
+        """Return the entries with one of these judgements."""
+        return [entry for entry, judgement in enumerate(self.of) if judgement in judgements]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Parameters of the judgement of one row and size."""
+
+    latency: bool
+    tolerance: float  # smallest tolerance, log-effect
+    spread_factor: float
+    chance: float  # probability of a false judgement among all paths
+    in_scope: float  # loss relative to messages on a switch, from which a path is reported
+
+
+def error_quantile(levels: PathLevels, measure: Measure) -> float:
+    """Return the number of standard errors that a path of all paths exceeds by chance."""
+    tests = max(1, int(levels.is_path.sum()))
+    return float(stdtrit(levels.freedom, 1 - measure.chance / tests))

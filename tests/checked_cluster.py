@@ -37,7 +37,7 @@ class Faulty:
 
     def is_named_by(self, finding: Mapping[str, Any]) -> bool:
         """Is the component the one of a finding, or of the group that the finding cannot tell apart?"""
-        said = [f"{finding['component']} {finding['name']}", *finding["alternatives"]]
+        said = [f"{finding['text']['component']} {finding['text']['name']}", *finding["text"]["ambiguity_group"]]
         return not self._is_contradicted_by(finding) and any(self._is_named_in(text) for text in said)
 
     def _is_named_in(self, text: str) -> bool:
@@ -52,8 +52,8 @@ class Faulty:
             return False
         if len(self.ends) == 1:
             return finding["direction"] in ("rx", "both")
-        first = str(finding["name"]).partition(">")[0]
-        reverse = ">" in finding["name"] and first not in self.ends[0]
+        first = str(finding["text"]["name"]).partition(">")[0]
+        reverse = ">" in finding["text"]["name"] and first not in self.ends[0]
         return reverse or finding["direction"] == "both"
 
 
@@ -107,9 +107,15 @@ class Outcome:
 def sentence(finding: Mapping[str, Any]) -> str:
     """A finding in a few words."""
     effect = finding["effect"]
-    words = [finding["state"], finding["component"], finding["name"], finding["direction"], finding["quantity"]]
+    words = [
+        finding["state"],
+        finding["text"]["component"],
+        finding["text"]["name"],
+        finding["direction"],
+        finding["quantity"],
+    ]
     words.append(None if effect is None else f"{effect:+.0%}")
-    group = f" (or {', '.join(finding['alternatives'])})" if finding["alternatives"] else ""
+    group = f" (or {', '.join(finding['text']['ambiguity_group'])})" if finding["text"]["ambiguity_group"] else ""
     return " ".join(word for word in words if word) + group
 
 

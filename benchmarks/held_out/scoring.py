@@ -41,13 +41,13 @@ class Score:
 
 def names_in(finding: Mapping[str, Any]) -> set[str]:
     """The components of a finding's name, unfolded."""
-    return _unfolded(str(finding["name"]))
+    return _unfolded(str(finding["text"]["name"]))
 
 
 def alternatives_in(finding: Mapping[str, Any]) -> set[str]:
     """The components that the finding names as alternatives, unfolded."""
     found: set[str] = set()
-    for text in finding.get("alternatives") or ():
+    for text in finding["text"]["ambiguity_group"]:
         found |= _unfolded(_plain(str(text)))
     return found
 
@@ -86,7 +86,7 @@ def score(verdict: Mapping[str, Any], truths: Sequence[Truth]) -> Score:
     findings = verdict["findings"]
     faults = [finding for finding in findings if finding["state"] == "FAULT"]
     allowed = frozenset().union(*(truth.names.exact | truth.names.series for truth in truths))
-    false = tuple(f"{one['component']} {one['name']}" for one in faults if not _is_true(one, allowed))
+    false = tuple(f"{one['text']['component']} {one['text']['name']}" for one in faults if not _is_true(one, allowed))
     if not truths:
         return Score(verdict["verdict"], "", false)
     outcomes = [_outcome(verdict, truth) for truth in truths]
@@ -140,7 +140,7 @@ def _below_bound(ok: Sequence[Mapping[str, Any]], truth: Truth) -> bool:
 
 def _concerns(finding: Mapping[str, Any], truth: Truth) -> bool:
     every = truth.names.exact | truth.names.series
-    if many := _MANY.fullmatch(str(finding["name"])):
+    if many := _MANY.fullmatch(str(finding["text"]["name"])):
         return truth.fault.kind in (many[1], {"link": "cable"}.get(many[1]))
     return _match(names_in(finding), every)
 

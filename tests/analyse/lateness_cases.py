@@ -19,6 +19,7 @@ import numpy.typing as npt
 from fablint.analyse import diagnose
 from fablint.discover.assumed_cables import add_assumed_cables
 from fablint.model import Cable, Finding, Routing, Row, Run, State, Switch, Topology
+from finding_cases import group
 
 Floats = npt.NDArray[np.float64]
 Layout = Literal["matrix", "list"]
@@ -179,7 +180,7 @@ def faults(findings: list[Finding]) -> list[tuple[str, str]]:
 
 def named(findings: list[Finding]) -> set[str]:
     """All names, of what is at fault or suspected and of what it may be instead."""
-    return {name for one in findings for name in (one.name, *one.alternatives)}
+    return {name for one in findings for name in (one.name, *group(one))}
 
 
 def _placed(shape: tuple[int, ...], at: tuple[npt.NDArray[np.int64], ...], values: Floats, kind: type) -> np.ndarray:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from fablint.analyse.decide import EXIT_CODES, decide, redecided
+from fablint.analyse.decide import EXIT_CODES, amended, verdict_of
 from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
+from finding_cases import finding
 
 
 def of(*states: State) -> list[Finding]:
-    return [Finding(state=state, component="host", name=f"h{number}") for number, state in enumerate(states)]
+    return [finding(state, "host", f"h{number}") for number, state in enumerate(states)]
+
+
+NOTHING = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
+
+
+def decide(findings: list[Finding], *, complete: bool) -> VerdictWord:
+    return verdict_of(findings, NOTHING, complete=complete).verdict
 
 
 @pytest.mark.parametrize("state", [state for state in State if state not in (State.OK, State.FAULT)])
@@ -38,8 +46,7 @@ def test_only_a_complete_run_passes() -> None:
 def test_the_verdict_does_not_become_better(
     before: VerdictWord, states: tuple[State, ...], complete: bool, after: VerdictWord
 ) -> None:
-    nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
-    verdict = Verdict(verdict=before, exit_code=EXIT_CODES[before], findings=(), coverage=nothing)
-    found = redecided(verdict, of(*states), complete=complete)
+    verdict = Verdict(verdict=before, exit_code=EXIT_CODES[before], findings=(), coverage=NOTHING)
+    found = amended(verdict, of(*states), complete=complete)
     assert (found.verdict, found.exit_code) == (after, EXIT_CODES[after])
     assert len(found.findings) == len(states)

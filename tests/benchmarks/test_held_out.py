@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -164,11 +165,12 @@ def truth(fault: Fault, loss: float = 0.2) -> Truth:
 
 
 def verdict(word: str, *findings: dict) -> dict:
-    return {"verdict": word, "findings": [{"quantity": "bandwidth", "alternatives": [], **one} for one in findings]}
+    return {"verdict": word, "findings": [{"quantity": "bandwidth", **one} for one in findings]}
 
 
-def finding(state: str, component: str, name: str, **more) -> dict:
-    return {"state": state, "component": component, "name": name, "direction": None, "effect": None, **more}
+def finding(state: str, component: str, name: str, group: Sequence[str] = (), **more) -> dict:
+    text = {"component": component, "name": name, "ambiguity_group": group}
+    return {"state": state, "direction": None, "effect": None, "text": text, **more}
 
 
 HOST = truth(Fault("host", "node02", "tx", 0.2))
@@ -182,7 +184,7 @@ CABLE = truth(Fault("cable", "leaf1=spine2", loss=0.2))
         (HOST, verdict("fault", finding("FAULT", "cable", "node02=leaf1")), "group", 0),
         (HOST, verdict("fault", finding("FAULT", "cable", "leaf1=node02")), "group", 0),
         (HOST, verdict("fault", finding("FAULT", "nic", "node02/hsn0")), "group", 0),
-        (HOST, verdict("fault", finding("FAULT", "switch", "leaf1", alternatives=["NIC of node02"])), "group", 0),
+        (HOST, verdict("fault", finding("FAULT", "switch", "leaf1", group=["NIC of node02"])), "group", 0),
         (HOST, verdict("fault", finding("FAULT", "host", "node[02-03]")), "exact", 1),
         (HOST, verdict("fault", finding("FAULT", "host", "node03")), "misnamed", 1),
         (

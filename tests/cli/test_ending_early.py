@@ -86,7 +86,7 @@ def test_a_killed_rank_ends_the_run_and_its_host_is_named(fablint, running):
     assert running.survivors() == []
     analysed = fablint("analyse", "x.run", "--json")
     assert analysed.returncode == 3
-    assert any(finding["name"] == host for finding in json.loads(analysed.stdout)["findings"])
+    assert any(finding["text"]["name"] == host for finding in json.loads(analysed.stdout)["findings"])
     resumed(fablint, running)
 
 

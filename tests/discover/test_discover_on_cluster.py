@@ -31,7 +31,7 @@ def discover(bed: Cluster, *words: str | Path, status: int = 0) -> dict[str, Any
 
 
 def findings(found: dict[str, Any]) -> list[tuple[str, str, str]]:
-    return [(one["state"], one["component"], one["name"]) for one in found["findings"]]
+    return [(one["state"], one["text"]["component"], one["text"]["name"]) for one in found["findings"]]
 
 
 def save_neighbours(bed: Cluster, folder: Path) -> list[str]:
@@ -88,7 +88,7 @@ def test_drained_hosts_are_left_out_and_named(bed: Cluster) -> None:
     finally:
         bed.run([*update, "State=RESUME"])
     assert findings(found) == [("NOT JUDGED", "host", "nid001002")]
-    assert "drained (bad cable" in found["findings"][0]["evidence"]
+    assert "drained (bad cable" in found["findings"][0]["text"]["evidence"]
     assert "nid001002" not in found["hosts"]
 
 

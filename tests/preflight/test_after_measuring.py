@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 from preflight_help import NOW, host, nic
 
-from fablint.model import Allocation, Component, Run, State
+from fablint.model import Allocation, ComponentKind, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.preflight.after_measuring import spanning
 from fablint.preflight.site.site_file import parse_site
@@ -152,7 +152,7 @@ def test_counters_of_the_run_s_nics_are_those_of_both_readings() -> None:
 # ------------------------------------------------------------------------------------------------ warnings of before
 
 
-def fitness_of(*results: Result, **components: Component) -> Fitness:
+def fitness_of(*results: Result, **components: ComponentKind) -> Fitness:
     """`components` of checks, whose dots are written as underscores."""
     rules = {
         name.replace("_", "."): Rule(name, "", "", "", Severity.WARN, component, False, "")

@@ -23,21 +23,22 @@ from fablint.model import (
     VerdictWord,
 )
 from fablint.simulate import Fabric, Fault, full_mesh, simulate
+from finding_cases import component, finding
 
 EXIT_CODES = {"pass": 0, "fault": 1, "incomplete": 3}
-SLOW_HOST = Finding(
-    state=State.FAULT,
-    component="host",
-    name="h13",
+SLOW_HOST = finding(
+    State.FAULT,
+    "host",
+    "h13",
     direction="tx",
     quantity="bandwidth",
     effect=-0.31,
     interval=(-0.33, -0.29),
     evidence="63 of 63 partners on 8 switches are slow when h13 sends; the same partners are healthy with each other",
-    alternatives=("nic h13/nic0", "cable h13=s1", "port of s1"),
+    ambiguity_group=(component("nic", "h13/nic0"), component("cable", "h13=s1"), component("port", "s1")),
     next_step="measure h13 in loopback; if that is healthy, swap the cable h13=s1",
 )
-HEALTHY = Finding(state=State.OK, component="host", name="h[00-12,14-63]", quantity="bandwidth", effect=-0.021)
+HEALTHY = finding(State.OK, "host", "h[00-12,14-63]", quantity="bandwidth", effect=-0.021)
 
 
 def fit(row: Row, size: int, placement: Placement) -> Fit:
@@ -102,10 +103,10 @@ def incomplete_case() -> tuple[Run, Diagnosis]:
     lost = {"rank": 5, "host": "h05", "round": 20, "partner": 12, "reason": "no message for 60 s"}
     rows = tuple(without(row, (row.arrays["round"][0] > 40) | of_rank(row, 5)) for row in run.rows)
     run = replace(run, attributes={**run.attributes, "state": "interrupted", "lost": [lost]}, rows=rows)
-    unjudged = Finding(
-        state=State.NOT_JUDGED,
-        component="host",
-        name="h05",
+    unjudged = finding(
+        State.NOT_JUDGED,
+        "host",
+        "h05",
         evidence="lost in round 20 while paired with h12: no message for 60 s",
         next_step="look at h05, then fablint resume",
     )

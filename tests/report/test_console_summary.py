@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case, incomplete_case
 
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
 from fablint.simulate import full_mesh, simulate
@@ -18,7 +18,9 @@ HOSTILE = "evil\x1b[2J\nhost"
 
 def many_faults(count):
     faults = [
-        SLOW_HOST.model_copy(update={"name": f"n{index:04d}", "effect": -0.3 - index / 10_000})
+        SLOW_HOST.model_copy(
+            update={"components": (ComponentRef.of("host", f"n{index:04d}"),), "effect": -0.3 - index / 10_000}
+        )
         for index in range(count)
     ]
     fabric = full_mesh(2, 4)
@@ -46,7 +48,7 @@ def test_a_fault_is_told_with_part_direction_effect_interval_evidence_alternativ
     for words in (
         "FAULT       host h13 tx (sending)  bandwidth -31 % [-33, -29]",
         "63 of 63 partners",
-        "not told apart from: nic h13/nic0, cable h13=s1, port of s1",
+        "indistinguishable from: nic h13/nic0, cable h13=s1, port of s1",
         "next: measure h13 in loopback",
         "OK          host h[00-12,14-63]",
     ):
@@ -73,7 +75,8 @@ def test_what_does_not_fit_is_counted_and_the_worst_comes_first():
 def test_healthy_hosts_are_folded_into_one_line():
     run, diagnosis = healthy_case()
     findings = [
-        HEALTHY.model_copy(update={"name": host, "effect": -0.001 * index}) for index, host in enumerate(run.hosts)
+        HEALTHY.model_copy(update={"components": (ComponentRef.of("host", host),), "effect": -0.001 * index})
+        for index, host in enumerate(run.hosts)
     ]
     summary = console_summary(run, diagnose(run, diagnosis.topology, findings=findings))
     assert "host h[00-63]  lost bandwidth below 6.3 %" in summary
@@ -89,7 +92,9 @@ def test_colour_only_where_asked_for_and_without_changing_the_words():
 
 def test_names_cannot_steer_the_terminal():
     run, diagnosis = fault_case()
-    finding = Finding(state=State.FAULT, component="host", name=HOSTILE, evidence=HOSTILE, next_step=HOSTILE)
+    finding = Finding(
+        state=State.FAULT, components=(ComponentRef.of("host", HOSTILE),), evidence=HOSTILE, next_step=HOSTILE
+    )
     diagnosis = diagnose(run, diagnosis.topology, "fault", (finding,), notes=(HOSTILE,))
     summary = console_summary(run, diagnosis)
     assert "\x1b" not in summary

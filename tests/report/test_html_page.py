@@ -21,7 +21,7 @@ from report_cases import (
 )
 
 from fablint.errors import UsageError
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.report import write_html
 from fablint.report.page import embeddable
 from fablint.text import units
@@ -51,7 +51,9 @@ def hostile_case():
     run, diagnosis = fault_case()
     hosts = [ATTACK if host == "h13" else host for host in run.hosts]
     attributes = {**run.attributes, "hosts": hosts, "environment": {"UCX_TLS": ATTACK}, "command": [ATTACK]}
-    finding = Finding(state=State.FAULT, component="host", name=ATTACK, evidence=ATTACK, next_step=ATTACK)
+    finding = Finding(
+        state=State.FAULT, components=(ComponentRef.of("host", ATTACK),), evidence=ATTACK, next_step=ATTACK
+    )
     run = replace(run, attributes=attributes, notes=[ATTACK])
     return run, diagnose(run, diagnosis.topology, "fault", (finding,))
 

@@ -13,8 +13,8 @@ from fablint.model import Verdict
 from fablint.report import verdict_json, verdict_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verdict.md"
-FINDING = ["state", "component", "name", "direction", "quantity", "effect", "interval", "log10_e", "evidence"]
-FINDING += ["alternatives", "next_step"]
+FINDING = ["state", "components", "direction", "quantity", "effect", "interval", "log10_e", "evidence"]
+FINDING += ["ambiguity_group", "next_step", "text"]
 
 
 def test_exactly_the_documented_keys():
@@ -28,7 +28,7 @@ def test_exactly_the_documented_keys():
 def test_verdict_words_and_exit_codes():
     for case, word, code in ((healthy_case, "pass", 0), (fault_case, "fault", 1), (incomplete_case, "incomplete", 3)):
         verdict = json.loads(verdict_json(case()[1]))
-        assert (verdict["format"], verdict["verdict"], verdict["exit_code"]) == (1, word, code)
+        assert (verdict["format"], verdict["verdict"], verdict["exit_code"]) == (2, word, code)
 
 
 def test_it_reads_back_as_the_same_verdict():

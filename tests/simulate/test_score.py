@@ -20,14 +20,15 @@ from fablint.simulate import (
     write_truth,
 )
 from fablint.simulate.rounds import all_rounds
+from finding_cases import component, finding
 
 FAR = [
     np.array([[host, (host + 4 * step) % 16] for host in range(16) if host < (host + 4 * step) % 16]) for step in (2,)
 ]
 
 
-def fault(component: str, name: str, direction=None, alternatives=(), state=State.FAULT) -> Finding:
-    return Finding(state=state, component=component, name=name, direction=direction, alternatives=alternatives)
+def fault(kind: str, name: str, direction=None, alternatives=(), state=State.FAULT) -> Finding:
+    return finding(state, kind, name, direction=direction, ambiguity_group=alternatives)
 
 
 def truth(*faults: Fault, rounds=None, rows=(STREAM,), fabric=TREE) -> tuple[TrueFault, ...]:
@@ -63,12 +64,12 @@ CABLE = Fault("cable", "leaf2=spine3", bandwidth_factor=0.7)
         (LINK, [fault("link", "spine1>leaf0")], missed("link leaf0>spine1 -30%", "link spine1>leaf0")),
         (
             LINK,
-            [fault("switch", "spine1", alternatives=("link leaf0>spine1",))],
+            [fault("switch", "spine1", alternatives=(component("link", "leaf0>spine1"),))],
             Score(in_class=1, direction_decidable=1),
         ),
         (
             LINK,
-            [fault("switch", "spine1", alternatives=("port of leaf0 to spine1",))],
+            [fault("switch", "spine1", alternatives=(component("port", "leaf0=spine1"),))],
             missed("link leaf0>spine1 -30%", "switch spine1"),
         ),
         (CABLE, [fault("cable", "spine3=leaf2")], Score(exact=1, direction_right=1, direction_decidable=1)),

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fablint.errors import NotStartedError
-from fablint.model import Finding, Plan, Row as RunRow, RowSpec, Run, Slots, State, Switch, Topology
+from fablint.model import ComponentRef, Finding, Plan, Row as RunRow, RowSpec, Run, Slots, State, Switch, Topology
 from fablint.model.preflight_results import Result
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, stage_of
@@ -301,7 +301,7 @@ def _rounds(row: RowSpec, output: Path) -> tuple[list[Pairs], Sequence[int]]:
 
 
 def no_answer(host: str) -> Finding:
-    return Finding(state=State.FAULT, component="host", name=host, evidence="no answer within 20 s")
+    return Finding(state=State.FAULT, components=(ComponentRef.of("host", host),), evidence="no answer within 20 s")
 
 
 def every_pair(run: Run, row: str) -> Iterator[tuple[int, frozenset[str]]]:

@@ -97,6 +97,8 @@ def test_every_finding_is_gone_or_still_there(again, capsys, left, state, code):
     assert "y.run: " in verdict
     print_outcome(Session(quiet=True, json=True), found)
     facts = json.loads(capsys.readouterr().out)
-    assert [(one["component"], one["name"], one["state"]) for one in facts["retested"]] == [("host", "h05", state)]
+    assert [
+        (one["was"]["text"]["component"], one["was"]["text"]["name"], one["state"]) for one in facts["retested"]
+    ] == [("host", "h05", state)]
     assert facts["exit_code"] == code
     assert (found.outcome.page).is_file()

@@ -14,10 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from fablint.act.short_texts import said_by
 from fablint.errors import UsageError
-from fablint.model import Finding, State, host_of
-from fablint.text.names import one_spelling, refuse_too_many, unfold
+from fablint.model import Finding, State
+from fablint.text.names import one_spelling
 
-_NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*")  # that may be part of a command
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # that may be part of a command
 _WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole
 _SEEN = ("PASS", "WARN", "FAIL", "SUPPRESSED")
 _HINT = "give a run, its verdict.json, or what fablint preflight --json printed"
@@ -47,12 +47,15 @@ class HostFindings:
         Of a cable `A=B` and of settings that have a name of their own it takes a known host to be one.
         """
         routes = finding.component == "route" and said_by(finding)  # preflight's are those of a host
-        name = finding.name.partition("/")[0] if routes else host_of(finding)
-        if not _NAMES.fullmatch(name):
+        names = [
+            name for one in finding.components for name in (one.ends[0].nodes if routes and one.ends else one.hosts)
+        ]
+        if not all(map(_NAME.fullmatch, names)):
             return ()
-        found = dict.fromkeys(map(self._spelled, unfold(name)))
-        cable = finding.component == "cable" and "=" in finding.name
-        setting = finding.component == "config" and "/" not in finding.name
+        found = dict.fromkeys(map(self._spelled, names))
+        ends = finding.components[0].ends
+        cable = finding.component == "cable" and len(ends) > 1
+        setting = finding.component == "config" and not (ends and ends[0].part)
         return [host for host in found if host in self._known] if cable or setting else list(found)
 
     def left(self, *, with_warnings: bool = False) -> Sequence[str]:
@@ -99,8 +102,7 @@ class HostFindings:
         """Those of the source; else those that findings call hosts, healthy ones included."""
         if self.hosts is not None:
             return self.hosts
-        named = (unfold(host_of(one)) for one in self.findings if one.component == "host")
-        return list(dict.fromkeys(host for names in named for host in names))
+        return list(dict.fromkeys(host for one in self.findings if one.component == "host" for host in one.hosts))
 
     @cached_property
     def _spelled(self) -> Callable[[str], str]:
@@ -134,16 +136,11 @@ def _marks(found: object) -> Iterator[Mark]:
 
 def _findings(found: list[Any], name: str) -> Sequence[Finding]:
     try:
-        findings = TypeAdapter(list[Finding]).validate_python(found)
-        for one in findings:
-            refuse_too_many(one.name)
-        return findings
+        return TypeAdapter(list[Finding]).validate_python(found)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"{name}: findings.{where}: {first['msg']}", _HINT) from None
-    except ValueError as error:
-        raise UsageError(f"{name}: findings: {error}", _HINT) from None
 
 
 def _hosts(found: object, name: str) -> Sequence[str] | None:

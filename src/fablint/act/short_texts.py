@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fablint.model import Finding, host_of
+from fablint.model import Endpoint, Finding
 
 _CHECK = re.compile(r"([a-z0-9]+(?:\.[a-z0-9_-]+)+): (.*)", re.DOTALL)  # how the evidence of preflight begins
 
@@ -23,8 +23,10 @@ def check_of(finding: Finding) -> tuple[str, str]:
 
 def part_of(finding: Finding) -> str:
     """What of the host: `hsn0`, `to s3`; empty for the host itself."""
-    rest = finding.name.removeprefix(host_of(finding) or finding.name.partition("/")[0])
-    return f"to {rest[1:]}" if rest.startswith("=") else rest.strip("/: ")
+    first, *others = finding.components[0].ends or [Endpoint()]
+    if others:
+        return f"to {others[0].label}"
+    return first.part or ("" if first.rank is None else str(first.rank))
 
 
 def loss(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
 from fablint.model import Finding, State
-from fablint.text.names import fold, plural, printable
+from fablint.text.names import plural, printable
 
 _TOLD = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 _DIRECTIONS = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}
@@ -37,7 +37,7 @@ def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """Alike findings as one, by the part or the parts that they name."""
     alike: dict[str, list[Finding]] = defaultdict(list)
     for one in findings:
-        alike[one.model_copy(update={"name": ""}).model_dump_json()].append(one)
+        alike[one.model_copy(update={"components": ()}).model_dump_json() + one.component].append(one)
     parts: dict[str, list[Finding]] = defaultdict(list)
     for one in sorted(_few(list(alike.values())), key=lambda one: one.rank):
         parts[f"{one.component} {one.name}"].append(one)
@@ -61,8 +61,8 @@ def _merged(findings: Sequence[Finding]) -> Finding:
     first, *others = dict.fromkeys(one.evidence for one in findings)
     told = [evidence.partition(": ")[2] for evidence in others[: _VALUES - 1]]
     rest = [f"and {len(others) - len(told)} more"] if len(others) > len(told) else []
-    name = fold((one.name for one in findings), ", ")
-    return findings[0].model_copy(update={"name": name, "evidence": "; ".join([first, *told, *rest])})
+    components = tuple(dict.fromkeys(component for one in findings for component in one.components))
+    return findings[0].model_copy(update={"components": components, "evidence": "; ".join([first, *told, *rest])})
 
 
 def _finding(finding: Finding) -> list[str]:
@@ -71,7 +71,7 @@ def _finding(finding: Finding) -> list[str]:
         (finding.state, figure or finding.evidence),
         ("seen", finding.evidence if figure else ""),
         ("source", _source(finding)),
-        ("or else", ", ".join(finding.alternatives)),
+        ("or else", ", ".join(one.text for one in finding.ambiguity_group)),
         ("next", finding.next_step),
     )
     return [line for label, words in told if words for line in _wrapped(words, label)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fablint.analyse.decide import redecided
+from fablint.analyse.decide import amended
 from fablint.analyse.diagnose import diagnose
 from fablint.analyse.findings.additional import with_additional, with_missing_levels
 from fablint.analyse.settings import Settings
 
-__all__ = ["Settings", "diagnose", "redecided", "with_additional", "with_missing_levels"]
+__all__ = ["Settings", "amended", "diagnose", "with_additional", "with_missing_levels"]

@@ -3,31 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from fablint.model import Finding, State, Verdict, VerdictWord
+from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
 
 EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
 
 
-def decide(findings: Sequence[Finding], *, complete: bool) -> VerdictWord:
-    """`fault` where a component is at fault; `pass` only where all are OK and nothing is missing.
+def verdict_of(
+    findings: Sequence[Finding], coverage: Coverage, *, complete: bool, known_fault: bool = False, **more: Any
+) -> Verdict:
+    """The verdict on a run.
+
+    It is `fault` where a component is at fault, and `pass` only where all findings are OK and nothing is missing.
 
     Parameters
     ----------
     findings
         All findings about the run.
+    coverage
+        What was measured.
     complete
-        Was everything that was planned measured and judged?
+        True if all that was planned was measured and judged.
+    known_fault
+        True if the verdict was `fault` before.
+    more
+        Other fields of the verdict: limits, notes, network, thresholds.
     """
     states = {finding.state for finding in findings}
-    if State.FAULT in states:
-        return "fault"
-    return "pass" if complete and states <= {State.OK} else "incomplete"
+    word: VerdictWord = "pass" if complete and states <= {State.OK} else "incomplete"
+    if known_fault or State.FAULT in states:
+        word = "fault"
+    ranked = tuple(sorted(findings, key=lambda finding: finding.rank))
+    return Verdict(verdict=word, exit_code=EXIT_CODES[word], findings=ranked, coverage=coverage, **more)
 
 
-def redecided(verdict: Verdict, findings: Sequence[Finding], *, complete: bool = True) -> Verdict:
-    """The verdict with these findings instead of its own; never a better one."""
-    word: VerdictWord = "fault"
-    if verdict.verdict != "fault":
-        word = decide(findings, complete=complete and verdict.verdict == "pass")
-    return verdict.model_copy(update={"findings": tuple(findings), "verdict": word, "exit_code": EXIT_CODES[word]})
+def amended(
+    verdict: Verdict, findings: Sequence[Finding] | None = None, *, complete: bool = True, **more: Any
+) -> Verdict:
+    """A verdict with other findings, notes or thresholds; it does not become better.
+
+    Parameters
+    ----------
+    verdict
+        The verdict before.
+    findings
+        All findings; None: those of the verdict.
+    complete
+        False if something that was planned is known to be missing.
+    more
+        Other fields of the verdict: limits, notes, network, thresholds.
+    """
+    kept = {"limits": verdict.limits, "notes": verdict.notes, "network": verdict.network}
+    return verdict_of(
+        verdict.findings if findings is None else findings,
+        verdict.coverage,
+        complete=complete and verdict.verdict != "incomplete",
+        known_fault=verdict.verdict == "fault",
+        **{**kept, "thresholds": verdict.thresholds, **more},
+    )

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from fablint.analyse.data.samples import UsableRow, select_usable_rows
-from fablint.analyse.decide import EXIT_CODES, decide
+from fablint.analyse.decide import verdict_of
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
@@ -37,8 +37,19 @@ from fablint.analyse.findings.unreported_components import judgeable_links, not_
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import between_switches, times_text, without_run
 from fablint.analyse.settings import Settings
-from fablint.model import Coverage, Diagnosis, Finding, FollowUp, Limits, Placement, Run, State, Topology, Verdict
-from fablint.text.names import ends_of, fold, plural, unfold
+from fablint.model import (
+    ComponentRef,
+    Coverage,
+    Diagnosis,
+    Finding,
+    FollowUp,
+    Limits,
+    Placement,
+    Run,
+    State,
+    Topology,
+)
+from fablint.text.names import fold, plural
 from fablint.topology.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
@@ -110,15 +121,13 @@ def diagnose(
         *resent.notes,
         *left_out,
     ]
-    verdict = decide(findings, complete=bool(clearing) and _is_complete(run))
     if "imported" in run.attributes:
         findings = [one.model_copy(update={"next_step": without_run(one.next_step)}) for one in findings]
     return Diagnosis(
-        Verdict(
-            verdict=verdict,
-            exit_code=EXIT_CODES[verdict],
-            findings=tuple(sorted(findings, key=lambda finding: finding.rank)),
-            coverage=coverage,
+        verdict_of(
+            findings,
+            coverage,
+            complete=bool(clearing) and _is_complete(run),
             limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
         ),
@@ -134,9 +143,9 @@ def diagnose(
 
 def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:
     """One question per part: those of the first view that asks."""
-    found: dict[tuple[str, str], FollowUp] = {}
+    found: dict[ComponentRef, FollowUp] = {}
     for follow_up in follow_ups:
-        found.setdefault((follow_up.component, follow_up.name), follow_up)
+        found.setdefault(follow_up.component, follow_up)
     return tuple(found.values())
 
 
@@ -148,34 +157,27 @@ def _unnamed(found: Sequence[Finding], known: Sequence[Finding], *, compared: bo
     faults = [one for one in known if one.state is State.FAULT and one.component in ("link", "cable", "switch")]
     if compared and faults:
         return []
-    ends = {end for one in faults for end in _ends_of(one.name)}
-    return [one for one in found if not ends & set(_ends_of(one.name))]
-
-
-def _ends_of(name: str) -> Sequence[str]:
-    return [end for side in ends_of(name) for end in unfold(side)]
+    ends = frozenset().union(*(one.nodes for one in faults))
+    return [one for one in found if not ends & one.nodes]
 
 
 def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
     """Those about other parts than the known faults."""
-    named = {one.name.split("/")[0] for one in known if one.state is State.FAULT}
+    faults = [one for one in known if one.state is State.FAULT]
+    named = {name for one in faults for name in (one.name, *(one.hosts if one.component == "nic" else ()))}
     return [one for one in found if one.name not in named]
 
 
 def _without_doubles(findings: Sequence[Finding]) -> list[Finding]:
     """The same without `SUSPECT` ones about what is a `FAULT` by another measurement of the same quantity."""
-    faults = {(one.component, one.name, one.quantity) for one in findings if one.state is State.FAULT}
-    return [
-        one
-        for one in findings
-        if one.state is not State.SUSPECT or (one.component, one.name, one.quantity) not in faults
-    ]
+    faults = {(one.components, one.quantity) for one in findings if one.state is State.FAULT}
+    return [one for one in findings if one.state is not State.SUSPECT or (one.components, one.quantity) not in faults]
 
 
 def _about_route(pair: SlowPair, placement: Placement) -> FollowUp:
     ends = [placement.hosts[placement.host[rank]] for rank in pair.ranks]
-    name = ">".join(ends) if pair.one_way else "=".join(sorted(ends))
-    return FollowUp("route", name, np.array([pair.ranks, pair.ranks[::-1]]))
+    component = ComponentRef.of("route", *(ends if pair.one_way else sorted(ends)), directed=pair.one_way)
+    return FollowUp(component, np.array([pair.ranks, pair.ranks[::-1]]))
 
 
 def _ranked(
@@ -183,21 +185,30 @@ def _ranked(
     run: Run,
     topology: Topology | None,
     others: Sequence[Finding],
-    lost_segments: Mapping[str, int],
+    lost_segments: Mapping[ComponentRef, int],
 ) -> list[Finding]:
     """The same, where counters and other findings say which of the parts behind a slow host to look at first."""
     known = (*others, *findings)
     result = []
     for finding in findings:
         if finding.state is State.FAULT and finding.component in ("link", "cable"):
-            finding = finding.model_copy(update={"next_step": between_switches(finding.name, run, topology)})
-        elif finding.state is State.FAULT and finding.component in ("host", "nic") and ":" not in finding.name:
-            beside, segments = [one for one in known if one != finding], lost_segments.get(finding.name, 0)
-            ranking = fuse_run(run, topology, finding.name, finding.direction, beside, segments)
+            finding = finding.model_copy(update={"next_step": between_switches(finding.components[0], run, topology)})
+        elif (
+            finding.state is State.FAULT
+            and finding.component in ("host", "nic")
+            and finding.components[0].ends[0].rank is None
+        ):
+            beside, segments = [one for one in known if one != finding], lost_segments.get(finding.components[0], 0)
+            ranking = fuse_run(run, topology, finding.components[0], finding.direction, beside, segments)
             evidence = "; ".join(filter(None, (finding.evidence, ranking.reason)))
             finding = finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
         result.append(finding)
     return result
+
+
+def _is_whole_end(component: ComponentRef) -> bool:
+    """Is it a host or a NIC, and not a single rank?"""
+    return component.kind in ("host", "nic") and component.ends[0].rank is None
 
 
 def _wiring(
@@ -232,8 +243,7 @@ def _circumstances(placement: Placement) -> list[Finding]:
         findings.append(
             Finding(
                 state=State.NOT_JUDGED,
-                component="config",
-                name="one host",
+                components=(ComponentRef(kind="config", title="one host"),),
                 evidence=f"all {placement.host.size} ranks run on {placement.hosts[0]}: no message crossed a network",
                 next_step="measure with at least 4 hosts to judge a fabric",
             )
@@ -243,8 +253,7 @@ def _circumstances(placement: Placement) -> list[Finding]:
         findings.append(
             Finding(
                 state=State.CONFOUNDED,
-                component="config",
-                name="more ranks than CPUs",
+                components=(ComponentRef(kind="config", title="more ranks than CPUs"),),
                 evidence=f"on {fold(oversubscribed)} ranks wait for each other, and their times with them",
                 next_step="give every rank a CPU of its own and measure again",
             )

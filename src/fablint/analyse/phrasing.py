@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from fablint.model import Component, Run, Topology
+from fablint.model import ComponentKind, ComponentRef, Run, Topology
 
-MOST_NAMES = 6  # of links that a finding spells out
-
-NEXT_STEP: dict[Component, str] = {
+NEXT_STEP: dict[ComponentKind, str] = {
     "host": "run a loopback test on {name}: if slow, it is the host or its NIC; else move its cable to another port",
     "nic": "move the cable of {name} to another port of the switch and measure again",
     "switch": "read the error counters, temperature and power of {name}, then measure again around it",
@@ -20,13 +17,12 @@ NEXT_STEP: dict[Component, str] = {
 }
 
 
-def between_switches(name: str, run: Run, topology: Topology | None) -> str:
+def between_switches(component: ComponentRef, run: Run, topology: Topology | None) -> str:
     """What to do about a link `s0>s1` or cable `s0=s1`, with the ports where the topology knows them."""
-    one_way = ">" in name
-    a, b = name.split(">" if one_way else "=")
+    a, b = (end.label for end in component.ends)
     ports = topology.ports if topology else {}
     start, end = (f"{x} port {ports[x, y]}" if (x, y) in ports else x for x, y in ((a, b), (b, a)))
-    where = f"at {end}, which receives" if one_way else f"at {start} and {end}"
+    where = f"at {end}, which receives" if component.directed else f"at {start} and {end}"
     again = run.path.name if run.path else "RUN"
     return f"read the error counters {where}; reseat or swap the cable {start} to {end}, then `fablint retest {again}`"
 
@@ -40,8 +36,3 @@ def without_run(step: str) -> str:
 def times_text(ratio: float) -> str:
     """`1.9` or `11`."""
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
-
-
-def listed(names: Sequence[str], kind: str) -> str:
-    """A few names, or how many there are: names of links do not fold."""
-    return ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} {kind}s"

@@ -11,6 +11,7 @@ import click
 from fablint.cli.options import FILE, fabric_options, nic_option, with_options
 from fablint.cli.session import Session, columns, verb
 from fablint.errors import IncompleteError, UsageError
+from fablint.text.sentences import finding_facts
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric
@@ -110,7 +111,7 @@ def _facts(fabric: DiscoveredFabric, hosts: list[str]) -> dict[str, Any]:
         "exit_code": fabric.exit_code,
         "hosts": hosts,
         "topology": stage.topology_document(fabric.topology) if fabric.topology else None,
-        "findings": [finding.model_dump(mode="json") for finding in fabric.findings],
+        "findings": [finding_facts(finding) for finding in fabric.findings],
         "nics": [dataclasses.asdict(nic) for nic in fabric.nics],
         "sources": [{"name": one.name, "counts": dict(one.counts), "silent": one.silent} for one in fabric.sources],
     }

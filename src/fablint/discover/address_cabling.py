@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fablint.discover.facts import Attachment, Origin, SwitchFact
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.snapshot.nics import NicFact
 from fablint.snapshot.parsers.ama import decode
 
@@ -38,8 +38,7 @@ def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicF
         findings.append(
             Finding(
                 state=State.FAULT,
-                component="config",
-                name=place.end,
+                components=(ComponentRef.of("config", Endpoint(nodes=(place.host,), part=place.nic)),),
                 evidence=f"its MAC {nic.mac} belongs to {here.switch_name} port {here.port}, but it is connected to "
                 f"{place.switch} {place.port}, which is {there.switch_name} port {there.port}",
                 next_step="correct the cabling or the fabric template, then bring the NIC up again",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fablint.discover import address_cabling
 from fablint.discover.facts import Facts, Origin, SourceReport, gather, report_on
 from fablint.discover.sources.lldpcli import of_host
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.snapshot import CollectedSnapshots, NicFact, Snapshot, fabric_nics, nics_of
 from fablint.snapshot.neighbours import neighbours_of, why_no_neighbour
 from fablint.snapshot.parsers.lldp import Neighbour
@@ -51,8 +51,7 @@ def _silent(silent: Mapping[str, str]) -> list[Finding]:
     return [
         Finding(
             state=State.FAULT,
-            component="host",
-            name=host,
+            components=(ComponentRef.of("host", host),),
             evidence=f"no answer: {why}",
             next_step="log in to the host; exclude it with -x until it answers",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
 
 
@@ -18,8 +18,7 @@ def _finding(slow: SlowCable) -> Finding:
     a, b = (cable.b.partition("/")[0], cable.a) if cable.to_host else (cable.a, cable.b)
     return Finding(
         state=State.FAULT if slow.is_certain else State.SUSPECT,
-        component="cable",
-        name=f"{a}={b}",
+        components=(ComponentRef.of("cable", a, b),),
         quantity="bandwidth",
         effect=cable.bytes_per_second / slow.usual - 1,
         evidence=f"{cable.ends} runs at {cable.rate}, {slow.others}",

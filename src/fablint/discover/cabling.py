@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
-from fablint.model import Cable, Finding, State
+from fablint.model import Cable, ComponentRef, Endpoint, Finding, State
 from fablint.text.names import natural
 
 
@@ -32,10 +32,8 @@ class Cabling:
             step = (
                 "run discovery again after two minutes, since LLDP keeps old neighbours so long; then check the cable"
             )
-            name = f"{switch}/{port}"
-            self.findings.append(
-                Finding(state=State.SUSPECT, component="config", name=name, evidence=evidence, next_step=step)
-            )
+            components = (ComponentRef.of("config", Endpoint(nodes=(switch,), part=port)),)
+            self.findings.append(Finding(state=State.SUSPECT, components=components, evidence=evidence, next_step=step))
             return
         ports = self.ports.get((switch, end), "").split(",")
         if port not in ports:

@@ -14,10 +14,10 @@ from fablint.discover.merge import Merged, merge
 from fablint.discover.name_blocks import name_blocks
 from fablint.discover.sources import SOURCES, SavedOutput, read_saved
 from fablint.errors import UsageError
-from fablint.model import Finding, State, Topology
+from fablint.model import ComponentRef, Finding, State, Topology
 from fablint.snapshot import CollectedSnapshots, NicFact
 from fablint.system import System
-from fablint.text.names import fold, plural
+from fablint.text.names import plural
 
 QUERY_LIMIT_S = 20.0  # for a program on this machine
 MAX_FILE_BYTES = 1 << 28
@@ -143,8 +143,7 @@ def _missing(merged: Merged, hosts: Iterable[str]) -> list[Finding]:
     return [
         Finding(
             state=State.SUSPECT,
-            component="config",
-            name=fold(merged.missing),
+            components=(ComponentRef.of("config", merged.missing),),
             evidence=f"no source gives the switch of {plural(count, 'host')} of {of}{much}",
             next_step="start lldpd on these hosts, or pass a topology file to --from",
         )

@@ -10,10 +10,10 @@ from fablint.discover.agreement import Claim, Dispute, group_disputes, settle
 from fablint.discover.cabling import build_cabling
 from fablint.discover.facts import TRUST, Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.next_hops import find_routing
-from fablint.model import Finding, State, Switch, Topology
+from fablint.model import ComponentRef, Finding, State, Switch, Topology
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import fabric_nics
-from fablint.text.names import fold, natural, one_spelling
+from fablint.text.names import natural, one_spelling
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,15 @@ def _contradictions(disputes: Sequence[Dispute], selected: Iterable[str], verb: 
     owners = set(selected)
     groups = group_disputes([dispute for dispute in disputes if dispute.taken.owner in owners])
     return [
-        _suspect(fold(items), f"{verb} {taken} according to {by}, {other} according to {other_by}; {by} was used")
+        _suspect(items, f"{verb} {taken} according to {by}, {other} according to {other_by}; {by} was used")
         for (taken, by, other, other_by), items in groups.items()
     ]
 
 
-def _suspect(name: str, evidence: str) -> Finding:
+def _suspect(names: Iterable[str], evidence: str) -> Finding:
     step = "determine which source is right and correct the other, or pass a topology file to --from"
-    return Finding(state=State.SUSPECT, component="config", name=name, evidence=evidence, next_step=step)
+    components = (ComponentRef.of("config", names),)
+    return Finding(state=State.SUSPECT, components=components, evidence=evidence, next_step=step)
 
 
 def _places(on: Mapping[str, Claim], hosts: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

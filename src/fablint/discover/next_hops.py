@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
-from fablint.model import Finding, Routing, State, Topology
-from fablint.text.names import fold
+from fablint.model import ComponentRef, Finding, Routing, State, Topology
 from fablint.topology.forwarding import USUAL_SHARE, Tables, routing_loops
 
 _SLINGSHOT = (Origin.AMA, Origin.STT, Origin.TEMPLATE)
@@ -60,8 +59,7 @@ def _without_loops(tables: Tables, topology: Topology) -> tuple[Tables, list[Fin
     findings = [
         Finding(
             state=State.FAULT,
-            component="route",
-            name=fold(loops),
+            components=(ComponentRef.of("route", loops),),
             evidence=f"the forwarding tables have a routing loop: {next(iter(loops.values()))}",
             next_step="let the subnet manager compute the routes again",
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fablint.discover.discovering import DiscoveredFabric
 from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
+from fablint.model.component import label_of
 from fablint.text.names import fold, plural
 
 WIDTH = 80
@@ -79,14 +80,13 @@ def _sources(reports: Sequence[SourceReport]) -> Iterator[str]:
 
 def _findings(fabric: DiscoveredFabric) -> Iterator[str]:
     """Yield the findings, worst first; findings that differ by the component only share a line."""
-    groups: dict[tuple[State, str, str, str], list[Finding]] = defaultdict(list)
+    groups: dict[tuple[State, str, str], list[Finding]] = defaultdict(list)
     for finding in sorted(fabric.findings, key=lambda finding: finding.rank):
-        _, _, nic = finding.name.rpartition("/")
-        groups[finding.state, finding.component, finding.evidence, nic if "/" in finding.name else ""].append(finding)
-    for (state, component, evidence, nic), several in groups.items():
-        names = fold(finding.name.rpartition("/")[0] or finding.name for finding in several)
+        groups[finding.state, finding.component, finding.evidence].append(finding)
+    for (state, component, evidence), several in groups.items():
+        names = label_of([component for finding in several for component in finding.components])
         step = f" ({several[0].next_step})" if several[0].next_step else ""
-        yield f"{state} {component} {names}{'/' + nic if nic else ''}: {evidence}{step}"
+        yield f"{state} {component} {names}: {evidence}{step}"
 
 
 def _wrapped(text: str, first: str, later: str, width: int) -> list[str]:

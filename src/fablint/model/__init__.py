@@ -17,19 +17,16 @@ from fablint.model.run import Observations, Row, Run
 from fablint.model.topology import SCOPES, Cable, Routing, Scope, Switch, Topology
 
 if TYPE_CHECKING:
+    from fablint.model.component import OF_HOSTS, ComponentKind, ComponentRef, Direction, Endpoint
     from fablint.model.diagnosis import Diagnosis, Fit, FollowUp
     from fablint.model.placement import Placement
     from fablint.model.verdict import (
-        OF_HOSTS,
-        Component,
         Coverage,
-        Direction,
         Finding,
         Limits,
         State,
         Verdict,
         VerdictWord,
-        host_of,
     )
 
 __all__ = [
@@ -38,10 +35,12 @@ __all__ = [
     "Allocation",
     "Answer",
     "Cable",
-    "Component",
+    "ComponentKind",
+    "ComponentRef",
     "Coverage",
     "Diagnosis",
     "Direction",
+    "Endpoint",
     "Finding",
     "Fit",
     "FollowUp",
@@ -63,26 +62,15 @@ __all__ = [
     "Topology",
     "Verdict",
     "VerdictWord",
-    "host_of",
 ]
 
-_OF_VERDICT = (
-    "OF_HOSTS",
-    "Component",
-    "Coverage",
-    "Direction",
-    "Finding",
-    "Limits",
-    "State",
-    "Verdict",
-    "VerdictWord",
-    "host_of",
-)
+_OF_VERDICT = ("Coverage", "Finding", "Limits", "State", "Verdict", "VerdictWord")
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         dict.fromkeys(("Diagnosis", "Fit", "FollowUp"), "diagnosis")
         | dict.fromkeys(_OF_VERDICT, "verdict")
+        | dict.fromkeys(("OF_HOSTS", "ComponentKind", "ComponentRef", "Direction", "Endpoint"), "component")
         | {"Placement": "placement"},
     )

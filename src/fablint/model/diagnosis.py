@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fablint.model.component import ComponentRef
 from fablint.model.topology import Scope, Topology
-from fablint.model.verdict import Component, Verdict
+from fablint.model.verdict import Verdict
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from fablint.model.thresholds import Comparison
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,13 @@ class Fit:
 class FollowUp:
     """A part that more measuring would tell more about, and what to measure."""
 
-    component: Component
-    name: str
+    component: ComponentRef
     pairs: np.ndarray  # (k, 2) int: sender and receiver ranks, the most telling first
+
+    @property
+    def name(self) -> str:
+        """The label of the component."""
+        return self.component.label
 
     @property
     def open(self) -> bool:
@@ -52,4 +59,4 @@ class Diagnosis:
     retests: tuple[FollowUp, ...] = ()  # parts that findings accuse
     routes: tuple[FollowUp, ...] = ()  # pairs that were slow by themselves: the same once more
     distances: tuple[FollowUp, ...] = ()  # ways whose streams were slow beside others: the same alone
-    comparison: Any = None  # `thresholds.Comparison` where the site has thresholds
+    comparison: Comparison | None = None  # where the site has thresholds

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from fablint.model import Component
+from fablint.model import ComponentKind
 
 NETWORK, PING = "net.examined", "net.ping"  # ids of checks that say which network was looked at
 
@@ -75,7 +75,7 @@ class Rule:
     source: str
     rule: str
     severity: Severity
-    component: Component
+    component: ComponentKind
     root: bool
     remedy: str
 

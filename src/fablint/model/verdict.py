@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fablint.model.component import ComponentKind, ComponentRef, Direction, label_of
+
 
 class State(StrEnum):
     """What is known about a component; the gravest state first."""
@@ -18,8 +20,6 @@ class State(StrEnum):
     OK = "OK"  # with an upper bound of the loss
 
 
-Component = Literal["host", "nic", "cable", "link", "switch", "group", "route", "config"]
-Direction = Literal["tx", "rx", "both"]
 VerdictWord = Literal["pass", "fault", "incomplete"]
 
 
@@ -29,8 +29,7 @@ class Finding(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     state: State
-    component: Component
-    name: str = Field(description="the part: `nid000231`, `s3>s5` (directed link), `s3=s5` (cable), `nid[001-064]`")
+    components: tuple[ComponentRef, ...] = Field(min_length=1, description="of one kind; mostly one")
     direction: Direction | None = Field(default=None, description="which side is slow; null where it cannot be told")
     quantity: Literal["latency", "bandwidth"] | None = None
     effect: float | None = Field(
@@ -45,23 +44,40 @@ class Finding(BaseModel):
         "cause count as if they did not",
     )
     evidence: str = Field(default="", description="what was seen, in one sentence with counts")
-    alternatives: tuple[str, ...] = Field(default=(), description="parts that the evidence cannot tell from this one")
+    ambiguity_group: tuple[ComponentRef, ...] = Field(
+        default=(), description="other components, and other causes, that explain the evidence as well"
+    )
     next_step: str = ""
+
+    @property
+    def component(self) -> ComponentKind:
+        """The kind of the components."""
+        return self.components[0].kind
+
+    @property
+    def name(self) -> str:
+        """The label of the components."""
+        return label_of(self.components)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that the finding is about: none of a switch, a link, a route."""
+        return tuple(dict.fromkeys(host for one in self.components for host in one.hosts))
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Hosts, switches and groups at the ends of the components."""
+        return frozenset().union(*(one.nodes for one in self.components))
+
+    @property
+    def directions(self) -> frozenset[tuple[str, str]]:
+        """Ordered pairs of nodes at the two ends of the components."""
+        return frozenset().union(*(one.directions for one in self.components))
 
     @property
     def rank(self) -> tuple[int, float]:
         """Sort key of reports: the gravest state first, and within a state the largest effect first."""
         return tuple(State).index(self.state), -abs(self.effect or 0.0)
-
-
-OF_HOSTS = ("host", "nic", "cable", "config")  # components that a finding about a single host names
-
-
-def host_of(finding: Finding) -> str:
-    """The host that a finding is about, empty where it is about several or none: a cable's first end is its host."""
-    if finding.component not in OF_HOSTS:
-        return ""
-    return finding.name.split("=")[0].split(":")[0].split("/")[0].split(" ")[0]
 
 
 class Coverage(BaseModel):
@@ -91,7 +107,7 @@ class Verdict(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    format: int = 1
+    format: int = 2
     verdict: VerdictWord
     exit_code: int
     findings: tuple[Finding, ...]

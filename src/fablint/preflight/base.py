@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from fablint.model import Component
+from fablint.model import ComponentKind
 from fablint.model.preflight_results import Outcome, Result, Rule, Severity
 from fablint.preflight.class_values import LEAST_OTHERS as LEAST_OTHERS, Agreement, is_clear, majority_of
 from fablint.preflight.fleet import Fleet
@@ -26,7 +26,7 @@ class Check(ABC):
     source: ClassVar[str]  # where it is read
     rule: ClassVar[str]  # when it holds
     severity: ClassVar[Severity]  # of what does not hold
-    component: ClassVar[Component]  # what is at fault then
+    component: ClassVar[ComponentKind]  # what is at fault then
     root: ClassVar[bool] = False  # is it seen by root only?
     remedy: ClassVar[str]  # what to do
     compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time

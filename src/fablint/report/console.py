@@ -90,8 +90,9 @@ def _finding(finding: Finding, painter: _Painter) -> list[str]:
     lines = painter.block(finding.state, _title(finding), 2, _STATE_STYLES[finding.state])
     if finding.evidence:
         lines += painter.block("", finding.evidence, 2)
-    if finding.alternatives:
-        lines += painter.block("", "not told apart from: " + ", ".join(finding.alternatives), 1)
+    if finding.ambiguity_group:
+        group = ", ".join(one.text for one in finding.ambiguity_group)
+        lines += painter.block("", f"indistinguishable from: {group}", 1)
     if finding.next_step:
         lines += painter.block("", "next: " + finding.next_step, 2)
     return lines

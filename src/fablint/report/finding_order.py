@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from fablint.model import Finding, State, Verdict
@@ -74,7 +73,7 @@ def sick(found: Sequence[Finding]) -> list[Finding]:
 
 def ends(finding: Finding) -> list[list[str]]:
     """Names at the ends of a part: two lists for a link or a cable (`s3>s5`, `nid001=s3`), else one."""
-    return [units.unfold(end.split("/")[0]) for end in re.split("[=>]", finding.name)]
+    return [list(end.nodes) for end in finding.components[0].ends]
 
 
 def _fold(findings: Sequence[Finding]) -> list[Finding]:
@@ -82,13 +81,12 @@ def _fold(findings: Sequence[Finding]) -> list[Finding]:
     alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         kind = (finding.state, finding.component, finding.direction, finding.quantity)
-        alike.setdefault((*kind, finding.next_step, finding.alternatives), []).append(finding)
+        alike.setdefault((*kind, finding.next_step, finding.ambiguity_group), []).append(finding)
     return [group[0] if len(group) == 1 else _merge(group) for group in alike.values()]
 
 
 def _merge(group: Sequence[Finding]) -> Finding:
     worst = max(group, key=lambda finding: abs(finding.effect or 0.0))
     evidence = worst.evidence if len({finding.evidence for finding in group}) == 1 else ""
-    return worst.model_copy(
-        update={"name": units.fold((finding.name for finding in group), ", "), "evidence": evidence}
-    )
+    components = tuple(dict.fromkeys(component for finding in group for component in finding.components))
+    return worst.model_copy(update={"components": components, "evidence": evidence})

@@ -95,7 +95,12 @@ def page_data(
         "order": _packed(topological_order(placement), "<i4"),
         "scopes": [str(scope) for scope in SCOPES],
         "marks": [
-            {"state": str(finding.state), "name": finding.name, "ends": ends, "directed": ">" in finding.name}
+            {
+                "state": str(finding.state),
+                "name": finding.name,
+                "ends": ends,
+                "directed": finding.components[0].directed,
+            }
             for finding in finding_order.sick(found)
             if all(ends := marked_ranks(finding, run, placement))
         ],

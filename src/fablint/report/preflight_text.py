@@ -13,6 +13,7 @@ from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.fitness_findings import NOT_ANSWERED, findings, suppressed_findings, unseen_network
 from fablint.text.names import fold, plural
+from fablint.text.sentences import finding_facts
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
 _SHOWN = (*WRONG, Outcome.SUPPRESSED)
@@ -72,7 +73,7 @@ def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
         "unfit": dict(fitness.unfit),
         "not_examined": dict(fitness.not_examined),
         "not_pinged": fitness.not_pinged,
-        "findings": [one.model_dump(mode="json") for one in findings(fitness)],
+        "findings": [finding_facts(one) for one in findings(fitness)],
         "suppressed": [one.facts() for one in suppressed_findings(fitness)],
         "notes": list(fitness.notes),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.simulate.ground_truth import TrueFault
 
 NOT_SLOW = frozenset({"noise"})  # kinds that are no fault: whoever accuses them is wrong
@@ -64,15 +64,16 @@ def _match(finding: Finding, fault: TrueFault) -> str:
     """`exact`, `class` or nothing."""
     if _same(finding.name, fault.name):
         return "exact"
-    named = [finding.name, *(word for word in map(_part_of, finding.alternatives) if word)]
+    named = [finding.name, *(name for name in map(_name_of, finding.ambiguity_group) if name)]
     alike = any(_same(one, other) or _same_cable(one, other) for one in named for other in (fault.name, *fault.twins))
     return "class" if alike else ""
 
 
-def _part_of(alternative: str) -> str:
-    """`s0=s1` of `cable s0=s1`; nothing of a port, which is but one end of a cable that goes on."""
-    words = alternative.split()
-    return words[-1] if words and not alternative.startswith("port of") and len(words) <= 3 else ""
+def _name_of(member: ComponentRef) -> str:
+    """Name of a member of an ambiguity group; of a host's NIC or cable the host; none of a port: one end of a cable."""
+    if member.kind == "port" or not member.ends or member.direction is not None or len(member.title.split()) > 1:
+        return ""
+    return member.ends[0].label if member.title else member.label
 
 
 def _same(a: str, b: str) -> bool:

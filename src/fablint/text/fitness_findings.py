@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
 from fablint.text.names import fold
 
@@ -18,8 +18,7 @@ def finding_of(one: Result, rule: Rule) -> Finding:
     """What one result says is wrong, in the words of the diagnosis."""
     return Finding(
         state=_STATES[one.outcome],
-        component=rule.component,
-        name=one.name,
+        components=(_component(rule, [one.host], one.target),),
         evidence=f"{one.check}: {one.message}",
         next_step=rule.remedy,
     )
@@ -29,7 +28,12 @@ def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
     """Hosts that gave no answer for the same reason."""
     count = f"{len(hosts)} hosts give " if len(hosts) > 1 else ""
     evidence = f"{count}no answer: {why}"
-    return Finding(state=State.FAULT, component="host", name=fold(hosts), evidence=evidence, next_step=NOT_ANSWERED)
+    components = (ComponentRef.of("host", hosts),)
+    return Finding(state=State.FAULT, components=components, evidence=evidence, next_step=NOT_ANSWERED)
+
+
+def _component(rule: Rule, hosts: Iterable[str], target: str) -> ComponentRef:
+    return ComponentRef.of(rule.component, Endpoint(nodes=tuple(hosts), part=target))
 
 
 def findings(fitness: Fitness) -> list[Finding]:
@@ -53,9 +57,9 @@ def findings(fitness: Fitness) -> list[Finding]:
 
 def _folded(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
     """Results that differ by their host only."""
-    first = finding_of(results[0], rules[results[0].check])
-    hosts = fold(one.host for one in results)
-    return first.model_copy(update={"name": f"{hosts}/{results[0].target}".rstrip("/")})
+    rule = rules[results[0].check]
+    components = (_component(rule, (one.host for one in results), results[0].target),)
+    return finding_of(results[0], rule).model_copy(update={"components": components})
 
 
 def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
@@ -68,8 +72,9 @@ def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
     first = finding_of(worst, rules[worst.check])
     return first.model_copy(
         update={
-            "component": "switch" if kind == "switch" else "config",
-            "name": name if kind == "switch" else worst.cause,
+            "components": (
+                ComponentRef.of("switch", name) if kind == "switch" else ComponentRef(kind="config", title=worst.cause),
+            ),
             "evidence": f"{first.evidence}; common to {len(hosts)} hosts of {worst.cause}: {fold(hosts)}{also}",
         }
     )

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from fablint.model import Routing, Topology
+from fablint.model import ComponentRef, Routing, Topology
 
 Index = npt.NDArray[np.int32]
 Shares = npt.NDArray[np.float32]
@@ -61,6 +61,14 @@ class Routes:
         """Name of the cable of a link, as in the topology: `s0=s1`."""
         a, b = self.ends[link - link % 2].tolist()
         return f"{self.switches[a]}={self.switches[b]}"
+
+    def component(self, link: int) -> ComponentRef:
+        """A directed link as findings name it."""
+        return ComponentRef.of("link", *(self.switches[end] for end in self.ends[link].tolist()))
+
+    def cable_component(self, link: int) -> ComponentRef:
+        """The cable of a link as findings name it."""
+        return ComponentRef.of("cable", *(self.switches[end] for end in self.ends[link - link % 2].tolist()))
 
     def hops(self, src_switch: Index, dst_switch: Index, dst_host: Index) -> Index:
         """(k, H) links in the order of the path, -1 after its end; all -1 on one switch or where the path is unknown.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
-from fablint.model import Allocation, Finding, HostState, State
+from fablint.model import Allocation, ComponentRef, Finding, HostState, State
 from fablint.system import System
 from fablint.text.names import fold
 
@@ -164,7 +164,7 @@ def usable_hosts(
 
 
 def _excluded(host: str, why: str) -> Finding:
-    return Finding(state=State.NOT_JUDGED, component="host", name=host, evidence=f"excluded: {why}")
+    return Finding(state=State.NOT_JUDGED, components=(ComponentRef.of("host", host),), evidence=f"excluded: {why}")
 
 
 def _state_text(one: HostState) -> str:

@@ -11,7 +11,7 @@ from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, Run, State
+from fablint.model import ComponentRef, Finding, Placement, Run, State
 from fablint.topology.routing import routes_of
 
 SEEDS = range(20)
@@ -195,12 +195,12 @@ def test_a_component_that_others_cover_is_no_member_of_the_explanation() -> None
     """All late pairs of `a` cross `b` or `c` as well: it would have no pairs to average."""
     crossed = {"a": range(8), "b": range(6), "c": range(2, 10)}
     candidates = Candidates(
-        tuple(Candidate("cable", name, "cable") for name in crossed),
+        tuple(Candidate(ComponentRef.of("cable", name), "cable") for name in crossed),
         ((), (), ()),
         np.concatenate([np.array(pairs) for pairs in crossed.values()]),
         np.repeat(np.arange(3), [len(pairs) for pairs in crossed.values()]),
     )
     search = LateSearch(candidates, np.where(np.arange(200) < 10, 1.0, 0.0), np.ones(200), 2.0)
     members = search.members(Explanation((0, 1, 2)), 1.0)
-    assert [candidates.candidate[one.number].name for one in members] == ["b", "c"]
+    assert [candidates.candidate[one.number].component.label for one in members] == ["b", "c"]
     assert all(one.pairs.size for one in members)

@@ -121,7 +121,9 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses():
         (usable,), _ = select_usable_rows(run, placement, Settings())
         view = judge_view(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1)
         bounds = path_bounds(view.paths, placement)
-        assert bounds.names == tuple(f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b)
+        assert tuple(one.component(placement).label for one in bounds.paths) == tuple(
+            f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b
+        )
         assert (bounds.host_pairs == 9).all()
         covered += bounds.upper[0] >= 0.03
         total += 1

@@ -11,6 +11,7 @@ from fabric_cases import NOISES, faulty, findings, rounds_of
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
 from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
+from finding_cases import group
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,), "serial", histogram=True)
 MEDIANS = SimulatedRow("bandwidth", (1 << 20,), "serial")
@@ -119,7 +120,7 @@ def test_a_cable_of_a_hashed_leaf_spine_is_found_at_its_leaf(which: str) -> None
 def test_up_links_of_a_leaf_that_hashes_are_one_class(which: str) -> None:
     run = faulty(LEAVES, CABLES[which]).measure(None, [MEDIANS])
     (finding,) = findings(diagnose(run, LEAVES.topology).verdict.findings, State.FAULT)
-    known = {finding.name, *(text.split()[-1] for text in finding.alternatives)}
+    known = {finding.name, *(text.split()[-1] for text in group(finding))}
     assert CABLES[which].name in known
     assert sum("spine" in name and "leaf2" in name for name in known) >= 8
 

@@ -23,6 +23,7 @@ from fablint.simulate import (
     score,
     simulate,
 )
+from finding_cases import group
 
 DIRECT = dragonfly(5, 4, 4, minimal_share=None)  # contended: its pairs are measured one after the other
 TWO_LEVELS = fat_tree(12, 2)
@@ -117,7 +118,7 @@ def test_a_host_and_the_cable_down_to_it_are_distinguished_by_its_neighbours(fau
     )
     assert {"h133", "agg21>leaf16"} <= {
         finding.name,
-        *(name.split()[1] for name in finding.alternatives if " " in name),
+        *(name.split()[1] for name in group(finding) if " " in name),
     }
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+import finding_cases
 from fablint.analyse import diagnose, with_additional
-from fablint.model import Component, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
+from fablint.model import ComponentKind, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
 from fablint.workflows import analysis, run_files
@@ -18,8 +19,8 @@ CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
 LOST = {"rank": 5, "host": "h05", "round": 3, "partner": 6, "reason": "was lost (silent for 20 s)"}
 
 
-def finding(state: State, name: str = "h09", component: Component = "host", evidence: str = "") -> Finding:
-    return Finding(state=state, component=component, name=name, evidence=evidence)
+def finding(state: State, name: str = "h09", component: ComponentKind = "host", evidence: str = "") -> Finding:
+    return finding_cases.finding(state, component, name, evidence=evidence)
 
 
 def diagnosis(word: VerdictWord, *findings: Finding) -> Diagnosis:

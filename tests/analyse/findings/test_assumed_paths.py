@@ -12,12 +12,13 @@ from fablint.analyse import diagnose
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.discover import add_assumed_cables
 from fablint.model import Diagnosis, Finding, State, Topology
+from finding_cases import component, finding, group
 
 LATE_S = 1e-3
 GROUPS = Small(6, 3, per_group=3, noise=0.02)
 PRESUMED = add_assumed_cables(GROUPS.topology)
-INSIDE = Finding(state=State.FAULT, component="cable", name="s0=s1", evidence="slow")
-OUTWARD = Finding(state=State.FAULT, component="link", name="s1>g0", evidence="slower")
+INSIDE = finding(State.FAULT, "cable", "s0=s1", evidence="slow")
+OUTWARD = finding(State.FAULT, "link", "s1>g0", evidence="slower")
 
 
 def late(first: int, second: int) -> float:
@@ -54,16 +55,16 @@ def test_a_path_out_of_a_group_is_no_further_fault_after_one_inside() -> None:
 def test_it_is_a_suspect_beside_a_suspect_inside() -> None:
     found = through_neighbours([OUTWARD, INSIDE.model_copy(update={"state": State.SUSPECT})], PRESUMED)
     assert [one.state for one in found] == [State.SUSPECT, State.SUSPECT]
-    assert found[0].alternatives == ("cable s0=s1",)
+    assert group(found[0]) == ("cable s0=s1",)
 
 
 def test_it_is_a_fault_where_nothing_inside_is_slow() -> None:
-    elsewhere = INSIDE.model_copy(update={"name": "s3=s4"})
-    of_another = INSIDE.model_copy(update={"name": "s0=s2"})
+    elsewhere = INSIDE.model_copy(update={"components": (component("cable", "s3=s4"),)})
+    of_another = INSIDE.model_copy(update={"components": (component("cable", "s0=s2"),)})
     assert reported(OUTWARD) == {"s1>g0": State.FAULT}
     assert reported(OUTWARD, elsewhere, of_another).keys() == {"s1>g0", "s3=s4", "s0=s2"}
 
 
 def test_a_declared_switch_without_hosts_is_no_gate() -> None:
-    spine = OUTWARD.model_copy(update={"name": "s1>core"})
+    spine = OUTWARD.model_copy(update={"components": (component("link", "s1>core"),)})
     assert reported(spine, INSIDE, topology=GROUPS.topology).keys() == {"s1>core", "s0=s1"}

@@ -22,6 +22,7 @@ from fabric_cases import (
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, FollowUp, Run, State
 from fablint.simulate import Fabric, Fault, Noise, SimulatedRow, fat_tree, random_faults
+from finding_cases import group
 
 SMALL = fat_tree(8, 2)
 
@@ -48,16 +49,16 @@ def assert_sound(follow_up: FollowUp, fabric: Fabric, *, message_paths: bool) ->
     host = pairs // fabric.rails
     assert (host[:, 0] != host[:, 1]).all()
     assert len(np.unique(pairs, axis=0)) == len(pairs)
-    if follow_up.component == "host":
+    if follow_up.component.kind == "host":
         assert (np.array(fabric.hosts)[host] == follow_up.name).any(axis=1).all()
-    if follow_up.component in ("link", "cable") and message_paths:
+    if follow_up.component.kind in ("link", "cable") and message_paths:
         assert crosses(fabric, follow_up.name, pairs).all()
 
 
 def splits(follow_up: FollowUp, diagnosis: Diagnosis) -> bool:
     """Is it about a component with others in series? Its pairs then cross some of them."""
     return any(
-        finding.name == follow_up.name and any(name.startswith(("link", "host")) for name in finding.alternatives)
+        finding.name == follow_up.name and any(name.startswith(("link", "host")) for name in group(finding))
         for finding in findings(diagnosis.verdict.findings, State.FAULT)
     )
 
@@ -79,7 +80,7 @@ def test_every_pair_crosses_what_it_is_asked_about(noise: str, kernel: str) -> N
             for share in (0.0, 0.5):
                 diagnosis = asked(thinned(run, share, seed), fabric)
                 for follow_up in all_of(diagnosis):
-                    components.add(follow_up.component)
+                    components.add(follow_up.component.kind)
                     one_way = kernel == "bandwidth"  # a round trip crosses the path back as well
                     assert_sound(follow_up, fabric, message_paths=one_way and not splits(follow_up, diagnosis))
     assert {"host", "link"} <= components or kernel == "latency"
@@ -101,7 +102,7 @@ def test_an_open_component_has_a_follow_up_and_a_detected_component_a_retest() -
     run = checked(faulty(SMALL, Fault("host", "h21", bandwidth_factor=0.7)))
     diagnosis = asked(run, SMALL)
     assert named(diagnosis) == {("host", "h21", "both")}
-    assert ("host", "h21") in {(follow_up.component, follow_up.name) for follow_up in diagnosis.retests}
+    assert ("host", "h21") in {(follow_up.component.kind, follow_up.name) for follow_up in diagnosis.retests}
     thin = asked(thinned(run, 0.85, 3), SMALL)
     open_ = {follow_up.name for follow_up in thin.follow_ups}
     assert "h21" in open_ or named(thin) == {("host", "h21", "both")}
@@ -119,7 +120,7 @@ def test_a_suspect_has_a_follow_up() -> None:
             if one.component in ("link", "cable")
         }
         found += len(suspects)
-        assert suspects <= {(follow_up.component, follow_up.name) for follow_up in diagnosis.follow_ups}
+        assert suspects <= {(follow_up.component.kind, follow_up.name) for follow_up in diagnosis.follow_ups}
     assert found > 2
 
 

@@ -13,6 +13,7 @@ from fablint.analyse.findings.retransmissions import joined
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.model import Finding, State
 from fablint.simulate import Noise, full_mesh, simulate
+from finding_cases import component, finding
 
 SEEDS = range(20)
 SMALL = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
@@ -194,14 +195,11 @@ def test_no_retransmissions_show_nothing(tcp: object) -> None:
 
 # ------------------------------------------------------------------------------------------------ beside other findings
 
-RESENT = Finding(state=State.FAULT, component="host", name="h1", direction="rx", evidence="TCP sent again")
+RESENT = finding(State.FAULT, "host", "h1", direction="rx", evidence="TCP sent again")
 
 
 def beside(state: State, direction: str | None, quantity: str = "latency") -> Finding:
-    return Finding.model_validate(
-        {"state": state, "component": "host", "name": "h1", "direction": direction, "quantity": quantity}
-        | {"evidence": "late"}
-    )
+    return finding(state, "host", "h1", direction=direction, quantity=quantity, evidence="late")
 
 
 def test_late_messages_of_the_same_host_are_replaced_and_leave_their_evidence() -> None:
@@ -221,14 +219,14 @@ def test_a_suspect_finding_of_streams_joins_a_fault() -> None:
 
 
 def test_other_components_stay_beside() -> None:
-    other = beside(State.FAULT, None).model_copy(update={"name": "h2"})
+    other = beside(State.FAULT, None).model_copy(update={"components": (component("host", "h2"),)})
     assert joined([RESENT], [other]) == [other, RESENT]
 
 
 def test_lost_segments_speak_for_the_line_and_against_a_loopback_test() -> None:
     run = Resending(SMALL).measured(1)
-    without = fuse_run(run, None, "h02", "rx", ())
-    ranking = fuse_run(run, None, "h02", "rx", (), 20)
+    without = fuse_run(run, None, component("host", "h02"), "rx", ())
+    ranking = fuse_run(run, None, component("host", "h02"), "rx", (), 20)
     assert "loopback" in without.next_step
     assert (ranking.reason, "loopback" in ranking.next_step) == ("messages were sent again", False)
-    assert dict(ranking.parts)["h02"] < dict(without.parts)["h02"]
+    assert dict(ranking.parts)[component("host", "h02")] < dict(without.parts)[component("host", "h02")]

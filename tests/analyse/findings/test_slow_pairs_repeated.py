@@ -76,7 +76,7 @@ def test_slow_in_most_rounds_is_a_suspect_route(row: str, times: list[int]) -> N
 
 def test_a_suspect_route_is_asked_about_with_its_two_ranks() -> None:
     (follow_up,) = judged(slowed(run_of(), range(REPEATS))).routes
-    assert (follow_up.component, follow_up.name) == ROUTE[:2]
+    assert (follow_up.component.kind, follow_up.name) == ROUTE[:2]
     assert follow_up.open
     assert np.asarray(follow_up.pairs).tolist() in ([[2, 13], [13, 2]], [[13, 2], [2, 13]])
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import finding_cases
 from fablint.analyse import diagnose
 from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
@@ -106,7 +107,7 @@ def test_what_the_diagnosis_names_is_not_named_again():
     found = compare(run, [threshold(None, typical(run), 0.2)], known)
     assert sum(one.outside for one in found.compared) == 2 * 63
     assert found.findings == ()
-    suspect = Finding(state=State.SUSPECT, component="host", name=FABRIC.hosts[5])
+    suspect = finding_cases.finding(State.SUSPECT, "host", FABRIC.hosts[5])
     again = with_comparison(blank(suspect), compare(run, [threshold(None, typical(run), 0.2)], blank(suspect)))
     assert [(one.name, one.state) for one in again.verdict.findings] == [(FABRIC.hosts[5], State.FAULT)]
 
@@ -123,7 +124,7 @@ def test_a_single_pair_is_a_suspect_route():
     assert finding.name == f"{run.hosts[2]}>{run.hosts[9]}"
     judged = with_comparison(blank(), found)
     assert (judged.verdict.verdict, judged.verdict.exit_code) == ("incomplete", 3)
-    reported = Finding(state=State.SUSPECT, component="route", name=f"{run.hosts[9]}>{run.hosts[2]}")
+    reported = finding_cases.finding(State.SUSPECT, "route", f"{run.hosts[9]}>{run.hosts[2]}")
     assert compare(slow, [threshold(None, typical(run), 0.2)], blank(reported)).findings == ()
 
 
@@ -140,7 +141,7 @@ def test_a_fabric_that_misses_it_as_a_whole_reports_no_host():
 def test_parts_between_switches_keep_their_pairs():
     cable = FABRIC.topology.cables[0]
     run = measured(Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5))
-    reported = Finding(state=State.FAULT, component="link", name=f"{cable.a}>{cable.b}")
+    reported = finding_cases.finding(State.FAULT, "link", f"{cable.a}>{cable.b}")
     found = compare(run, [threshold(None, typical(run), 0.2)], blank(reported))
     assert found.findings == ()
     assert "which may explain them" in found.notes[0]

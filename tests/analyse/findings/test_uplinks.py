@@ -4,6 +4,7 @@ from fablint.analyse.findings.paths.uplinks import uplinks_together
 from fablint.model import Finding, Placement, State
 from fablint.simulate import fat_tree, simulate
 from fablint.topology.routing import routes_of
+from finding_cases import finding
 
 TREE = fat_tree(4, 2)
 PLACES = Placement.of(simulate(TREE), TREE.topology)
@@ -13,7 +14,7 @@ CABLES = sorted({f"{one.a}={one.b}" for one in TREE.topology.cables if LEAF in (
 
 
 def fault(name: str) -> Finding:
-    return Finding(state=State.FAULT, component="link" if ">" in name else "cable", name=name, effect=-0.1)
+    return finding(State.FAULT, "link" if ">" in name else "cable", name, effect=-0.1)
 
 
 def test_all_of_a_switch_are_one_suspect() -> None:
@@ -21,7 +22,7 @@ def test_all_of_a_switch_are_one_suspect() -> None:
     given = [fault(first.replace("=", ">")), *map(fault, others)]
     (found,) = uplinks_together(given, PLACES, ROUTES)
     assert (found.state, found.component, found.name) == (State.SUSPECT, "switch", LEAF)
-    assert len(found.alternatives) == len(CABLES)
+    assert len(found.ambiguity_group) == len(CABLES)
 
 
 def test_all_but_one_are_faults() -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import finding_cases
 from fablint.act import HostFindings, drain_command, drains
-from fablint.model import Component, Coverage, Finding, State, Verdict
+from fablint.model import ComponentKind, Coverage, Finding, State, Verdict
 
 HOSTS = [f"nid{number:06d}" for number in range(1001, 1009)]
 
 
-def finding(component: Component, name: str, evidence: str = "", state: State = State.FAULT, **more: object) -> Finding:
-    return Finding(state=state, component=component, name=name, evidence=evidence, **more)
+def finding(
+    component: ComponentKind, name: str, evidence: str = "", state: State = State.FAULT, **more: object
+) -> Finding:
+    return finding_cases.finding(state, component, name, evidence=evidence, **more)
 
 
 MTU = [finding("config", f"{HOSTS[at]}/hsn0", "net.link.mtu: MTU 1500, 6 others 9000") for at in (2, 6)]
@@ -26,7 +29,10 @@ SLOW = finding(
     effect=-0.41,
     interval=(-0.43, -0.39),
     log10_e=51.3,
-    alternatives=("cable nid001005=s1", "port of s1"),
+    ambiguity_group=(
+        finding_cases.component("cable", "nid001005=s1"),
+        finding_cases.component("port", "s1=nid001005"),
+    ),
     next_step="measure it in loopback",
 )
 CABLE = finding("cable", "s2=s5", "128 of 128 pairs slow", quantity="bandwidth", effect=-0.19)

@@ -92,7 +92,7 @@ def test_the_ticket_tells_part_by_part():
         "host nid001005\n"
         "  FAULT      bandwidth -41% [-43%, -39%] rx (receiving)\n"
         "  seen       7 of 7 partners are slow when they send to it\n"
-        "  or else    cable nid001005=s1, port of s1\n"
+        "  or else    cable nid001005=s1, port of s1 to nid001005\n"
         "  next       measure it in loopback\n"
         "\n"
         "cable s2=s5\n"

@@ -88,6 +88,6 @@ def test_nothing_is_written_over(fablint: Fablint, tmp_path: Path) -> None:
 def test_json_has_findings_and_sources(fablint: Fablint) -> None:
     found = json.loads(fablint("discover", *FAT_TREE, "--json").stdout)
     assert found["exit_code"] == 1
-    assert {one["name"] for one in found["findings"]} == {"leaf2=spine1", "node006=leaf2"}
+    assert {one["text"]["name"] for one in found["findings"]} == {"leaf2=spine1", "node006=leaf2"}
     assert found["sources"][0]["counts"] == {"host": 15, "switch": 6, "cable": 15}
     assert found["topology"]["format"] == 1

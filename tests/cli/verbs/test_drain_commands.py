@@ -77,7 +77,7 @@ def test_where_no_hosts_are_told_findings_of_hosts_tell_them():
 
 def test_a_setting_that_is_no_hosts_drains_nobody():
     assert drains(HostFindings([finding("config", "edge latency 8 B", "all miss it")], HOSTS)) == []
-    assert drains(HostFindings([finding("config", "nid001001 MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
+    assert drains(HostFindings([finding("config", "nid001001/MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
 
 
 def test_routes_of_a_host_drain_it_and_a_way_between_two_nobody():
@@ -107,7 +107,7 @@ def test_no_name_and_no_message_does_anything_in_a_shell(name, said, scheduler):
 @pytest.mark.parametrize("name", ["-x", "$(reboot)", "a;reboot", "a b", "n1'", "", "n[1-", "é"])
 def test_a_name_that_is_none_is_left_to_the_ticket(name):
     source = HostFindings([finding("host", name, "host.shm: full")])
-    assert all(one.hosts == ["a"] for one in drains(source))  # of `a b`: the name is what precedes a space
+    assert drains(source) == []
     assert "FAULT" in ticket_text(source)
 
 

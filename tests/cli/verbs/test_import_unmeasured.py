@@ -124,7 +124,11 @@ def not_judged(fablint: Fablint, file: str) -> list[str]:
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["exit_code"], verdict["verdict"]) == (3, 3, "incomplete"), done.stderr
     assert not [one for one in verdict["findings"] if one["state"] in ("FAULT", "SUSPECT")]
-    return [one["name"] for one in verdict["findings"] if one["state"] == "NOT JUDGED" and one["component"] == "host"]
+    return [
+        one["text"]["name"]
+        for one in verdict["findings"]
+        if one["state"] == "NOT JUDGED" and one["text"]["component"] == "host"
+    ]
 
 
 @pytest.mark.parametrize(("tool", "nothing"), list(zip(TOOLS, itertools.cycle(["0.00", "nan"]), strict=False)))

@@ -53,7 +53,9 @@ def verdict_of(output: Path) -> dict[str, Any]:
 def accused(output: Path) -> list[tuple[str, str, str | None]]:
     """State-less: what is at fault, and in which direction."""
     findings = verdict_of(output)["findings"]
-    return [(one["component"], one["name"], one["direction"]) for one in findings if one["state"] == "FAULT"]
+    return [
+        (one["text"]["component"], one["text"]["name"], one["direction"]) for one in findings if one["state"] == "FAULT"
+    ]
 
 
 def test_a_healthy_cluster_passes_level_by_level(bed: Cluster, tmp_path: Path) -> None:
@@ -81,8 +83,8 @@ def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(
         sick.run(["scontrol", "update", "nodename=nid001014", "state=resume"])
     assert done.returncode == 1, done.stdout + done.stderr
     assert accused(output) == [("host", "nid001006", "tx")]
-    (drained,) = (one for one in verdict_of(output)["findings"] if one["name"] == "nid001014")
-    assert (drained["state"], "drained (cable)" in drained["evidence"]) == ("NOT JUDGED", True)
+    (drained,) = (one for one in verdict_of(output)["findings"] if one["text"]["name"] == "nid001014")
+    assert (drained["state"], "drained (cable)" in drained["text"]["evidence"]) == ("NOT JUDGED", True)
 
 
 @pytest.fixture
@@ -119,8 +121,8 @@ def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path
         wait_for(output / "local-bandwidth" / "zarr.json", process)
         kill_host(bed, "nid001005")
         said, _ = process.communicate(timeout=LIMIT_S)
-    findings = [one for one in verdict_of(output)["findings"] if one["name"] == "nid001005"]
-    assert {one["component"] for one in findings} == {"host"}, said
+    findings = [one for one in verdict_of(output)["findings"] if one["text"]["name"] == "nid001005"]
+    assert {one["text"]["component"] for one in findings} == {"host"}, said
     assert {one["state"] for one in findings} & {"FAULT", "SUSPECT"}, said
     assert [name for _, name, _ in accused(output) if name != "nid001005"] == [], said
     assert (output / "global-bandwidth" / "zarr.json").exists(), said

@@ -45,7 +45,7 @@ def checked(bed: Cluster, output: Path) -> tuple[subprocess.CompletedProcess[str
 
 
 def launch_findings(verdict: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in verdict["findings"] if one["evidence"].startswith("keeps a launch from starting")]
+    return [one for one in verdict["findings"] if one["text"]["evidence"].startswith("keeps a launch from starting")]
 
 
 def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(faulty: Cluster, tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(fault
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
     (finding,) = launch_findings(verdict)
-    assert (finding["state"], finding["component"], finding["name"]) == ("FAULT", "host", BAD), said
-    assert "its own ranks alone do" in finding["evidence"]
+    assert (finding["state"], finding["text"]["component"], finding["text"]["name"]) == ("FAULT", "host", BAD), said
+    assert "its own ranks alone do" in finding["text"]["evidence"]
     faults = [one for one in verdict["findings"] if one["state"] == "FAULT"]
-    assert all(BAD in one["name"] for one in faults), faults
+    assert all(BAD in one["text"]["name"] for one in faults), faults
     assert verdict["coverage"]["hosts"] == 3
     assert (output / "global-bandwidth" / "zarr.json").exists()

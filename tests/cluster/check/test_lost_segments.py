@@ -28,7 +28,11 @@ def check(bed: Cluster, folder: Path) -> Outcome:
 
 
 def faults(outcome: Outcome) -> list[tuple[str, str, str | None]]:
-    return [(one["component"], one["name"], one["direction"]) for one in outcome.findings if one["state"] == "FAULT"]
+    return [
+        (one["text"]["component"], one["text"]["name"], one["direction"])
+        for one in outcome.findings
+        if one["state"] == "FAULT"
+    ]
 
 
 def test_a_host_that_loses_frames_is_named_with_its_direction(bed: Cluster, tmp_path: Path) -> None:
@@ -39,4 +43,4 @@ def test_a_host_that_loses_frames_is_named_with_its_direction(bed: Cluster, tmp_
         bed.heal()
     assert faults(outcome) == [("host", "nid001003", "rx")], outcome.summary()
     (found,) = (one for one in outcome.findings if one["state"] == "FAULT")
-    assert "TCP sent" in found["evidence"]
+    assert "TCP sent" in found["text"]["evidence"]

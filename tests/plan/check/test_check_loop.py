@@ -13,6 +13,7 @@ from fablint.model import Diagnosis, FollowUp, RowSpec, Run, Slots, Verdict
 from fablint.plan.check.check_loop import CheckLoop, LoopResult
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Stage
+from finding_cases import component
 
 HOSTS = 64
 PARTNERS = {rank: np.array([(rank, other) for other in range(HOSTS) if other != rank]) for rank in (0, 20, 40)}
@@ -25,11 +26,11 @@ VERDICT = {
 
 
 def about_host(rank: int) -> FollowUp:
-    return FollowUp("host", f"h{rank}", PARTNERS[rank])
+    return FollowUp(component("host", f"h{rank}"), PARTNERS[rank])
 
 
 def about_route(a: int, b: int) -> FollowUp:
-    return FollowUp("route", f"h{a}=h{b}", np.array([(a, b), (b, a)]))
+    return FollowUp(component("route", f"h{a}=h{b}"), np.array([(a, b), (b, a)]))
 
 
 def says(
@@ -180,7 +181,7 @@ def test_without_a_budget_the_rounds_end() -> None:
 
 def test_a_question_without_pairs_is_no_question() -> None:
     fabric = FakeFabric(asked())
-    nobody = FollowUp("host", "h0", np.zeros((0, 2), dtype=np.int32))
+    nobody = FollowUp(component("host", "h0"), np.zeros((0, 2), dtype=np.int32))
     assert fabric.again(in_turn(says([nobody], [nobody], [nobody]))).undecided == ()
     assert fabric.stages == []
 

@@ -11,10 +11,11 @@ from fablint.plan.check.follow_up import follow_up, measured_pairs, with_control
 from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.topology.contention import most_flows
 from fablint.topology.routed_placement import RoutedPlacement
+from finding_cases import component
 
 
 def about(rank: int, partners: list[int]) -> FollowUp:
-    return FollowUp("host", f"h{rank}", np.array([(rank, partner) for partner in partners]).reshape(-1, 2))
+    return FollowUp(component("host", f"h{rank}"), np.array([(rank, partner) for partner in partners]).reshape(-1, 2))
 
 
 def pairs_of(rounds: list[np.ndarray]) -> set[frozenset[int]]:

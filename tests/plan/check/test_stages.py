@@ -15,6 +15,7 @@ from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_stage
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
+from finding_cases import component
 
 
 def asked(topology: Topology | int, **more) -> CheckRequest:
@@ -97,8 +98,8 @@ def test_few_pairs_are_measured_alone_and_many_side_by_side():
 
 
 def test_suspects_are_those_whom_most_pairs_have_in_common():
-    one = FollowUp("host", "h3", np.array([[3, 5], [3, 6], [7, 3]]))
-    link = FollowUp("link", "a>b", np.array([[0, 9], [1, 8], [2, 10]]))
+    one = FollowUp(component("host", "h3"), np.array([[3, 5], [3, 6], [7, 3]]))
+    link = FollowUp(component("link", "a>b"), np.array([[0, 9], [1, 8], [2, 10]]))
     assert suspects_of([one, link]) == [3]
 
 
@@ -106,7 +107,7 @@ def test_suspects_are_those_whom_most_pairs_have_in_common():
 
 VERDICT = {"verdict": "pass", "exit_code": 0, "findings": ()}
 COVERAGE = {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1}
-QUESTION = FollowUp("host", "h0", np.array([(0, partner) for partner in range(1, 25)]))
+QUESTION = FollowUp(component("host", "h0"), np.array([(0, partner) for partner in range(1, 25)]))
 
 
 def diagnosis(*questions: FollowUp, retests: tuple[FollowUp, ...] = ()) -> Diagnosis:

@@ -19,6 +19,7 @@ from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import SimulatedFabric, fat_tree as simulated_fat_tree
 from fablint.topology.routed_placement import RoutedPlacement
+from finding_cases import component
 
 STRETCHES = 4
 SEEDS = (1, 2)
@@ -52,8 +53,8 @@ def stretches(rounds: Sequence[Iterable[Component]]) -> Mapping[Component, list[
     """Of each component the stretch of each of its rounds, where the row is cut into four of equal length."""
     found: dict[Component, list[int]] = defaultdict(list)
     for number, measured in enumerate(rounds):
-        for component in measured:
-            found[component].append(number * STRETCHES // len(rounds))
+        for one in measured:
+            found[one].append(number * STRETCHES // len(rounds))
     return found
 
 
@@ -151,7 +152,7 @@ def of_questions(rounds: Sequence[Pairs], questions: Sequence[FollowUp]) -> Mapp
 
 def host_question(rank: int, ranks: int) -> FollowUp:
     others = [other for other in range(ranks) if other != rank]
-    return FollowUp("host", f"h{rank}", np.array([(rank, other) for other in others]))
+    return FollowUp(component("host", f"h{rank}"), np.array([(rank, other) for other in others]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -160,7 +161,7 @@ def test_follow_up_rounds_of_one_question_do_not_lie_together(seed: int) -> None
     run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     request = asked(fabric.topology, seed=seed)
     hosts = [host_question(rank, len(fabric.hosts)) for rank in (0, 21)]
-    routes = [FollowUp("route", f"h{a}=h{b}", np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
+    routes = [FollowUp(component("route", f"h{a}=h{b}"), np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
     stage = next_stage(request, run, hosts, 1, 1e9, 6, (routes, ()))
     assert stage is not None
     (rounds,) = stage.rounds.values()
@@ -176,7 +177,7 @@ def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
     fabric = simulated_fat_tree(4, 3)
     run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     ranks = len(fabric.hosts)
-    link = FollowUp("link", "a path", np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
+    link = FollowUp(component("link", "a path"), np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
     questions = (host_question(5, ranks), host_question(6, ranks), link)
     verdict = Verdict.model_validate(
         {

@@ -120,7 +120,7 @@ def test_hosts_without_a_network_are_not_fit_and_the_summary_begins_with_them() 
     assert any(line.startswith("4 hosts: 2 fit, 2 not examined; ") for line in lines)
     facts = json.loads("".join(fitness_json("quick", fitness)))
     assert set(facts["not_examined"]) == {"n0", "n1"}
-    assert {one["name"] for one in facts["findings"] if one["state"] == "NOT JUDGED"} == {"n[0-1]"}
+    assert {one["text"]["name"] for one in facts["findings"] if one["state"] == "NOT JUDGED"} == {"n[0-1]"}
 
 
 def test_roce_ports_without_an_interface_are_not_examined_and_infiniband_is() -> None:

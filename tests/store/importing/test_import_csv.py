@@ -177,7 +177,7 @@ def test_a_host_without_a_readable_figure_is_not_judged(tmp_path, capsys):
     path.write_text("\n".join(["src,dst,size,bandwidth", *complete(), "h8,h0,1048576,nan", "h0,h8,1048576,0", ""]))
     code, found = verdict(capsys, path)
     assert code == 3
-    assert any(one["state"] == "NOT JUDGED" and "h8" in one["name"] for one in found["findings"])
+    assert any(one["state"] == "NOT JUDGED" and "h8" in one["text"]["name"] for one in found["findings"])
 
 
 def test_other_formats_may_have_lines_of_others_but_not_most(tmp_path):

@@ -17,13 +17,12 @@ from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.counter_changes import Recount
 from fablint.workflows.check.level_runs import LevelRuns
+from finding_cases import component, finding
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
 SICK = "h03"
-FLAPPED = Finding(
-    state=State.FAULT, component="cable", name=f"{SICK}/hsn0", evidence="while the hosts were measured: 32 flaps"
-)
+FLAPPED = finding(State.FAULT, "cable", f"{SICK}/hsn0", evidence="while the hosts were measured: 32 flaps")
 CLEAN = {"rx_crc_errors": 5, "rx_missed_errors": 0, "carrier_changes": 2}
 
 
@@ -109,7 +108,7 @@ def test_a_cable_that_was_found_at_fault_is_the_first_part_of_a_slow_host(
     (one,) = (one for one in done.diagnosis.verdict.findings if one.component == "host" and one.state is State.FAULT)
     assert one.next_step.startswith("swap cable between h03")
     (tmp_path / "b").mkdir()
-    other = FLAPPED.model_copy(update={"name": "h04/hsn0"})
+    other = FLAPPED.model_copy(update={"components": (component("cable", "h04/hsn0"),)})
     done = checked(tmp_path / "b", monkeypatch, Recount([other]), slow=2.0)
     (one,) = (one for one in done.diagnosis.verdict.findings if one.component == "host" and one.state is State.FAULT)
     assert not one.next_step.startswith("swap cable")

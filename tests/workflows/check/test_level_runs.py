@@ -20,8 +20,9 @@ from fake_launches import (
 )
 from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
 
+import finding_cases
 from fablint.analyse import with_additional
-from fablint.model import Component, Diagnosis, Finding, Run, State, Topology, host_of
+from fablint.model import ComponentKind, Diagnosis, Run, State, Topology
 from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
 from fablint.plan.rows.row_text import parse_row
@@ -171,7 +172,7 @@ def test_who_fails_inside_is_in_no_round_between_hosts(
     cluster: FakeCluster, check: CHECK, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = analysis.diagnose
-    slow = Finding(state=State.FAULT, component="host", name="h05", evidence="sends at half the rate")
+    slow = finding_cases.finding(State.FAULT, "host", "h05", evidence="sends at half the rate")
 
     def fake_diagnose(run: Run, topology: Topology | None = None, **more: Any) -> Diagnosis:
         """Of the run between ranks of one host it accuses h05."""
@@ -192,7 +193,7 @@ def test_who_fails_inside_is_in_no_round_between_hosts(
 
 def test_what_is_known_besides_leaves_nobody_out(cluster: FakeCluster, check: CHECK) -> None:
     """A host with another MTU than the others is at fault, and measured."""
-    known = Finding(state=State.FAULT, component="nic", name="h02/hsn0", evidence="MTU 1500, others 9000")
+    known = finding_cases.finding(State.FAULT, "nic", "h02/hsn0", evidence="MTU 1500, others 9000")
     checked, level_runs = check("edge", [known])
     assert level_runs.level_failures == {}
     assert "h02" in met(cluster, "edge")
@@ -227,7 +228,7 @@ def test_who_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, check: CHE
 
 
 def test_what_is_known_is_written_and_counted_by_every_diagnosis(check: CHECK) -> None:
-    known = Finding(state=State.SUSPECT, component="nic", name="h02/hsn0", evidence="MTU 1500, others 9000")
+    known = finding_cases.finding(State.SUSPECT, "nic", "h02/hsn0", evidence="MTU 1500, others 9000")
     checked, _ = check("edge", [known], lost=["h20"])
     path = checked.run.path
     assert path is not None
@@ -343,15 +344,15 @@ def test_a_budget_is_kept(cluster: FakeCluster, tmp_path: Path, budget_s: float)
         ("host", "nid-1.site.org", "nid-1.site.org"),
         ("nic", "h03/hsn0", "h03"),
         ("cable", "h03=s1", "h03"),
-        ("config", "h03 MTU", "h03"),
-        ("config", "more ranks than CPUs", "more"),
+        ("config", "h03/MTU", "h03"),
+        ("config", "more ranks than CPUs", ""),
         ("switch", "h03", ""),
         ("route", "h03=h04", ""),
         ("link", "s0>s1", ""),
     ],
 )
-def test_the_host_of_a_finding(component: Component, name: str, host: str) -> None:
-    assert host_of(Finding(state=State.FAULT, component=component, name=name)) == host
+def test_the_host_of_a_finding(component: ComponentKind, name: str, host: str) -> None:
+    assert next(iter(finding_cases.finding(State.FAULT, component, name).hosts), "") == host
 
 
 def test_the_same_hosts_have_the_ranks_that_they_had() -> None:

@@ -24,6 +24,7 @@ from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.cluster_check import resume_check
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.context import Context
+from finding_cases import finding
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
@@ -36,7 +37,7 @@ LEVELS = ("reach", "edge", "local", "global")
 RULES = {
     name: Rule(name, "", "", "", Severity.WARN, "config", False, "") for name in ("cpu.governor", "mem.free", "thp")
 }
-DRAINED = Finding(state=State.NOT_JUDGED, component="host", name="h99", evidence="excluded: drained (cable)")
+DRAINED = finding(State.NOT_JUDGED, "host", "h99", evidence="excluded: drained (cable)")
 
 
 class Killed(BaseException):

@@ -18,6 +18,7 @@ from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.start_search import Cause, StartResult
 from fablint.workflows.recovery.start_trials import LEAST_LIMIT_S, StartTrials, findings_of
+from finding_cases import group
 
 HOSTS = [f"n{number:02d}" for number in range(12)]
 ADDRESSES = {f"10.150.0.{number}": host for number, host in enumerate(HOSTS)}
@@ -201,14 +202,14 @@ def test_a_host_whose_own_ranks_start_has_a_faulty_network() -> None:
         "keeps a launch from starting: none starts of it and one of n00, n01, n02; a launch of 3 other hosts starts;"
         " its own ranks alone do; the launcher: connect() to 10.150.0.7 failed"
     )
-    assert finding.alternatives == ("NIC of n07", "cable of n07", "switch port of n07")
+    assert group(finding) == ("NIC of n07", "cable of n07", "switch port of n07")
 
 
 def test_a_host_whose_own_ranks_do_not_start_either_may_have_faulty_software() -> None:
     result = StartResult(("n00", "n01"), [Cause("n07", ("n00",), alone=False)])
     finding = findings_of(result, "")[0]["n07"]
     assert "its own ranks alone do not start either" in finding.evidence
-    assert finding.alternatives == ("software of n07", "launcher on n07")
+    assert group(finding) == ("software of n07", "launcher on n07")
     assert "start a program on n07" in finding.next_step
 
 
@@ -217,7 +218,7 @@ def test_a_host_on_several_faulty_paths_is_not_said_to_be_the_only_candidate() -
     finding = findings_of(result, "")[0]["n07"]
     assert finding.state is State.FAULT
     assert "one of n00, n01, it does with n04" in finding.evidence
-    assert finding.alternatives == ("route n07=n00", "route n07=n01")
+    assert group(finding) == ("route n07=n00", "route n07=n01")
 
 
 def test_a_host_that_only_large_launches_do_not_start_with_is_a_suspicion() -> None:

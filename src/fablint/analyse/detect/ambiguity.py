@@ -16,6 +16,7 @@ import numpy as np
 from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import Cables, Endpoints, Family
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Sums, Tally
+from fablint.model import ComponentRef
 
 NEARLY = 3.0  # nats: smaller differences of evidence (20 to 1) separate nothing
 SHARED = 0.8  # share of the evidence of a detection that another member must explain
@@ -23,12 +24,12 @@ SHARED = 0.8  # share of the evidence of a detection that another member must ex
 
 @dataclass(frozen=True)
 class GroupMember:
-    """One side of a part: which of its family, as the verdict words it (`host h03 (rx)`, `link s3>s5`)."""
+    """One side of a part: which of its family."""
 
     component: Literal["host", "link"]
     number: int  # code of the host, or of the link
     side: int  # direction of a host: 0 sends, 1 receives
-    name: str
+    reference: ComponentRef  # for the verdict
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,9 @@ class AmbiguityGroup:
         return (*self.same, *self.near)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Their names."""
-        return tuple(group_member.name for group_member in self.all)
+    def references(self) -> tuple[ComponentRef, ...]:
+        """Both kinds as components."""
+        return tuple(group_member.reference for group_member in self.all)
 
 
 def find_ambiguity_group(
@@ -89,10 +90,10 @@ def find_ambiguity_group(
 
 def group_member(family: Family, part: int, side: int) -> GroupMember:
     """Return one direction of a component as a member; of hosts and cables only."""
+    whole = family.reference(part)
     if isinstance(family, Cables):
-        a, b = family.name(part).split("=")
-        return GroupMember("link", 2 * part + side, side, f"link {a}>{b}" if side == 0 else f"link {b}>{a}")
-    return GroupMember("host", part, side, f"host {family.name(part)} ({'tx' if side == 0 else 'rx'})")
+        return GroupMember("link", 2 * part + side, side, ComponentRef.of("link", *whole.ends[:: -1 if side else 1]))
+    return GroupMember("host", part, side, whole.model_copy(update={"direction": "rx" if side else "tx"}))
 
 
 def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:

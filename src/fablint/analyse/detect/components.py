@@ -16,7 +16,7 @@ import numpy as np
 from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.analyse.detect.evidence import Sums, Tally
-from fablint.model import Placement
+from fablint.model import ComponentRef, Endpoint, Placement
 
 Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]
 FEWEST_PEERS = 3  # fewest components of a type that can be compared with each other
@@ -32,8 +32,8 @@ class Family(Protocol):
 
     def __len__(self) -> int: ...
 
-    def name(self, part: int) -> str:
-        """Name of one part: `h05`, `s3`, `s3=s5`."""
+    def reference(self, part: int) -> ComponentRef:
+        """One part, as findings name it."""
         ...
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
@@ -63,9 +63,15 @@ class Endpoints:
     def __len__(self) -> int:
         return len(self.names)
 
-    def name(self, part: int) -> str:
+    def reference(self, part: int) -> ComponentRef:
         """See Family."""
-        return str(self.names[part])
+        name = str(self.names[part])
+        if self.component == "rank":
+            return ComponentRef.of("host", Endpoint(nodes=(name,), rank=part))
+        if self.component == "nic":
+            host, _, nic = name.partition("/")
+            return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic))
+        return ComponentRef.of("switch" if self.component == "uplinks" else self.component, name)
 
     def ranks(self, part: int) -> Codes:
         """Return the ranks of one component."""
@@ -112,10 +118,10 @@ class Cables:
     def __len__(self) -> int:
         return self.message_paths.known_links // 2
 
-    def name(self, part: int) -> str:
+    def reference(self, part: int) -> ComponentRef:
         """See Family."""
         assert self.message_paths.routes is not None
-        return self.message_paths.routes.cable(2 * part)
+        return self.message_paths.routes.cable_component(2 * part)
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See Family."""
@@ -144,10 +150,10 @@ class Spines:
     def __len__(self) -> int:
         return int(self.codes.size)
 
-    def name(self, part: int) -> str:
+    def reference(self, part: int) -> ComponentRef:
         """See Family."""
         assert self.message_paths.routes is not None
-        return str(self.message_paths.routes.switches[self.codes[part]])
+        return ComponentRef.of("switch", self.message_paths.routes.switches[self.codes[part]])
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See Family."""
@@ -187,7 +193,7 @@ def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *,
     kinds = [
         Endpoints("host", placement.hosts, placement.host, pairs),
         Endpoints("nic", placement.nics, placement.nic, pairs),
-        Endpoints("rank", RankNames(placement), np.arange(pairs.ranks), pairs),
+        Endpoints("rank", RankHosts(placement), np.arange(pairs.ranks), pairs),
         Endpoints("switch", placement.switches, placement.switch, pairs, switches),
         Endpoints("group", placement.groups, placement.group, pairs, group_of),
     ]
@@ -222,8 +228,8 @@ def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *,
 
 
 @dataclass(frozen=True)
-class RankNames(Sequence[str]):
-    """`HOST:RANK` of every rank, made when asked for."""
+class RankHosts(Sequence[str]):
+    """The host of every rank."""
 
     placement: Placement
 
@@ -231,7 +237,7 @@ class RankNames(Sequence[str]):
         return int(self.placement.host.size)
 
     def __getitem__(self, rank: Any) -> Any:
-        return f"{self.placement.hosts[self.placement.host[rank]]}:{rank}"
+        return self.placement.hosts[self.placement.host[rank]]
 
 
 def _are_same_partition(a: Codes, b: Codes) -> bool:

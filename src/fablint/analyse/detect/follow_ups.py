@@ -63,7 +63,7 @@ def propose_follow_ups(
     hidden = _hidden_links(evidence, parts)
     cases = [*suspects, *detect_components(evidence, effects, parts, asked, sides=sides)]
     found = [propose_follow_up(case, evidence, healthy) for case in cases]
-    found += [propose_split(case, evidence, healthy) for case in detected if case.ambiguity_group.names]
+    found += [propose_split(case, evidence, healthy) for case in detected if case.ambiguity_group.all]
     return [follow_up for follow_up in [*found, *_propose_link_pairs(hidden, evidence, healthy)] if follow_up.open]
 
 
@@ -75,13 +75,13 @@ def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, plac
     healthy = _healthy_ranks(evidence)
     found = []
     for case in cases:
-        component, name = case.part()
+        component = case.component()
         ends = case.cells[0], evidence.pairs.destination(case.cells)
-        if component in ("link", "cable"):
-            there, back = case.name.split("=")
+        if component.kind in ("link", "cable"):
+            there, back = (end.label for end in case.whole.ends)
             at = _ranks_at(placement, *((back, there) if case.sides == (1,) else (there, back)))
             ends = at if at[0].size and at[1].size else ends
-        found.append(FollowUp(component, name, _between(ends, healthy, evidence)))
+        found.append(FollowUp(component, _between(ends, healthy, evidence)))
     return found
 
 
@@ -110,12 +110,12 @@ def retests(cases: Sequence[Detection], evidence: Evidence) -> list[FollowUp]:
 
 def propose_follow_up(case: Detection, evidence: Evidence, healthy: Codes) -> FollowUp:
     """Return the follow-up measurement of one component."""
-    component, name = case.part()
-    between = case.kind == "cable" or (case.kind == "switch" and name not in evidence.placement.switches)
+    component = case.component()
+    between = case.kind == "cable" or (case.kind == "switch" and component.label not in evidence.placement.switches)
     pairs = _across(case.cells, evidence, healthy) if between else _with_others(case, evidence, healthy)
     if between and not len(pairs):  # the other pairs that cross it are unknown: the same pairs again
         pairs = np.unique(np.stack([case.cells[0], evidence.pairs.destination(case.cells)], axis=1), axis=0)[:PAIRS]
-    return FollowUp(component, name, pairs)
+    return FollowUp(component, pairs)
 
 
 def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> FollowUp:
@@ -135,8 +135,8 @@ def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> Follow
     pairs = np.unique(np.stack([src, dst], axis=1)[placement.host[src] != placement.host[dst]], axis=0)
     crossed = np.stack([_crosses_member(member, pairs, evidence) for member in members], axis=1)
     split = crossed.any(axis=1) & ~crossed.all(axis=1)
-    component, name = case.part()
-    return FollowUp(component, name, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
+    component = case.component()
+    return FollowUp(component, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
 
 
 def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
@@ -168,7 +168,7 @@ def _propose_link_pairs(links: Codes, evidence: Evidence, healthy: Codes) -> lis
         cells = find_crossing_cells(evidence.message_paths, evidence.pairs, np.array([link]), bidirectional=False)
         assert evidence.message_paths.routes is not None
         follow_ups.append(
-            FollowUp("link", evidence.message_paths.routes.names[link], _across(cells, evidence, healthy))
+            FollowUp(evidence.message_paths.routes.component(int(link)), _across(cells, evidence, healthy))
         )
     return follow_ups
 

@@ -20,7 +20,7 @@ from fablint.analyse.detect.components import Endpoints, Family, Kind
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.fit.effects import Effects
-from fablint.model import Component, Direction
+from fablint.model import ComponentRef, Direction
 
 CLUSTER = 2.5  # nats that one partner may add; more only if three partners would not be enough
 EACH_SIDE = 0.25  # share of the evidence for a detection of both directions that each direction must have
@@ -41,7 +41,7 @@ class Detection:
     """A component whose pairs are slow beyond noise and tolerance, in one view."""
 
     kind: Kind
-    name: str
+    whole: ComponentRef  # of a cable both directions
     ranks: Codes  # ranks at its ends: of a host or switch its own, of a cable those whose messages cross it
     sides: tuple[int, ...]  # 0 (sends; a > b), 1 (receives; b > a) or both
     loss: tuple[float, float, float]  # lower 95 % bound, median, upper bound of the log-effect
@@ -59,16 +59,16 @@ class Detection:
     stretches: int | None = None  # stretches of the time of the row in which it was slow; None: times unknown
     usual: bool = False  # whether healthy hosts of this fabric differ by as much
 
-    def part(self, direction: Direction | None = None) -> tuple[Component, str]:
-        """Component and name for the verdict. A cable that is slow one way is a directed link."""
-        if self.kind == "rank":
-            return "host", self.name
+    @property
+    def name(self) -> str:
+        """Label of the whole component."""
+        return self.whole.label
+
+    def component(self, direction: Direction | None = None) -> ComponentRef:
+        """The component for the verdict. A cable that is slow in one direction is a directed link."""
         if self.kind == "cable" and len(self.sides) == 1 and direction != "both":
-            ends = self.name.split("=")
-            return "link", ">".join(ends if self.sides == (0,) else reversed(ends))
-        if self.kind == "uplinks":
-            return "switch", self.name
-        return self.kind, self.name
+            return ComponentRef.of("link", *self.whole.ends[:: -1 if self.sides == (1,) else 1])
+        return self.whole
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _examine(
     score = int(evidence.gain[cells].sum(dtype=np.int64))
     return Detection(
         family.component,
-        family.name(part),
+        family.reference(part),
         _ends(family, part, cells, evidence),
         sides,
         bounds,

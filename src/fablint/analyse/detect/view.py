@@ -35,7 +35,7 @@ from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, Fit, FollowUp, Placement
+from fablint.model import SCOPES, ComponentRef, Fit, FollowUp, Placement
 from fablint.model.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
@@ -306,7 +306,11 @@ def _late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidire
     links = () if case.is_switch else (case.number, case.number ^ 1)
     return Detection(
         kind="switch" if case.is_switch else "cable",
-        name=routes.switches[case.number] if case.is_switch else routes.cable(case.number),
+        whole=(
+            ComponentRef.of("switch", routes.switches[case.number])
+            if case.is_switch
+            else routes.cable_component(case.number)
+        ),
         ranks=np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)])),
         sides=sides,
         loss=case.loss,
@@ -317,7 +321,7 @@ def _late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidire
         ambiguity_group=AmbiguityGroup(
             same=tuple(_link_member(int(link), routes, bidirectional=bidirectional) for link in case.same)
         ),
-        own=tuple(GroupMember("link", link, link % 2, f"link {routes.names[link]}") for link in links[: len(sides)]),
+        own=tuple(_link_member(link, routes, bidirectional=False) for link in links[: len(sides)]),
         late=case.late,
     )
 
@@ -325,7 +329,7 @@ def _late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidire
 def _link_member(link: int, routes: Routes, *, bidirectional: bool) -> GroupMember:
     """Return a link as a member of an ambiguity group; of round trips its cable."""
     return GroupMember(
-        "link", link, link % 2, f"cable {routes.cable(link)}" if bidirectional else f"link {routes.names[link]}"
+        "link", link, link % 2, routes.cable_component(link) if bidirectional else routes.component(link)
     )
 
 

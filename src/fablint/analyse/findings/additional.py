@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.analyse.decide import redecided
+from fablint.analyse.decide import amended
 from fablint.model import Diagnosis, Finding, State, Verdict
 
 
@@ -17,27 +17,34 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
     """
     verdict = diagnosis.verdict
     if known is not None and (known.notes or known.network):
-        said = {"notes": (*verdict.notes, *known.notes), "network": (*verdict.network, *known.network)}
-        verdict = verdict.model_copy(update=said)
+        verdict = amended(
+            verdict,
+            notes=(*verdict.notes, *known.notes),
+            network=(*verdict.network, *known.network),
+        )
         diagnosis = replace(diagnosis, verdict=verdict)
     if not findings:
         return diagnosis
-    told = {(finding.component, finding.name) for finding in findings}
-    sick = {f"host {one.name}" for one in findings if one.state is State.FAULT and one.component == "host"}
+    reported = {finding.components for finding in findings}
+    faulty = {host for one in findings if one.state is State.FAULT and one.component == "host" for host in one.hosts}
     kept = [
         one
         for one in verdict.findings
         if one.state is not State.SUSPECT
-        or ((one.component, one.name) not in told and not (one.component == "host" and sick & {*one.alternatives}))
+        or (one.components not in reported and not (one.component == "host" and faulty & _partners(one)))
     ]
-    every = sorted([*findings, *kept], key=lambda finding: finding.rank)
-    return replace(diagnosis, verdict=redecided(verdict, every))
+    return replace(diagnosis, verdict=amended(verdict, [*findings, *kept]))
+
+
+def _partners(finding: Finding) -> set[str]:
+    """Hosts in the ambiguity group of a finding."""
+    return {host for one in finding.ambiguity_group if one.kind == "host" and not one.title for host in one.hosts}
 
 
 def with_missing_levels(diagnosis: Diagnosis, names: Sequence[str]) -> Diagnosis:
     """The diagnosis of a check whose levels of these names were planned and never begun: no pass."""
     if not names:
         return diagnosis
-    verdict = redecided(diagnosis.verdict, diagnosis.verdict.findings, complete=False)
     note = f"levels planned and never begun: {', '.join(names)}: not judged (fablint resume measures them)"
-    return replace(diagnosis, verdict=verdict.model_copy(update={"notes": (note, *verdict.notes)}))
+    notes = (note, *diagnosis.verdict.notes)
+    return replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False, notes=notes))

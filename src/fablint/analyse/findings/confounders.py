@@ -19,7 +19,8 @@ from fablint.analyse.data.robust_stats import Floats, average_ranks
 from fablint.analyse.detect.timing import TimedCells, drift_of, slow_periods, windows_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, Run, State
+from fablint.model import ComponentRef, Finding, Placement, Run, State
+from fablint.model.component import cause
 from fablint.model.placement import unfold_cores
 from fablint.text.names import fold, plural
 
@@ -83,21 +84,25 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
         return []
     chance, shift, view = min(known, key=lambda test: test[0])
     slow = sum(1 for _, shift, _ in known if shift > 0)
-    first = fold([placement.hosts[hosts[0]] for hosts in allocations])
+    first = [placement.hosts[hosts[0]] for hosts in allocations]
+    names = fold(first)
     return [
         Finding(
             state=State.CONFOUNDED,
-            component="config",
-            name="first host of the allocation",
+            components=(ComponentRef(kind="config", title="first host of the allocation"),),
             quantity=view.quantity,
             effect=relative(shift, view.quantity),
             log10_e=-float(np.log10(max(together, 1e-300))),
             evidence=(
-                f"{view.name}: pairs with {first} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
+                f"{view.name}: pairs with {names} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
                 f" {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"
             ),
-            alternatives=(f"host {first}", "the batch host that starts all the others", "whoever is measured first"),
-            next_step=f"measure again with another host first: is it {first} or the place that is slow?",
+            ambiguity_group=(
+                ComponentRef.of("host", first),
+                cause("the batch host that starts all the others"),
+                cause("the host that is measured first"),
+            ),
+            next_step=f"measure again with another host first: is it {names} or the place that is slow?",
         )
     ]
 
@@ -160,8 +165,7 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
     return [
         Finding(
             state=State.CONFOUNDED,
-            component="config",
-            name="ranks on the same CPU",
+            components=(ComponentRef(kind="config", title="ranks on the same CPU"),),
             evidence=f"on {names} more ranks are bound to some CPUs than there are of these: they wait for each other",
             next_step="bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again",
         )
@@ -197,12 +201,14 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
     return [
         Finding(
             state=State.CONFOUNDED,
-            component="config",
-            name="time of measurement",
+            components=(ComponentRef(kind="config", title="time of measurement"),),
             quantity=view.quantity,
             effect=relative(excess, view.quantity),
             evidence=f"{view.name}: {said}, whoever they were",
-            alternatives=("other jobs on the fabric", "clock frequency or temperature of all hosts"),
+            ambiguity_group=(
+                cause("other jobs on the fabric"),
+                cause("clock frequency or temperature of all hosts"),
+            ),
             next_step="see what else used the fabric then, and measure again",
         )
     ]

@@ -17,7 +17,8 @@ from fablint.analyse.findings.detection_text import detection_text, relative, vi
 from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import Component, Direction, Finding, Placement, State
+from fablint.model import ComponentRef, Direction, Finding, Placement, State
+from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
 
 Charge = tuple[ViewResult, Detection]
@@ -25,11 +26,11 @@ Charge = tuple[ViewResult, Detection]
 
 def convicted(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
     """Findings for the culprits, those with the largest loss first."""
-    cases: dict[tuple[str, str], list[Charge]] = defaultdict(list)
+    cases: dict[tuple[str, ComponentRef], list[Charge]] = defaultdict(list)
     for view in views:
         for detection in view.detections:
             if not _of_a_slower_switch(detection, view, placement):
-                cases[detection.kind, detection.name].append((view, detection))
+                cases[detection.kind, detection.whole].append((view, detection))
     findings = [_finding(charges, views, placement) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
@@ -41,7 +42,7 @@ def _of_a_slower_switch(detection: Detection, view: ViewResult, placement: Place
         ends = [placement.switches[code] for code in codes if code >= 0]
         most = view.host_tolerance  # a host may differ by that from the others of its switch
     else:
-        ends, most = detection.name.split("=") if detection.kind == "cable" else [], 0.0
+        ends, most = sorted(detection.whole.nodes) if detection.kind == "cable" else [], 0.0
     return any(
         case.kind == "switch" and case.name in ends and case.loss[1] + most >= detection.loss[1]
         for case in view.detections
@@ -56,7 +57,7 @@ def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Plac
     direction: Direction | None = (
         None if not informative else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
     )
-    component, name = main.part(direction)
+    component = main.component(direction)
     state = _state(charges, placement)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     ambiguity_group = _common_alternatives(charges)
@@ -72,25 +73,24 @@ def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Plac
     if main.kind == "uplinks":
         evidence.insert(0, "pairs on the switch are as fast as others: all of its uplinks are slow, or some of them")
     if main.kind == "rank":
-        evidence.insert(0, f"rank {main.name.rpartition(':')[2]} alone, not the other ranks of its host")
+        evidence.insert(0, f"rank {main.whole.ends[0].rank} alone, not the other ranks of its host")
     return Finding(
         state=state,
-        component=component,
-        name=name,
-        direction=direction if _has_sides(component, name, placement) else None,
+        components=(component,),
+        direction=direction if _has_sides(component, placement) else None,
         quantity=view.quantity,
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         evidence="; ".join(dict.fromkeys(evidence)),
-        alternatives=(*_in_series(main, placement), *ambiguity_group),
+        ambiguity_group=(*_in_series(main, placement), *ambiguity_group),
         log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
-        next_step=_next_step(state, component, name),
+        next_step=_next_step(state, component),
     )
 
 
-def _has_sides(component: Component, name: str, placement: Placement) -> bool:
+def _has_sides(component: ComponentRef, placement: Placement) -> bool:
     """Does the part send and receive? A link has one direction by its name, a switch without hosts none."""
-    return component != "link" and (component != "switch" or name in placement.switches)
+    return component.kind != "link" and (component.kind != "switch" or component.label in placement.switches)
 
 
 def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
@@ -124,23 +124,23 @@ def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[st
     return ["only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's rate"]
 
 
-def _common_alternatives(charges: list[Charge]) -> tuple[str, ...]:
+def _common_alternatives(charges: list[Charge]) -> tuple[ComponentRef, ...]:
     """Parts that no view tells from the culprit: pairs that one view has and another has not split a class."""
     by_view: dict[int, list[GroupMember]] = defaultdict(list)
     for view, detection in charges:  # both links of a cable may be convicted by themselves
         by_view[id(view)] += detection.ambiguity_group.all
     first, *others = ([*_both_ways(ambiguity_group)] for ambiguity_group in by_view.values())
-    return tuple(name for name in dict.fromkeys(first) if all(name in names for names in others))
+    return tuple(one for one in dict.fromkeys(first) if all(one in members for members in others))
 
 
-def _both_ways(ambiguity_group: Sequence[GroupMember]) -> Iterator[str]:
-    """Their names; of both links of a cable the cable's."""
-    there = {member.number: member.name for member in ambiguity_group if member.component == "link"}
+def _both_ways(ambiguity_group: Sequence[GroupMember]) -> Iterator[ComponentRef]:
+    """The components; of both links of a cable the cable."""
+    there = {member.number for member in ambiguity_group if member.component == "link"}
     for member in ambiguity_group:
         if member.component != "link" or member.number ^ 1 not in there:
-            yield member.name
+            yield member.reference
         elif member.number % 2 == 0:
-            yield member.name.replace("link ", "cable ").replace(">", "=")
+            yield ComponentRef.of("cable", *member.reference.ends)
 
 
 def _state(charges: list[Charge], placement: Placement) -> State:
@@ -171,36 +171,35 @@ def _is_geometry(view: ViewResult, detection: Detection) -> bool:
     return added <= GEOMETRY_S
 
 
-def _in_series(detection: Detection, placement: Placement) -> tuple[str, ...]:
-    """Parts that every message of the culprit crosses as well."""
-    name = detection.name
+def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef, ...]:
+    """Components that every message of the faulty component crosses as well."""
+    ends, of = detection.whole.ends, ComponentRef.of
     if detection.kind == "cable":
-        a, b = name.split("=")
-        return (f"port of {a} to {b}", f"port of {b} to {a}")
-    if detection.kind == "uplinks":
-        return (f"uplinks of {name}",)
-    if detection.kind in ("switch", "group"):
-        return (f"all cables of {name}",)
+        return (of("port", *ends), of("port", *ends[::-1]))
+    if detection.kind in ("uplinks", "switch", "group"):
+        return (of("cable", *ends, title="uplinks" if detection.kind == "uplinks" else "all cables"),)
     if detection.kind == "rank":
-        return ("its CPU cores", "the NIC it uses")
-    host = name.split("/")[0]
-    nic = (f"NIC of {host}",) if detection.kind == "host" else ()
+        return (of("host", *ends, title="CPU cores"), of("nic", *ends, title="NIC"))
+    (host,) = ends[0].nodes
     switch = int(placement.switch[detection.ranks[0]])
     if switch < 0:
-        return (*nic, f"cable of {name}", f"switch port of {name}")
+        nic, *others = in_series(host)
+        return (nic, *others) if detection.kind == "host" else (*others,)
     behind = placement.switches[switch]
+    nics = (of("nic", host, title="NIC"),) if detection.kind == "host" else ()
     alone = np.unique(placement.host[placement.switch == switch]).size == 1
-    return (*nic, f"cable {host}={behind}", f"port of {behind} to {host}", *((f"switch {behind}",) if alone else ()))
+    return (*nics, of("cable", host, behind), of("port", behind, host), *((of("switch", behind),) if alone else ()))
 
 
-def _next_step(state: State, component: Component, name: str) -> str:
-    if state is State.CONFOUNDED and component in ("link", "cable", "switch", "group"):
+def _next_step(state: State, component: ComponentRef) -> str:
+    name = component.label
+    if state is State.CONFOUNDED and component.kind in ("link", "cable", "switch", "group"):
         return f"compare cable lengths and switches on the path of {name} with the others; measure bandwidth"
     if state is State.CONFOUNDED:
         return "give every rank a CPU of its own and measure again"
     if state is State.SUSPECT:
         return f"measure {name} again, with more partners"
-    return NEXT_STEP[component].format(name=name)
+    return NEXT_STEP[component.kind].format(name=name)
 
 
 def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
@@ -208,15 +207,17 @@ def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence
     if len(placement.hosts) == 1:
         return []
     findings: list[Finding] = []
-    names = {finding.name for finding in known}
+    named = {component for finding in known for component in finding.components}
     reported = set(named_hosts(known, placement).tolist())
     for view in views:
         for case in view.candidates:
-            component, name = case.part()
-            if name in names or (case.kind in ("host", "nic", "rank") and reported & set(placement.host[case.ranks])):
+            component = case.component()
+            if component in named or (
+                case.kind in ("host", "nic", "rank") and reported & set(placement.host[case.ranks])
+            ):
                 continue
-            names.add(name)
-            findings.append(_suspect_part(view, case, component, name))
+            named.add(component)
+            findings.append(_suspect_part(view, case, component))
             reported |= set(named_hosts(findings[-1:], placement).tolist())
         for host, loss in view.slow_hosts:
             if host not in reported:
@@ -228,35 +229,33 @@ def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence
 def named_hosts(findings: Sequence[Finding], placement: Placement) -> Codes:
     """Hosts that findings are about."""
     codes = {name: code for code, name in enumerate(placement.hosts)}
-    names = [finding.name.split("/")[0].rpartition(":")[0] or finding.name.split("/")[0] for finding in findings]
+    names = [name for finding in findings if finding.component in ("host", "nic") for name in finding.hosts]
     return np.array([codes[name] for name in names if name in codes], dtype=np.int64)
 
 
-def _suspect_part(view: ViewResult, case: Detection, component: Component, name: str) -> Finding:
+def _suspect_part(view: ViewResult, case: Detection, component: ComponentRef) -> Finding:
     lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
     return Finding(
         state=State.SUSPECT,
-        component=component,
-        name=name,
+        components=(component,),
         quantity=view.quantity,
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         log10_e=round(case.log_e / math.log(10), 1),
         evidence=f"{detection_text(view, case)}; too little to convict one of so many parts",
-        alternatives=case.ambiguity_group.names,
-        next_step=_next_step(State.SUSPECT, component, name),
+        ambiguity_group=case.ambiguity_group.references,
+        next_step=_next_step(State.SUSPECT, component),
     )
 
 
 def _suspect_host(view: ViewResult, host: int, loss: float, placement: Placement) -> Finding:
-    name = placement.hosts[host]
+    component = ComponentRef.of("host", placement.hosts[host])
     state = State.CONFOUNDED if placement.oversubscribed[host] else State.SUSPECT
     return Finding(
         state=state,
-        component="host",
-        name=name,
+        components=(component,),
         quantity=view.quantity,
         effect=relative(loss, view.quantity),
         evidence=f"{view_text(view)}: slow with most of its partners, but these are too few or too noisy to convict it",
-        next_step=_next_step(state, "host", name),
+        next_step=_next_step(state, component),
     )

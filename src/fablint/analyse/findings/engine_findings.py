@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import Finding, Row, Run, State
-from fablint.text.names import fold, plural
+from fablint.model import ComponentRef, Endpoint, Finding, Row, Run, State
+from fablint.model.component import in_series
+from fablint.text.names import plural
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
 SAME_END = 3  # partners with whom a host damages payloads, from which it is the host and not a route
@@ -31,11 +32,10 @@ def damaged(run: Run) -> list[Finding]:
                 findings.append(
                     Finding(
                         state=State.FAULT,
-                        component="host",
-                        name=host,
+                        components=(ComponentRef.of("host", host),),
                         direction="tx" if direction == "tx" else "rx",
                         evidence=f"{plural(messages, 'damaged payload')}, {len(shared)} partners; {where[shared[0]]}",
-                        alternatives=(f"NIC of {host}", f"memory of {host}", f"cable of {host}"),
+                        ambiguity_group=(*in_series(host)[:2], ComponentRef.of("host", host, title="memory")),
                         next_step=f"take {host} out of service; {NEXT_STEP['host'].format(name=host)}",
                     )
                 )
@@ -43,10 +43,9 @@ def damaged(run: Run) -> list[Finding]:
         findings.append(
             Finding(
                 state=State.FAULT,
-                component="route",
-                name=f"{src}>{dst}",
+                components=(ComponentRef.of("route", src, dst, directed=True),),
                 evidence=f"{plural(messages, 'damaged payload')}; first: {where[src, dst]}",
-                alternatives=(f"host {src}", f"host {dst}"),
+                ambiguity_group=(ComponentRef.of("host", src), ComponentRef.of("host", dst)),
                 next_step=f"measure {src} and {dst} with other partners and --validate to tell which end it is",
             )
         )
@@ -59,12 +58,11 @@ def _damaged_together(routes: Counter[tuple[str, str]], where: dict[tuple[str, s
     if not common:
         return []
     payloads = plural(sum(routes.pop(route) for route in common), "damaged payload")
-    hosts = fold([dst for _, dst in common])
+    hosts = sorted({dst for _, dst in common})
     return [
         Finding(
             state=State.FAULT,
-            component="route",
-            name=f"any>{hosts}",
+            components=(ComponentRef.of("route", Endpoint(), hosts, directed=True),),
             evidence=f"{payloads}, of results that several ranks contribute to; first: {where[common[0]]}",
             next_step="measure all pairs with --validate: they name the sender",
         )
@@ -98,10 +96,11 @@ def lost(run: Run) -> list[Finding]:
         findings.append(
             Finding(
                 state=State.SUSPECT,
-                component="host",
-                name=host,
+                components=(ComponentRef.of("host", host),),
                 evidence=f"{ranks} lost: {_which(first)}{with_whom}: {first['reason']}",
-                alternatives=(f"host {beside}", "the path between them") if beside else (),
+                ambiguity_group=(
+                    (ComponentRef.of("host", beside), ComponentRef.of("route", host, beside)) if beside else ()
+                ),
                 next_step=f"see whether {host} is up and what its system log says, then resume the run",
             )
         )

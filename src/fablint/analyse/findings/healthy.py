@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,10 +13,10 @@ from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
-from fablint.analyse.phrasing import listed
 from fablint.analyse.settings import Settings
-from fablint.model import Component, Finding, Placement, State
-from fablint.text.names import fold, plural, unfold
+from fablint.model import ComponentKind, ComponentRef, Finding, Placement, State
+from fablint.model.component import listed
+from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
@@ -56,24 +55,23 @@ def unjudged(
     """
     findings = []
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
-        names = fold([placement.hosts[host] for host in hosts])
+        names = [placement.hosts[host] for host in hosts]
         reason = f"measured with fewer than {settings.min_partners} other hosts"
-        findings.append(_not_judged("host", names, rows, reason, "measure with more partners"))
+        findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, "measure with more partners"))
     hosts_differ = {view.row: view.host_tolerance for view in views if not hosts_alike(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
     if hosts_differ and named.size < len(placement.hosts):
         others = [name for code, name in enumerate(placement.hosts) if code not in set(named.tolist())]
-        findings.append(_unlike("host", fold(others), hosts_differ))
+        findings.append(_unlike(ComponentRef.of("host", others), hosts_differ))
     if links_differ:
-        findings.append(_unlike("link", "all links", links_differ))
+        findings.append(_unlike(ComponentRef(kind="link", title="all links"), links_differ))
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
-            names = listed([routes.names[link] for link in links], "link")
             reason, remedy = f"each crossed by fewer than {FEWEST_LINK_PAIRS} measured pairs", "measure more pairs"
             if routes.routing.kind == "ecmp" and _measured_together(views, rows):
                 reason = "hashed paths of concurrent pairs: a pair that shares a link is as slow as one on a slow link"
                 remedy = "measure one pair at a time (--order serial)"
-            findings.append(_not_judged("link", names, rows, reason, f"{remedy} across them"))
+            findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, f"{remedy} across them"))
     return findings
 
 
@@ -82,17 +80,16 @@ def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool
     return all(view.size >= SMALLEST_SHARED and not view.link_pairs.any() for view in views if view.row in rows)
 
 
-def _unlike(component: Component, name: str, tolerances: Mapping[str, float]) -> Finding:
+def _unlike(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
     reason = f"so unlike each other that a loss of {hidden:.0%} may be healthy"
-    return _not_judged(component, name, list(tolerances), reason, "measure longer, or alike parts by themselves")
+    return _not_judged((component,), list(tolerances), reason, "measure longer, or alike parts by themselves")
 
 
-def _not_judged(component: Component, name: str, rows: Sequence[str], reason: str, remedy: str) -> Finding:
+def _not_judged(components: tuple[ComponentRef, ...], rows: Sequence[str], reason: str, remedy: str) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
-        component=component,
-        name=name,
+        components=components,
         evidence=f"{', '.join(rows)}: {reason}",
         next_step=f"finish the run (fablint resume), or {remedy}",
     )
@@ -118,10 +115,7 @@ def concerned_hosts(findings: Sequence[Finding], views: Sequence[ViewResult], pl
     found: set[int] = set()
     for finding in findings:
         if finding.component in ("host", "nic", "cable", "route") and finding.state is not State.OK:
-            ends = re.split(r"[=>]", finding.name)
-            names = {name for end in ends for name in (end, end.split("/")[0], end.rpartition(":")[0])}
-            names |= {name for end in ends for name in (unfold(end) if "[" in end or "," in end else ())}
-            found |= {code[name] for name in names if name in code}
+            found |= {code[name] for name in finding.nodes if name in code}
     for view in views:
         for one in view.populations:
             if one is not None:
@@ -145,7 +139,7 @@ def hidden_losses(
     kept_hosts, kept_links = hosts.copy(), links.copy()
     for quantity in dict.fromkeys(view.quantity for view in views):
         told = [view for view in views if view.quantity == quantity]
-        kinds: tuple[tuple[Component, Mask], ...] = (("host", kept_hosts), ("link", kept_links))
+        kinds: tuple[tuple[ComponentKind, Mask], ...] = (("host", kept_hosts), ("link", kept_links))
         for component, kept in kinds:
             of = [view.host_bound if component == "host" else view.link_bound for view in told]
             if not kept.any() or any(one.size != kept.size for one in of):
@@ -156,16 +150,17 @@ def hidden_losses(
             loss = np.expm1(bound) if quantity == "latency" else -np.expm1(-bound)
             hides = kept & (loss > settings.loss_in_scope)
             if hides.any():
-                names = [
-                    placement.hosts[code] if component == "host" else routes.names[code]  # type: ignore[union-attr]
-                    for code in np.flatnonzero(hides)
-                ]
+                codes = np.flatnonzero(hides).tolist()
+                named = (
+                    listed(map(routes.component, codes))
+                    if component == "link" and routes is not None
+                    else (ComponentRef.of("host", [placement.hosts[code] for code in codes]),)
+                )
                 worst = float(loss[hides].max())
                 said = f"a loss of {worst:.0%} may hide" if np.isfinite(worst) else "their loss has no bound"
                 reason = f"{said} in {quantity}, more than {settings.loss_in_scope:.0%}"
-                name = fold(names) if component == "host" else listed(names, "link")
                 rows = list(dict.fromkeys(view.row for view in told))
-                findings.append(_not_judged(component, name, rows, reason, "measure longer or with more partners"))
+                findings.append(_not_judged(named, rows, reason, "measure longer or with more partners"))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
 
@@ -187,21 +182,21 @@ def clean_parts(
             evidence = (
                 f"each measured with at least {plural(partners, 'other host')}; compared with the median of all hosts"
             )
-            findings.append(_ok("host", fold(names), quantity, bounds[:, hosts], evidence))
+            findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence))
         if switches.any() and any("switch" in view.compared for view in told):
             names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
             medians = [np.median(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
             evidence = "their hosts are no slower than those of other switches"
-            findings.append(_ok("switch", fold(names), quantity, np.array(medians), evidence))
+            findings.append(_ok((ComponentRef.of("switch", names),), quantity, np.array(medians), evidence))
         if routes is not None and links.any():
-            names = [routes.names[link] for link in np.nonzero(links)[0]]
+            codes = np.flatnonzero(links).tolist()
             bound = np.stack([view.link_bound for view in told])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in told)
             evidence = (
-                f"{plural(len(names), 'directed link')}, each crossed by at least {plural(pairs, 'measured pair')};"
+                f"{plural(len(codes), 'directed link')}, each crossed by at least {plural(pairs, 'measured pair')};"
                 " compared with the median of all"
             )
-            findings.append(_ok("link", listed(names, "link"), quantity, bound, evidence))
+            findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence))
     return findings
 
 
@@ -209,8 +204,10 @@ def _hosts_of(placement: Placement, switch: int) -> Codes:
     return np.unique(placement.host[placement.switch == switch])
 
 
-def _ok(component: Component, name: str, quantity: Quantity, bounds: npt.NDArray[np.float64], evidence: str) -> Finding:
+def _ok(
+    components: tuple[ComponentRef, ...], quantity: Quantity, bounds: npt.NDArray[np.float64], evidence: str
+) -> Finding:
     """An OK finding with the largest of the bounds as the loss that could hide."""
     known = bounds[~np.isnan(bounds)]
     hidden = relative(max(0.0, float(known.max())), quantity) + 0.0 if known.size else None  # no -0.0
-    return Finding(state=State.OK, component=component, name=name, quantity=quantity, effect=hidden, evidence=evidence)
+    return Finding(state=State.OK, components=components, quantity=quantity, effect=hidden, evidence=evidence)

@@ -16,7 +16,7 @@ from fablint.analyse.data.samples import UsableRow, statistic_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, Row, State
+from fablint.model import ComponentRef, Finding, Placement, Row, State
 from fablint.model.grouped_values import GroupedValues
 from fablint.text import units
 from fablint.text.names import plural
@@ -71,11 +71,13 @@ def _tolerance(spread: float, hosts: int, settings: Settings) -> float:
 def _finding(state: State, row: Row, size: int, name: str, loss: float, measured: int, others: int) -> Finding:
     return Finding(
         state=state,
-        component="host",
-        name=name,
+        components=(ComponentRef.of("host", name),),
         quantity=row.quantity,
         effect=relative(loss, row.quantity),
         evidence=f"{row.name} {units.size(size)}: {plural(measured, 'measurement')} beside those of {others} hosts",
-        alternatives=(f"memory of {name}", f"CPUs of {name}: clock, binding, other processes"),
+        ambiguity_group=(
+            ComponentRef.of("host", name, title="memory"),
+            ComponentRef.of("host", name, title="CPUs (clock, binding, other processes)"),
+        ),
         next_step=f"look at clock frequency, memory channels and what else runs on {name}",
     )

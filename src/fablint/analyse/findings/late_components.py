@@ -28,7 +28,8 @@ from fablint.analyse.detect.lateness.late_pairs import (
 )
 from fablint.analyse.phrasing import NEXT_STEP, times_text
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, State
+from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.component import in_series
 from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
@@ -110,12 +111,11 @@ class _Evidence:
         state = State.CONFOUNDED if candidate.is_scope else State.SUSPECT if doubts else State.FAULT
         return Finding(
             state=state,
-            component=candidate.component,
-            name=candidate.name,
+            components=(candidate.component,),
             quantity="latency",
             effect=float(self.cells.ratio[cells].mean()) - 1.0,
             evidence="; ".join([self._text(member, share, ratio), *doubts]),
-            alternatives=self._alternatives(member, candidate),
+            ambiguity_group=self._ambiguity_group(member, candidate),
             next_step=_next_step(candidate),
         )
 
@@ -168,20 +168,22 @@ class _Evidence:
         stretch = np.minimum((started[cells] - begin) / (end - begin) * STRETCHES, STRETCHES - 1)
         return int(np.unique(stretch.astype(np.int64)).size)
 
-    def _alternatives(self, member: Member, candidate: Candidate) -> tuple[str, ...]:
-        """What the same pairs cross, or nearly the same."""
-        name = candidate.name
-        own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
+    def _ambiguity_group(self, member: Member, candidate: Candidate) -> tuple[ComponentRef, ...]:
+        """Components that the same pairs cross, or nearly the same."""
+        own = in_series(candidate.component.label) if candidate.kind == "host" else ()
         alternatives = [
             (self.candidates.candidate[alternative], self.candidates.same[alternative])
             for alternative in member.alternatives
             if np.isin(self.candidates.pairs(alternative), member.pairs).any()
         ]
         others = [
-            one for alternative, same in alternatives for one in (alternative.name, *same) if not alternative.is_scope
+            one
+            for alternative, same in alternatives
+            for one in (alternative.component, *same)
+            if not alternative.is_scope
         ]
-        names = dict.fromkeys((*own, *self.candidates.same[member.number], *others))
-        return tuple(one for one in names if one != name)
+        group = dict.fromkeys((*own, *self.candidates.same[member.number], *others))
+        return tuple(one for one in group if one != candidate.component)
 
     def _text(self, member: Member, share: Floats, ratio: float) -> str:
         explained = np.zeros(share.size, bool)
@@ -196,12 +198,12 @@ class _Evidence:
 
 
 def _next_step(candidate: Candidate) -> str:
-    name = candidate.name
+    name = candidate.component.label
     if candidate.kind == "host":
         return f"read the error and drop counters at both ends of the cable of {name}; then reseat or swap it"
     if candidate.kind == "exits":
-        switch = name.removesuffix("=any")
+        switch = candidate.component.ends[0].label
         return f"read the error and drop counters of all ports of {switch} to other switches; reseat or swap that cable"
     if candidate.is_scope:
         return "measure again with --order serial: if they are still late, look at what all of these paths share"
-    return NEXT_STEP[candidate.component].format(name=name)
+    return NEXT_STEP[candidate.component.kind].format(name=name)

@@ -7,22 +7,22 @@ only when most of its partners miss it with that host and there are three or mor
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.decide import amended
 from fablint.analyse.findings.additional import with_additional
 from fablint.analyse.findings.unreported_components import ACCUSED
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import SCOPES, Component, Diagnosis, Direction, Finding, Placement, Run, Scope, State
+from fablint.model import SCOPES, ComponentRef, Diagnosis, Direction, Finding, Placement, Run, Scope, State
 from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
 from fablint.model.thresholds import Compared, Comparison, Threshold
 from fablint.text import units
-from fablint.text.names import expanded, plural
+from fablint.text.names import plural
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts
@@ -71,8 +71,8 @@ def with_comparison(diagnosis: Diagnosis, comparison: Comparison) -> Diagnosis:
         (*before.notes, *comparison.notes),
     )
     facts = tuple(one.facts() for one in every.compared)
-    update = {"notes": (*judged.verdict.notes, *comparison.notes), "thresholds": facts}
-    return replace(judged, verdict=judged.verdict.model_copy(update=update), comparison=every)
+    verdict = amended(judged.verdict, notes=(*judged.verdict.notes, *comparison.notes), thresholds=facts)
+    return replace(judged, verdict=verdict, comparison=every)
 
 
 # ------------------------------------------------------------------------------------------------ one kernel and size
@@ -148,7 +148,7 @@ def _judged(view: _View, run: Run, placement: Placement, accused: _Accused) -> t
         if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(mine):
             findings.append(_of_scope(one))
             left &= ~mine
-    routes = [one for one in _pairs(view, run, src, dst, left) if one.name not in accused.routes]
+    routes = [one for one in _pairs(view, run, src, dst, left) if not one.directions & accused.routes]
     kept = [] if accused.between else routes[:MOST_ROUTES]
     if len(kept) == len(routes):
         return findings + kept, ""
@@ -209,7 +209,7 @@ class _Accused:
 
     hosts: Codes
     suspects: Codes
-    routes: frozenset[str]  # in both directions
+    routes: frozenset[tuple[str, str]]  # in both directions
     between: bool  # parts between switches
 
     @classmethod
@@ -217,35 +217,28 @@ class _Accused:
         named = [finding for finding in diagnosis.verdict.findings if finding.state in ACCUSED]
         sure = [finding for finding in named if finding.state is not State.SUSPECT]
         hosts = _hosts_named(sure, run)
-        sick = {finding.name for finding in sure}
+        faulty = _hosts_and_switches(one for one in sure if one.component in ("switch", "group"))
         for container, codes in ((placement.switches, placement.switch), (placement.groups, placement.group)):
-            within = [code for code, name in enumerate(container) if name in sick]
+            within = [code for code, name in enumerate(container) if name in faulty]
             hosts = np.union1d(hosts, placement.host[np.isin(codes, within)])
-        routes = [re.split("[=>]", one.name) for one in named if one.component == "route"]
-        both = frozenset(f"{a}>{b}" for ends in routes if len(ends) == 2 for a, b in (ends, ends[::-1]))
+        routes = frozenset().union(*(one.directions for one in named if one.component == "route"))
+        both = routes | {(b, a) for a, b in routes}
         links = [one for one in sure if one.component in ("link", "cable", "switch")]
-        between = any(not {*_names(one)} & set(run.hosts) for one in links)
+        between = any(not one.nodes & set(run.hosts) for one in links)
         return cls(hosts, _hosts_named(named, run), both, between)
 
 
 def _hosts_named(findings: Sequence[Finding], run: Run) -> Codes:
-    names = {name for finding in findings for name in _names(finding)}
+    names = _hosts_and_switches(findings)
     return np.array([code for code, host in enumerate(run.hosts) if {host, host.split(".")[0]} & names], dtype=np.int64)
 
 
-def _names(finding: Finding) -> Iterator[str]:
-    """Hosts and switches in the name of a part, sets of them unfolded. A route is named by what it is, not its ends."""
-    if finding.component in ("route", "config"):
-        return
-    for end in re.split("[=>]", finding.name):
-        try:
-            yield from expanded(end.split("/")[0].partition(":")[0])
-        except ValueError:
-            yield end
+def _hosts_and_switches(findings: Iterable[Finding]) -> frozenset[str]:
+    """Return the hosts and switches of findings, without those at the ends of routes."""
+    return frozenset().union(*(one.nodes for one in findings if one.component not in ("route", "config")))
 
 
 def _of_host(case: _Guilty, view: _View, run: Run, src: Codes, dst: Codes) -> Finding:
-    name = run.hosts[case.host]
     sends, receives = src == case.host, dst == case.host
     mine = {"tx": sends, "rx": receives, "both": sends | receives}[case.direction]
     middle = float(np.median(view.figures.value[mine & view.outside]))
@@ -256,7 +249,7 @@ def _of_host(case: _Guilty, view: _View, run: Run, src: Codes, dst: Codes) -> Fi
         f" {_figure(view.threshold, middle)}; {_limits(threshold)}"
     )
     effect = float(np.median(view.ratio[mine & view.outside])) - 1.0
-    finding = _finding(State.FAULT, "host", name, view, effect, evidence)
+    finding = _finding(State.FAULT, ComponentRef.of("host", run.hosts[case.host]), view, effect, evidence)
     return finding.model_copy(update={"direction": direction})
 
 
@@ -264,8 +257,7 @@ def _of_scope(one: Compared) -> Finding:
     """Most pairs of a scope miss it: that is nobody's fault in particular, and no pass."""
     return Finding(
         state=State.FAULT,
-        component="config",
-        name=_name(one.scope, one.threshold),
+        components=(ComponentRef(kind="config", title=_name(one.scope, one.threshold)),),
         quantity=one.threshold.quantity,
         effect=one.median / one.threshold.value - 1.0,
         evidence=(
@@ -288,29 +280,28 @@ def _pairs(view: _View, run: Run, src: Codes, dst: Codes, left: Mask) -> list[Fi
         one = next(one for one in view.compared if SCOPES.index(one.scope) == view.figures.scope[cell])
         value = float(view.figures.value[cell])
         evidence = f"{view.what}, {one.scope}: {_figure(one.threshold, value)}; {_limits(one)}"
-        kind: Component = "host" if a == b else "route"
-        name = run.hosts[a] if a == b else f"{run.hosts[src[cell]]}>{run.hosts[dst[cell]]}"
-        found.append(_finding(State.SUSPECT, kind, name, view, float(view.ratio[cell]) - 1.0, evidence))
+        ends = run.hosts[src[cell]], run.hosts[dst[cell]]
+        component = ComponentRef.of("host", ends[0]) if a == b else ComponentRef.of("route", *ends, directed=True)
+        found.append(_finding(State.SUSPECT, component, view, float(view.ratio[cell]) - 1.0, evidence))
     return found
 
 
-def _finding(state: State, component: Component, name: str, view: _View, effect: float, evidence: str) -> Finding:
+def _finding(state: State, component: ComponentRef, view: _View, effect: float, evidence: str) -> Finding:
     return Finding(
         state=state,
-        component=component,
-        name=name,
+        components=(component,),
         quantity=view.threshold.quantity,
         effect=effect,
         evidence=evidence,
-        next_step=NEXT_STEP[component].format(name=name),
+        next_step=NEXT_STEP[component.kind].format(name=component.label),
     )
 
 
 def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding for each part: the worst, with the evidence of the others."""
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[ComponentRef, ...], Finding] = {}
     for finding in findings:
-        key = finding.component, finding.name
+        key = finding.components
         if key in found:
             both = f"{found[key].evidence}; {finding.evidence}"
             finding = found[key].model_copy(update={"evidence": both})

@@ -19,7 +19,7 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats, robust_sd
 from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Observations, Placement, Run, State
+from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
 from fablint.model.grouped_values import GroupedValues
 from fablint.text.names import plural
 
@@ -300,13 +300,15 @@ def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, set
         evidence += f"; its times are those of {placement.switches[place]} ({np.median(there) * 1e6:.2f} us)"
     return Finding(
         state=State.SUSPECT if place is None else State.FAULT,
-        component="host",
-        name=host,
+        components=(ComponentRef.of("host", host),),
         quantity="latency",
         effect=float(np.median(seen) / classes.near - 1),
         log10_e=accused.nats / np.log(10),
         evidence=evidence,
-        alternatives=(f"cable {host}={declared} is in another switch", f"the topology file is wrong about {host}"),
+        ambiguity_group=(
+            ComponentRef.of("cable", host, declared, title="place"),
+            ComponentRef.of("config", host, title="declared switch"),
+        ),
         next_step=f"look where the cable of {host} ends, or mend the topology file",
     )
 

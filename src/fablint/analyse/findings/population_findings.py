@@ -12,7 +12,7 @@ import numpy as np
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.fit.host_populations import Populations
-from fablint.model import Finding, Placement, Run, State
+from fablint.model import ComponentRef, Finding, Placement, Run, State
 from fablint.text.names import fold, plural
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
@@ -69,7 +69,8 @@ def _speed(nic: Mapping[str, object]) -> str:
 
 def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placement, facts: Facts) -> Finding:
     view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
-    names = [fold([placement.hosts[host] for host in found.members(number)]) for number in range(found.count)]
+    hosts = [[placement.hosts[host] for host in found.members(number)] for number in range(found.count)]
+    names = [fold(members) for members in hosts]
     slower = [
         f"{plural(found.members(number).size, 'host')} ({names[number]})"
         f" {relative(float(found.effect[number]), view.quantity):+.1%}"
@@ -89,9 +90,9 @@ def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placeme
     }
     undecided = "a threshold of the site or a baseline decides which of them is healthy"
     text = "; ".join([*evidence, undecided])
-    name = f"populations of hosts: {' and '.join(names[1:])}"
-    other = (f"{names[0]} faster than it should be",)
-    return Finding(state=State.CONFOUNDED, component="config", name=name, evidence=text, alternatives=other, **common)
+    components = (ComponentRef.of("config", *hosts[1:], title="populations of hosts"),)
+    other = (ComponentRef.of("config", hosts[0], title="speed above the design"),)
+    return Finding(state=State.CONFOUNDED, components=components, evidence=text, ambiguity_group=other, **common)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import Direction, Finding, Placement, Run, State
+from fablint.model import ComponentRef, Direction, Endpoint, Finding, Placement, Run, State
+from fablint.model.component import in_series
 from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
@@ -45,23 +46,23 @@ class Retransmissions:
     """What retransmissions say of a run."""
 
     findings: Sequence[Finding]
-    lost: Mapping[str, int]  # segments that were lost at the hosts and NICs of these, by name
+    lost: Mapping[ComponentRef, int]  # segments that were lost at the hosts and NICs of these
     notes: Sequence[str] = ()  # about a loss that all paths share
 
 
 def retransmissions(run: Run, placement: Placement, routes: Routes | None, settings: Settings) -> Retransmissions:
     """Components on which segments are lost, by what TCP sent again."""
     found: list[Finding] = []
-    lost: dict[str, int] = {}
+    lost: dict[ComponentRef, int] = {}
     notes: list[str] = []
     for calm in (True, False):
         segments = read_segments(run, placement, calm=calm)
         evidence = _evidence_of(segments, placement, routes, settings) if segments is not None else None
         own = [] if evidence is None else evidence.findings(calm=calm)
-        named = {known.name for known in found}
-        found += [one for one, _ in own if one.name not in named]
+        named = {known.components for known in found}
+        found += [one for one, _ in own if one.components not in named]
         for one, loss in own:
-            lost[one.name] = lost.get(one.name, 0) + loss.lost
+            lost[one.components[0]] = lost.get(one.components[0], 0) + loss.lost
         if segments is not None and not notes:
             notes += _shared_loss(segments, [loss.pairs for _, loss in own], calm=calm)
     return Retransmissions(found, lost, notes)
@@ -165,7 +166,9 @@ class _Evidence:
         members = self.search.members(self.explanation, SPEAKS)
         if not calm:
             members = [one for one in members if self._candidate(one).kind == "host"]
-            if len({self._candidate(one).name for one in members}) > max(1, MOST_HOSTS * len(self.placement.hosts)):
+            if len({self._candidate(one).component for one in members}) > max(
+                1, MOST_HOSTS * len(self.placement.hosts)
+            ):
                 return []
         losses = _both_ways([self._loss(member) for member in members])
         return [(one, loss) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
@@ -178,7 +181,7 @@ class _Evidence:
         whole = self._of(member, self._candidate(member), member.pairs)
         if whole.candidate.direction != "both":
             return whole
-        code = self.placement.hosts.index(whole.candidate.name)
+        code = self.placement.hosts.index(whole.candidate.component.label)
         sides = [
             self._of(
                 member,
@@ -204,15 +207,16 @@ class _Evidence:
         doubts = self._doubts(loss, calm=calm)
         interfaces = self._interfaces(candidate, loss.lossy)
         nic = len(interfaces) == 1 and len(self._used(candidate)) > 1
-        name = f"{candidate.name}/{interfaces[0]}" if nic else candidate.name
+        component = candidate.component
+        if nic:
+            component = ComponentRef.of("nic", Endpoint(nodes=component.hosts, part=interfaces[0]))
         return Finding(
             state=State.SUSPECT if doubts else State.FAULT,
-            component="nic" if nic else candidate.component,
-            name=name,
+            components=(component,),
             direction=candidate.direction,
             evidence="; ".join([self._text(loss, "" if nic else ", ".join(interfaces)), *doubts]),
-            alternatives=self._alternatives(loss),
-            next_step=_next_step(candidate, name),
+            ambiguity_group=self._ambiguity_group(loss),
+            next_step=_next_step(candidate, component),
         )
 
     def _text(self, loss: _Loss, interfaces: str) -> str:
@@ -256,13 +260,13 @@ class _Evidence:
         return {"tx": [0], "rx": [1]}.get(candidate.direction or "", [0, 1])
 
     def _used(self, candidate: Candidate) -> frozenset[str]:
-        return self.segments.interfaces[self.placement.hosts.index(candidate.name)]
+        return self.segments.interfaces[self.placement.hosts.index(candidate.component.label)]
 
     def _interfaces(self, candidate: Candidate, lossy: np.ndarray) -> list[str]:
         """Of a host: its interfaces at which segments are lost."""
         if candidate.kind != "host":
             return []
-        code = self.placement.hosts.index(candidate.name)
+        code = self.placement.hosts.index(candidate.component.label)
         return sorted(
             {
                 ends[side]
@@ -273,13 +277,13 @@ class _Evidence:
             }
         )
 
-    def _alternatives(self, loss: _Loss) -> tuple[str, ...]:
-        candidate, member, name = loss.candidate, loss.member, loss.candidate.name
-        own = (f"NIC of {name}", f"cable of {name}", f"switch port of {name}") if candidate.kind == "host" else ()
+    def _ambiguity_group(self, loss: _Loss) -> tuple[ComponentRef, ...]:
+        component, member = loss.candidate.component, loss.member
+        own = in_series(component.label) if component.kind == "host" else ()
         alternatives = [self.candidates.candidate[alternative] for alternative in member.alternatives]
-        others = [one.name for one in alternatives if not one.is_scope]
+        others = [one.component for one in alternatives if not one.is_scope]
         same = self.candidates.same[member.number]
-        return tuple(one for one in dict.fromkeys((*own, *same, *others)) if one != name)
+        return tuple(one for one in dict.fromkeys((*own, *same, *others)) if one != component)
 
 
 def _evidence_of(
@@ -306,14 +310,14 @@ def _evidence_of(
 
 def _both_ways(losses: Sequence[_Loss]) -> list[_Loss]:
     """The same with one loss for a host that loses what it sends and what it receives, in alike shares."""
-    found: dict[str, _Loss] = {}
+    found: dict[ComponentRef, _Loss] = {}
     for one in losses:
-        known = found.get(one.candidate.name)
+        known = found.get(one.candidate.component)
         if known is None:
-            found[one.candidate.name] = one
+            found[one.candidate.component] = one
             continue
         clear, other = sorted((known, one), key=lambda each: each.share, reverse=True)
-        found[one.candidate.name] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
+        found[one.candidate.component] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
     return list(found.values())
 
 
@@ -326,8 +330,8 @@ def _toward(direction: Direction | None) -> str:
     )
 
 
-def _next_step(candidate: Candidate, name: str) -> str:
+def _next_step(candidate: Candidate, component: ComponentRef) -> str:
     if candidate.kind != "host":
-        return NEXT_STEP[candidate.component].format(name=name)
+        return NEXT_STEP[component.kind].format(name=component.label)
     ends = {"tx": "at the switch port of", "rx": "of the NIC of"}.get(candidate.direction or "", "at both ends of")
-    return f"read the error and drop counters {ends} {name}; then reseat or swap its cable"
+    return f"read the error and drop counters {ends} {component.label}; then reseat or swap its cable"

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
-from fablint.model import Direction, Finding, Run, State, Topology
+from fablint.model import ComponentRef, Direction, Endpoint, Finding, Run, State, Topology
+from fablint.model.component import in_series
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
-from fablint.text.names import expanded
 
 Part = Literal["host", "nic", "cable", "port"]
 PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
@@ -63,12 +64,12 @@ SAID: Mapping[Symptom, tuple[str, str]] = {
 class Ranking:
     """The parts in series, the most likely first."""
 
-    parts: tuple[tuple[str, float], ...]  # name and natural log of the odds
+    parts: tuple[tuple[ComponentRef, float], ...]  # natural log of the odds
     reason: str  # empty where no symptom tells them apart
     next_step: str
 
     @property
-    def first(self) -> str:
+    def first(self) -> ComponentRef:
         """The part to look at."""
         return self.parts[0][0]
 
@@ -83,18 +84,22 @@ class Series:
     port: str = ""
     neighbours: tuple[str, ...] = ()  # other hosts of the switch
 
-    @property
-    def names(self) -> Mapping[Part, str]:
-        """As findings name the parts."""
-        where = self.switch or "its switch"
-        port = f"port {self.port} of {where}" if self.port else f"port of {where} to {self.host}"
-        cable = f"{self.host}={self.switch}" if self.switch else f"cable of {self.host}"
-        return {
-            "host": self.host,
-            "nic": f"{self.host}/{self.nic}" if self.nic else f"NIC of {self.host}",
-            "cable": cable,
-            "port": port,
-        }
+    def has_nic(self, component: ComponentRef) -> bool:
+        """Is a component about the NIC of the series?"""
+        return bool(self.nic) and component.ends[0].part == self.nic
+
+    @cached_property
+    def components(self) -> Mapping[Part, ComponentRef]:
+        """The four components in series."""
+        of = ComponentRef.of
+        nic, cable, port = in_series(self.host)
+        if self.nic:
+            nic = of("nic", Endpoint(nodes=(self.host,), part=self.nic))
+        if self.switch:
+            cable, port = of("cable", self.host, self.switch), of("port", self.switch, self.host)
+        if self.port:
+            port = of("port", Endpoint(nodes=(self.switch,), part=self.port))
+        return {"host": of("host", self.host), "nic": nic, "cable": cable, "port": port}
 
 
 def fuse(
@@ -130,7 +135,7 @@ def fuse(
     log -= np.logaddexp.reduce(log)
     odds = log - np.log(-np.expm1(np.minimum(log, -1e-12)))
     order = np.argsort(-odds, kind="stable")
-    ranked = tuple((series.names[PARTS[at]], float(odds[at])) for at in order)
+    ranked = tuple((series.components[PARTS[at]], float(odds[at])) for at in order)
     best = PARTS[order[0]]
     settled = odds[order[0]] >= SETTLED
     loses = counters is not None and TCP_LOST in counters.by
@@ -141,7 +146,7 @@ def fuse(
 def fuse_run(
     run: Run,
     topology: Topology | None,
-    name: str,
+    component: ComponentRef,
     direction: Direction | None,
     others: Sequence[Finding],
     lost: int = 0,
@@ -150,19 +155,19 @@ def fuse_run(
 
     `lost` is how many segments TCP has lost there; 0 shows nothing, since MPI may not use TCP.
     """
-    series, counted_nic = _series(run, topology, name)
+    series, counted_nic = _series(run, topology, component)
     counters = count_steps(run.attributes.get("counters") or {}, series.host, counted_nic)
     if lost:
         counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
     return fuse(series, direction, counters, others, run=run.path.name if run.path else "RUN")
 
 
-def _series(run: Run, topology: Topology | None, name: str) -> tuple[Series, str]:
+def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tuple[Series, str]:
     """What the run and the topology know of it, and the name under which the run counts its NIC.
 
     A topology may call a NIC by its network interface (`hsn1`) and the run by its device (`cxi1`).
     """
-    host, _, nic = name.partition("/")
+    (host,), nic = component.hosts, component.ends[0].part
     used = {used for used, at in zip(run.attributes.get("rank_nic") or (), run.rank_host, strict=False) if at == host}
     nic = nic or (next(iter(used)) if len(used) == 1 else "" if used else _single_nic(run, host))
     counted_nic, aliases = nic, {nic}
@@ -206,13 +211,13 @@ def _symptoms(
     loopback = [f for f in others if f.evidence.lower().startswith("loopback") and _is_end(f, series)]
     if loopback:
         seen["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
-    rails = [f for f in others if f.component == "nic" and f.name.startswith(f"{series.host}/") and f not in loopback]
-    others_of_host = [finding for finding in rails if finding.name != series.names["nic"]]
+    rails = [f for f in others if f.component == "nic" and series.host in f.hosts and f not in loopback]
+    others_of_host = [finding for finding in rails if finding.components != (series.components["nic"],)]
     if others_of_host:
         seen["rails"] = all(finding.state is State.FAULT for finding in others_of_host)
     if series.neighbours:
         slow = [finding for finding in others if finding.state is State.FAULT and finding.component in ("host", "nic")]
-        seen["neighbours"] = any(_holds(f.name.partition("/")[0], host) for f in slow for host in series.neighbours)
+        seen["neighbours"] = any(host in f.hosts for f in slow for host in series.neighbours)
     return seen
 
 
@@ -224,7 +229,9 @@ def _chances(symptom: Symptom, direction: Direction | None) -> tuple[float, floa
 
 
 def _is_end(finding: Finding, series: Series) -> bool:
-    return _holds(finding.name, series.host) or finding.name == series.names["nic"]
+    component = finding.components[0]
+    whole = not component.ends or not component.ends[0].part
+    return finding.component != "cable" and series.host in finding.hosts and (whole or series.has_nic(component))
 
 
 def _about(finding: Finding, series: Series, part: Part) -> bool:
@@ -232,25 +239,23 @@ def _about(finding: Finding, series: Series, part: Part) -> bool:
     if finding.evidence.lower().startswith("loopback") or finding.quantity is not None:
         return False
     if part == "port":
-        return bool(series.switch) and finding.name in (series.names["port"], series.switch)
-    component = {"host": "host", "nic": "nic", "cable": "cable"}[part]
-    if finding.component != component:
+        of_switch = finding.component == "switch" and series.switch in finding.nodes
+        return bool(series.switch) and (of_switch or series.components["port"] in finding.components)
+    if finding.component != part:
         return False
-    return _holds(finding.name, series.names[part]) or (part == "cable" and _is_at_end(finding.name, series))
+    component = finding.components[0]
+    if part == "host":
+        return series.host in finding.hosts
+    if part == "nic":
+        return series.host in finding.hosts and series.has_nic(component)
+    return component.nodes == {series.host, series.switch} or _is_at_end(component, series)
 
 
-def _is_at_end(name: str, series: Series) -> bool:
+def _is_at_end(cable: ComponentRef, series: Series) -> bool:
     """Does a cable have the name of this NIC? What reads counters knows the end that it is in, and not the other."""
-    host, slash, nic = name.partition("/")
-    return bool(slash) and host.split(".")[0] == series.host.split(".")[0] and series.nic in ("", nic)
-
-
-def _holds(names: str, name: str) -> bool:
-    """Is it one of these folded names?"""
-    try:
-        return name == names or name in expanded(names)
-    except ValueError:
-        return False
+    end = cable.ends[0]
+    hosts = {name.split(".")[0] for name in end.nodes}
+    return bool(end.part) and series.host.split(".")[0] in hosts and series.nic in ("", end.part)
 
 
 # ------------------------------------------------------------------------------------------------ words
@@ -275,8 +280,9 @@ def _action(part: Part, series: Series) -> str:
 
 def _reading(series: Series) -> str:
     """What a loopback test does not show: segments are lost on the way, and who receives them counts why."""
-    here, names = f"{series.host} {series.nic}".strip(), series.names
-    return f"read the error and drop counters of {here} and of the {names['port'] if series.switch else 'switch port'}"
+    here = f"{series.host} {series.nic}".strip()
+    port = series.components["port"].label if series.switch else "switch port"
+    return f"read the error and drop counters of {here} and of the {port}"
 
 
 def _splitting(best: Part, series: Series, seen: Mapping[Symptom, bool]) -> str:

@@ -8,7 +8,7 @@ from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import Finding, Placement, State
+from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.text.names import plural
 
 
@@ -30,20 +30,21 @@ def _finding(view: ViewResult, stratum: Stratum, when: str, placement: Placement
     share = f"{stratum.slow} of {plural(stratum.pairs, 'pair')} ({stratum.slow / stratum.pairs:.0%})"
     if stratum.host >= 0:
         name = placement.hosts[stratum.host]
+        component = ComponentRef.of("host", name)
         evidence = f"{share} of {name} are slow, its other pairs are not, nor are those of other hosts"
     elif stratum.switches is not None:
-        name = "=".join(placement.switches[code] for code in stratum.switches)
+        component = ComponentRef.of("route", *(placement.switches[code] for code in stratum.switches))
         evidence = f"{share} between these switches are slow: one of several paths, or some of the time"
     else:
-        name = "pairs of hosts"
+        component = ComponentRef(kind="route", title="pairs of hosts")
         evidence = f"{share} are slower than the noise of the others, and nothing that they have in common explains it"
-    of_host = stratum.host >= 0
     return Finding(
         state=State.SUSPECT,
-        component="host" if of_host else "route",
-        name=name,
+        components=(component,),
         quantity=view.quantity,
         effect=relative(stratum.loss, view.quantity),
         evidence=f"{view_text(view)}: {evidence}" + (f"; {when}" if when else ""),
-        next_step=(f"measure {name} again" if of_host else NEXT_STEP["route"].format(name=name)),
+        next_step=f"measure {component.label} again"
+        if stratum.host >= 0
+        else NEXT_STEP["route"].format(name=component.label),
     )

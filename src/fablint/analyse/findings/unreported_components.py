@@ -19,8 +19,7 @@ from fablint.analyse.findings.healthy import (
     unjudged,
 )
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, State
-from fablint.text.names import fold
+from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.topology.routing import Routes
 
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -32,7 +31,7 @@ def not_accused(
     routes: Routes | None,
     findings: Sequence[Finding],
     settings: Settings,
-    designed: Collection[str],
+    designed: Collection[ComponentRef],
 ) -> list[Finding]:
     """NOT JUDGED and OK findings, and the hosts that a sick switch hides. Notes tell of `designed` cables."""
     if not judged or len(placement.hosts) == 1:
@@ -51,21 +50,21 @@ def not_accused(
             behind = np.unique(placement.host[placement.switch == code])
             hosts[behind] = False
             links &= ~_touching(routes, name)
-            result.append(_hidden(name, fold([placement.hosts[host] for host in behind])))
-    accused = {finding.name for finding in findings if finding.state in ACCUSED} | set(designed)
+            result.append(_hidden(name, [placement.hosts[host] for host in behind]))
+    accused = {one for finding in findings if finding.state in ACCUSED for one in finding.components} | set(designed)
     if routes is not None:
-        for link, name in enumerate(routes.names):
-            links[link] &= not accused & {name, routes.cable(link)}
+        concerned = frozenset().union(*(one.directions for one in accused))
+        for link, (a, b) in enumerate(routes.ends.tolist()):
+            links[link] &= (routes.switches[a], routes.switches[b]) not in concerned
     result += unjudged(judged, placement, routes, judgeable, settings, named=named)
     hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
     return result + hidden + clean_parts(judged, placement, routes, hosts, switches, links)
 
 
-def _hidden(switch: str, hosts: str) -> Finding:
+def _hidden(switch: str, hosts: Sequence[str]) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
-        component="host",
-        name=hosts,
+        components=(ComponentRef.of("host", hosts),),
         evidence=f"whatever they send or receive crosses {switch}, which is slow itself",
         next_step=f"measure again when {switch} is mended",
     )

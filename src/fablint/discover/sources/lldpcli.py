@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
@@ -92,8 +92,7 @@ def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour],
         findings.append(
             Finding(
                 state=State.SUSPECT,
-                component="config",
-                name=f"{device}/{port}",
+                components=(ComponentRef.of("config", Endpoint(nodes=(device,), part=port)),),
                 evidence=f"LLDP reports {len(there)} devices on one port ({fold(end.name for end in there.values())}): "
                 "a device between them does not support LLDP or forwards LLDP frames",
                 next_step="check what the cable is connected to",

@@ -9,7 +9,7 @@ from typing import Any
 
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
-from fablint.model import Finding, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.text.names import plain, switch_name
@@ -90,8 +90,7 @@ def _down(here: tuple[str, str], there: tuple[str, str], row: Mapping[str, str])
     kind = row.get("subtype", "").lower()
     return Finding(
         state=State.FAULT,
-        component="cable",
-        name=f"{here[0]}={there[0]}",
+        components=(ComponentRef.of("cable", here[0], there[0]),),
         evidence=f"port {here[1]} of {here[0]} is down: a {kind or 'fabric'} cable to {there[0]} {there[1]}",
         next_step="reseat or replace the cable; `show-flaps` of the fabric manager shows since when it is down",
     )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fablint.model import Diagnosis, FollowUp, Run
+from fablint.model import ComponentRef, Diagnosis, FollowUp, Run
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import MOST_ROUTES, Stage, first_stage, next_stage
 from fablint.plan.rows.run_rows import planned_specs
@@ -84,13 +84,13 @@ class CheckLoop:
         """Measure what a run leaves undecided, until the budget (without one: the planned rounds) ends."""
         request = self.follow_up_request(run)
         diagnosis, is_going = self.diagnose(run), True
-        repeated: set[tuple[str, str]] = set()  # components whose pairs were measured once more
+        repeated: set[ComponentRef] = set()  # components whose pairs were measured once more
         rounds_left = _follow_up_rounds(request)
         before = _follow_ups_of(run)
         for number in range(before + 1, before + 1000):
             questions = _open_questions(diagnosis)
             retests, routes, distances = (
-                [one for one in kind if one.open and (one.component, one.name) not in repeated]
+                [one for one in kind if one.open and one.component not in repeated]
                 for kind in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
             )
             if not is_going or not (questions or retests or routes or distances):
@@ -100,7 +100,7 @@ class CheckLoop:
             stage = next_stage(request, run, [*retests, *questions], number, left_s, rounds_left, again)
             if stage is None:
                 break
-            repeated |= {(one.component, one.name) for one in (*retests, *routes[:MOST_ROUTES], *distances)}
+            repeated |= {one.component for one in (*retests, *routes[:MOST_ROUTES], *distances)}
             rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
             run, is_going = self.measure(stage, run)
             diagnosis = self.diagnose(run)

@@ -13,10 +13,11 @@ from fablint.model import SCOPES, Diagnosis, Finding, FollowUp, RowSpec, Run, Sc
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up, with_controls
 from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
-from fablint.plan.rows.host_lists import joined, parse_hosts
+from fablint.plan.rows.host_lists import joined
 from fablint.plan.rows.run_rows import spec_of
 from fablint.plan.schedule.interleaving import interleaved
 from fablint.plan.schedule.rank_pairs import Pairs
+from fablint.text.sentences import finding_facts
 from fablint.topology.routed_placement import RoutedPlacement
 
 PAIRS = 12  # of each part: a link that fewer than 8 pairs cross is not judged
@@ -51,12 +52,10 @@ class Fate:
     def facts(self) -> dict[str, Any]:
         """For programs."""
         return {
-            "component": self.was.component,
-            "name": self.was.name,
             "state": self.state,
             "effect": self.effect,
-            "was": self.was.model_dump(mode="json"),
-            "now": self.now.model_dump(mode="json") if self.now else None,
+            "was": finding_facts(self.was),
+            "now": finding_facts(self.now) if self.now else None,
         }
 
 
@@ -94,7 +93,7 @@ def plan_retest(
     rows = [replace(row, purpose="retest") for row in row_kinds(run)]
     stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, rows)
     kept = [
-        FollowUp(one.component, one.name, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
+        FollowUp(one.component, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
         for one in questions
     ]
     return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, own_nics), kept)
@@ -105,7 +104,7 @@ def _near_first(question: FollowUp, placement: RoutedPlacement) -> FollowUp:
     scope = placement.scopes(question.pairs[:, 0], question.pairs[:, 1])
     near = np.flatnonzero(scope == SCOPES.index(Scope.EDGE))[:NEAR]
     rest = np.setdiff1d(np.arange(len(question.pairs)), near)
-    return FollowUp(question.component, question.name, question.pairs[np.concatenate([near, rest])])
+    return FollowUp(question.component, question.pairs[np.concatenate([near, rest])])
 
 
 def row_kinds(run: Run) -> Sequence[RowSpec]:
@@ -126,8 +125,7 @@ def fates(before: Diagnosis, after: Diagnosis, run: Run, retest: Retest) -> list
 
 
 def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
-    names = {was.name, *was.alternatives}
-    about = [found for found in after.verdict.findings if found.state in ACCUSED and _named(found, was, names)]
+    about = [found for found in after.verdict.findings if found.state in ACCUSED and _is_about(found, was)]
     effect = _effect_now(was, run, retest)
     now = about[0] if about else None
     mended = effect is not None and was.effect is not None and _loss(effect, was) < _loss(was.effect, was) / 2
@@ -136,11 +134,13 @@ def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
     return Fate(was, "gone" if mended and now is None else "undecided", now, effect)
 
 
-def _named(found: Finding, was: Finding, names: set[str]) -> bool:
-    """Is a finding about a part, or about one that the evidence did not tell from it? Hosts may be folded."""
-    if names & {found.name, *found.alternatives}:
-        return True
-    return found.component == was.component == "host" and was.name in parse_hosts(found.name)
+def _is_about(found: Finding, was: Finding) -> bool:
+    """Return whether the ambiguity groups of two findings, with the findings' own components, have one in common."""
+    before, now = (
+        {*one.components, *(member for member in one.ambiguity_group if member.kind != "config")}
+        for one in (was, found)
+    )
+    return bool(before & now) or (found.component == was.component == "host" and {*was.hosts} <= {*found.hosts})
 
 
 def _loss(effect: float, was: Finding) -> float:
@@ -153,7 +153,9 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
 
     Of several rows and sizes the one with the largest loss; None where too few pairs were measured.
     """
-    about = np.concatenate([np.zeros((0, 2), int), *(one.pairs for one in retest.questions if one.name == was.name)])
+    about = np.concatenate(
+        [np.zeros((0, 2), int), *(one.pairs for one in retest.questions if one.component in was.components)]
+    )
     losses = []
     for row in run.rows:
         if row.quantity != was.quantity:

@@ -102,8 +102,10 @@ class CheckRun(ABC):
     def _report(self, run: Run, diagnosis: Diagnosis, seconds: float) -> CheckOutcome:
         error = self.launches.error
         ended = [f"not all was measured: {error}"] if error else []
+        from fablint.analyse import amended
+
         notes = (*diagnosis.verdict.notes, *ended, *self.notes(run, seconds))
-        diagnosis = replace(diagnosis, verdict=diagnosis.verdict.model_copy(update={"notes": notes}))
+        diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, notes=notes))
         page = analysis.page_of(self.launches.output)
         analysis.write_report(run, diagnosis, page)
         self.mark_ended()
@@ -112,24 +114,26 @@ class CheckRun(ABC):
 
 def with_undecided(diagnosis: Diagnosis, undecided: Sequence[FollowUp], why: str) -> Diagnosis:
     """Add a note that names the components that are neither faulty nor exonerated; none where `why` is empty."""
+    from fablint.analyse import amended
+
     if not why:
         return diagnosis
-    names = [f"{question.component} {question.name}" for question in undecided[:_SHOWN]]
+    names = [question.component.text for question in undecided[:_SHOWN]]
     names += [f"{len(undecided) - _SHOWN:,} more"] if len(undecided) > _SHOWN else []
     note = f"undecided when {why}: {', '.join(names)} (a larger --budget decides more)"
-    verdict = diagnosis.verdict.model_copy(update={"notes": (*diagnosis.verdict.notes, note)})
+    verdict = amended(diagnosis.verdict, notes=(*diagnosis.verdict.notes, note))
     return replace(diagnosis, verdict=verdict)
 
 
 def _without_undecided_paths(diagnosis: Diagnosis) -> Diagnosis:
     """Refuse a pass where streams between switches were slow among others and could not be measured alone in time."""
-    from fablint.analyse import redecided
+    from fablint.analyse import amended
 
-    paths = [question.name for question in diagnosis.distances]
+    paths = [question.component.label for question in diagnosis.distances]
     if not paths:
         return diagnosis
     more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
     shown = ", ".join(paths[:_PATHS_SHOWN]) + more
-    verdict = redecided(diagnosis.verdict, diagnosis.verdict.findings, complete=False)
     note = f"undecided: {shown}: slower than streams on a switch, and not measured alone (a larger --budget does)"
-    return replace(diagnosis, verdict=verdict.model_copy(update={"notes": (*verdict.notes, note)}))
+    notes = (*diagnosis.verdict.notes, note)
+    return replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False, notes=notes))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
-from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State, host_of
+from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
@@ -177,7 +177,7 @@ class LevelRuns(CheckRun):
         """Exclude the hosts of findings from the further levels."""
         hosts = set(self.launches.request.rank_hosts)
         for finding in findings:
-            host = self.launches.requested_name(host_of(finding))
+            host = self.launches.requested_name(next(iter(finding.hosts), ""))
             if host in hosts and host not in self._excluded:
                 self.level_failures[host] = level.name
                 self.context.progress.note(f"fablint: {host} fails {level.name} and is excluded from what follows")

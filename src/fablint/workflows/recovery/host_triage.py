@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fablint.errors import IncompleteError, StoppedError, UsageError
-from fablint.model import Finding, RowSpec, Slots, State
+from fablint.model import ComponentRef, Finding, RowSpec, Slots, State
+from fablint.model.component import cause, in_series
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 
@@ -120,10 +121,9 @@ def _died(entry: Entry) -> Finding:
     host = entry["host"]
     return Finding(
         state=State.SUSPECT,
-        component="host",
-        name=host,
+        components=(ComponentRef.of("host", host),),
         evidence=f"a rank on it {entry['reason']} in the middle of the measurement",
-        alternatives=("a process that was killed from outside",),
+        ambiguity_group=(cause("a process that was killed from outside"),),
         next_step=f"see the system log of {host} (out of memory, hardware errors), then measure it again",
     )
 
@@ -132,10 +132,9 @@ def _stall_of_host(host: str, partners: Sequence[str]) -> Finding:
     others = " and with ".join(partners)
     return Finding(
         state=State.FAULT,
-        component="host",
-        name=host,
+        components=(ComponentRef.of("host", host),),
         evidence=f"messages of 64 KiB do not arrive: the measurement stalled, and again with {others}",
-        alternatives=(f"NIC of {host}", f"cable of {host}", f"switch port of {host}"),
+        ambiguity_group=in_series(host),
         next_step=f"compare the MTU of {host} and of its switch port with the others, then the link's error counters",
     )
 
@@ -143,8 +142,7 @@ def _stall_of_host(host: str, partners: Sequence[str]) -> Finding:
 def _stall_of_pair(one: str, other: str) -> Finding:
     return Finding(
         state=State.SUSPECT,
-        component="route",
-        name=f"{one}={other}",
+        components=(ComponentRef.of("route", one, other),),
         evidence="the two stalled with each other, but not with other hosts",
         next_step="see the routes and the MTU between the two, and the address tables of their switches",
     )

@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import median
 
 from fablint.errors import IncompleteError, NotStartedError
-from fablint.model import Finding, RowSpec, Slots, State
+from fablint.model import ComponentRef, Endpoint, Finding, RowSpec, Slots, State
+from fablint.model.component import in_series
 from fablint.text.names import fold, plural
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -25,6 +26,7 @@ LIMIT_FACTOR = 4.0  # of what a start of so many hosts took
 _MOST_SUSPECTS = 0.25  # of the hosts: a launcher that names more of them lists its hosts
 _SHOWN = 300  # letters of a launcher's words
 _TRIAL = (RowSpec("latency", sizes=(8,), warmup=(0, 0), samples=1),)
+_SOFTWARE = "software"
 _WORD = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -186,46 +188,52 @@ def _of_cause(cause: Cause, others: int, reason: str) -> Finding:
     without = f"a launch of {plural(others, 'other host')} starts"
     if cause.at_times:
         evidence = "launches with it start at times only, and preflight finds its network at fault"
-        return _finding(State.SUSPECT, host, f"{evidence}{reason}", _network_of(host))
+        return _finding(State.SUSPECT, host, f"{evidence}{reason}", in_series(host))
     if cause.in_company:
         evidence = f"keeps a launch from starting: not with {plural(others, 'other host')}, which start without it"
         pairs = f"; with {fold(cause.starts_with)} alone it starts" if cause.starts_with else ""
-        return _finding(State.SUSPECT, host, f"{evidence}{pairs}{reason}", (f"routes of {host} to some hosts",))
+        return _finding(
+            State.SUSPECT, host, f"{evidence}{pairs}{reason}", (ComponentRef.of("route", host, Endpoint()),)
+        )
     with_some = f", it does with {fold(cause.starts_with)}" if cause.starts_with else ""
     evidence = f"keeps a launch from starting: none starts of it and {_each(cause.fails_with)}{with_some}; {without}"
     if cause.starts_with:
-        routes = tuple(f"route {host}={other}" for other in cause.fails_with)
+        routes = tuple(ComponentRef.of("route", host, other) for other in cause.fails_with)
         return _finding(State.FAULT, host, f"{evidence}{reason}", routes)
     if cause.alone is False:
         evidence += "; its own ranks alone do not start either"
-        return _finding(State.FAULT, host, evidence + reason, (f"software of {host}", f"launcher on {host}"))
+        return _finding(
+            State.FAULT,
+            host,
+            evidence + reason,
+            tuple(ComponentRef.of("host", host, title=one) for one in (_SOFTWARE, "launcher")),
+        )
     own = "; its own ranks alone do" if cause.alone else ""
-    return _finding(State.FAULT, host, f"{evidence}{own}{reason}", _network_of(host))
-
-
-def _network_of(host: str) -> tuple[str, ...]:
-    return f"NIC of {host}", f"cable of {host}", f"switch port of {host}"
+    return _finding(State.FAULT, host, f"{evidence}{own}{reason}", in_series(host))
 
 
 def _each(hosts: Sequence[str]) -> str:
     return hosts[0] if len(hosts) == 1 else f"one of {', '.join(hosts)}"
 
 
-def _finding(state: State, host: str, evidence: str, alternatives: tuple[str, ...]) -> Finding:
-    if any("software" in one for one in alternatives):
+def _finding(state: State, host: str, evidence: str, group: tuple[ComponentRef, ...]) -> Finding:
+    if any(one.title == _SOFTWARE for one in group):
         step = f"start a program on {host} with the launcher; see its files, libraries and daemon"
     else:
         step = f"ping {host} over each NIC from the hosts named; see routes, ARP and forwarding tables on the way to it"
     return Finding(
-        state=state, component="host", name=host, evidence=evidence, alternatives=alternatives, next_step=step
+        state=state,
+        components=(ComponentRef.of("host", host),),
+        evidence=evidence,
+        ambiguity_group=group,
+        next_step=step,
     )
 
 
 def _of_path(host: str, kept: str, others: int, reason: str) -> Finding:
     return Finding(
         state=State.FAULT,
-        component="route",
-        name=f"{kept}={host}",
+        components=(ComponentRef.of("route", kept, host),),
         evidence=f"no launch of the two starts; each starts with {plural(others - 1, 'other host')}{reason}",
         next_step="see the routes between the two, and the forwarding tables of the switches on the way",
     )
@@ -234,8 +242,7 @@ def _of_path(host: str, kept: str, others: int, reason: str) -> Finding:
 def _excluded(host: str, why: str) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
-        component="host",
-        name=host,
+        components=(ComponentRef.of("host", host),),
         evidence=f"not measured: {why}",
         next_step=f"repair what keeps the launch from starting, then measure {host}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.mean_ratios import MeanRatios
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.model import Component, Direction, Placement
+from fablint.model import ComponentRef, Direction, Endpoint, Placement
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes, codes_of
 
@@ -47,12 +48,15 @@ def host_pairs_of(cells: MeanRatios, placement: Placement) -> HostPairs:
     return HostPairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
 
 
+BETWEEN_SWITCHES = ComponentRef(kind="config", title="paths between switches")
+BETWEEN_GROUPS = ComponentRef(kind="config", title="paths between groups")
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A component, or a set of links with a name, that may delay messages."""
 
-    component: Component
-    name: str
+    component: ComponentRef
     kind: str  # host cable path exits switch scope
     direction: Direction | None = None  # of a host: whether it sends or receives; None: either
 
@@ -67,7 +71,7 @@ class Candidates:
     """Candidates and the pairs that cross them. The arrays are flat, in the order of candidates."""
 
     candidate: tuple[Candidate, ...]
-    same: tuple[tuple[str, ...], ...]  # names of other candidates that exactly the same pairs cross
+    same: tuple[tuple[ComponentRef, ...], ...]  # other candidates that exactly the same pairs cross
     pair: Codes  # (e,)
     of: Codes  # (e,) candidate that the pair crosses
 
@@ -84,11 +88,11 @@ class CandidateBuilder:
         self.named: list[Candidate] = []
         self.entries: list[tuple[Codes, Codes]] = []
 
-    def add(self, kind: str, component: Component, names: list[str], pair: Codes, code: Codes) -> None:
-        """`code` (e,) is the position in `names`, -1: none."""
+    def add(self, kind: str, components: Sequence[ComponentRef], pair: Codes, code: Codes) -> None:
+        """`code` (e,) is the position in `components`, -1: none."""
         known = code >= 0
         self.entries.append((pair[known], code[known] + len(self.named)))
-        self.named += [Candidate(component, name, kind) for name in names]
+        self.named += [Candidate(component, kind) for component in components]
 
     def candidates(self, pairs: int) -> Candidates:
         """Return all candidates; of candidates with the same pairs, the first that was added."""
@@ -114,10 +118,11 @@ class CandidateBuilder:
             new[of[kept]],
         )
 
-    def _others(self, members: list[int]) -> tuple[str, ...]:
-        names = (self.named[number] for number in members)
-        first = next(names)
-        return tuple(dict.fromkeys(one.name for one in names if one.name != first.name and not one.is_scope))
+    def _others(self, members: list[int]) -> tuple[ComponentRef, ...]:
+        first, *others = (self.named[number] for number in members)
+        return tuple(
+            dict.fromkeys(one.component for one in others if one.component != first.component and not one.is_scope)
+        )
 
 
 def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None) -> Candidates:
@@ -126,15 +131,15 @@ def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None)
     every = np.arange(pairs.weight.size)
     for end in (0, 1):
         builder.entries.append((every, pairs.hosts[:, end]))
-    builder.named = [Candidate("host", name, "host") for name in placement.hosts]
+    builder.named = [Candidate(ComponentRef.of("host", name), "host") for name in placement.hosts]
     if not placement.switches:
         return builder.candidates(every.size)
     links = _links(pairs, placement, routes)
     if routes is not None:
         pair, link = links
-        cables = [routes.cable(number) for number in range(len(routes.ends))]
-        builder.add("cable", "cable", cables[::2], pair, link // 2)
-        builder.add("cable", "cable", cables, pair, link)  # one direction of the cable
+        cables = [routes.cable_component(number) for number in range(len(routes.ends))]
+        builder.add("cable", cables[::2], pair, link // 2)
+        builder.add("cable", cables, pair, link)  # one direction of the cable
     _add_paths(builder, pairs, placement)
     _add_switches(builder, pairs, placement, routes, links)
     return builder.candidates(every.size)
@@ -146,14 +151,19 @@ def _add_paths(builder: CandidateBuilder, pairs: HostPairs, placement: Placement
     far = np.flatnonzero((here >= 0) & (here != there))
     size = len(placement.switches)
     known, code = np.unique(here[far] * size + there[far], return_inverse=True)
-    names = ["=".join(placement.switches[end] for end in divmod(one, size)) for one in known.tolist()]
-    builder.add("path", "route", names, far, code.ravel())
+    builder.add("path", [_path(one, placement) for one in known.tolist()], far, code.ravel())
     ends = np.concatenate([pairs.switches[far, end] for end in (0, 1)])
-    builder.add("exits", "route", [f"{name}=any" for name in placement.switches], np.tile(far, 2), ends)
-    builder.add("scope", "config", ["paths between switches"], far, np.zeros(far.size, np.int64))
+    exits = [ComponentRef.of("route", name, Endpoint()) for name in placement.switches]
+    builder.add("exits", exits, np.tile(far, 2), ends)
+    builder.add("scope", [BETWEEN_SWITCHES], far, np.zeros(far.size, np.int64))
     groups = placement.group[pairs.ranks[far]]
     apart = far[(groups[:, 0] != groups[:, 1]) & (groups >= 0).all(axis=1)]
-    builder.add("scope", "config", ["paths between groups"], apart, np.zeros(apart.size, np.int64))
+    builder.add("scope", [BETWEEN_GROUPS], apart, np.zeros(apart.size, np.int64))
+
+
+def _path(code: int, placement: Placement) -> ComponentRef:
+    """The path between two switches, from the number of the ordered pair."""
+    return ComponentRef.of("route", *(placement.switches[end] for end in divmod(code, len(placement.switches))))
 
 
 def _add_switches(
@@ -169,7 +179,7 @@ def _add_switches(
         pair, link = links
         entries += [(pair, routes.ends[link, end].astype(np.int64)) for end in (0, 1)]
     pair, of = (np.concatenate(column) for column in zip(*entries, strict=True))
-    builder.add("switch", "switch", names, pair, of)
+    builder.add("switch", [ComponentRef.of("switch", name) for name in names], pair, of)
 
 
 def _links(pairs: HostPairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:

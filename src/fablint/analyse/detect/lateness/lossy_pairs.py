@@ -6,8 +6,8 @@ import numpy as np
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.segments import Segments
-from fablint.analyse.detect.lateness.late_pairs import Candidate, CandidateBuilder, Candidates
-from fablint.model import Direction, Placement
+from fablint.analyse.detect.lateness.late_pairs import BETWEEN_SWITCHES, Candidate, CandidateBuilder, Candidates
+from fablint.model import ComponentRef, Direction, Placement
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes
 
@@ -21,16 +21,16 @@ def directed_candidates(segments: Segments, placement: Placement, routes: Routes
     for side, direction in SIDES:
         first = len(builder.named)
         builder.entries.append((every, segments.hosts[:, side] + first))
-        builder.named += [Candidate("host", name, "host", direction) for name in placement.hosts]
+        builder.named += [Candidate(ComponentRef.of("host", name), "host", direction) for name in placement.hosts]
     both = len(builder.named)
     builder.entries += [(every, segments.hosts[:, side] + both) for side, _ in SIDES]
-    builder.named += [Candidate("host", name, "host", "both") for name in placement.hosts]
+    builder.named += [Candidate(ComponentRef.of("host", name), "host", "both") for name in placement.hosts]
     if placement.switches:
         if routes is not None:
             pair, link = _links(segments, placement, routes)
-            cables = [routes.cable(number) for number in range(len(routes.ends))]
-            builder.add("cable", "link", list(routes.names), pair, link)
-            builder.add("cable", "cable", cables[::2], pair, link // 2)
+            links = range(len(routes.ends))
+            builder.add("cable", [routes.component(number) for number in links], pair, link)
+            builder.add("cable", [routes.cable_component(number) for number in links[::2]], pair, link // 2)
         _add_paths(builder, segments, placement)
         _add_switches(builder, segments, placement)
     return builder.candidates(every.size)
@@ -51,17 +51,19 @@ def _add_paths(builder: CandidateBuilder, segments: Segments, placement: Placeme
     here, there = segments.switches.T
     far = np.flatnonzero((here >= 0) & (there >= 0) & (here != there))
     size = len(placement.switches)
-    for sign, a, b in (
-        (">", here[far], there[far]),
-        ("=", np.minimum(here, there)[far], np.maximum(here, there)[far]),
+    for directed, a, b in (
+        (True, here[far], there[far]),
+        (False, np.minimum(here, there)[far], np.maximum(here, there)[far]),
     ):
         known, code = np.unique(a * size + b, return_inverse=True)
-        names = [sign.join(placement.switches[end] for end in divmod(one, size)) for one in known.tolist()]
-        builder.add("path", "route", names, far, code.ravel())
-    builder.add("scope", "config", ["paths between switches"], far, np.zeros(far.size, np.int64))
+        ends = [[placement.switches[end] for end in divmod(one, size)] for one in known.tolist()]
+        paths = [ComponentRef.of("route", *names, directed=directed) for names in ends]
+        builder.add("path", paths, far, code.ravel())
+    builder.add("scope", [BETWEEN_SWITCHES], far, np.zeros(far.size, np.int64))
 
 
 def _add_switches(builder: CandidateBuilder, segments: Segments, placement: Placement) -> None:
     """Add each switch with all pairs that begin or end on it."""
     every = np.arange(len(segments.hosts))
-    builder.add("switch", "switch", list(placement.switches), np.tile(every, 2), segments.switches.T.ravel())
+    switches = [ComponentRef.of("switch", name) for name in placement.switches]
+    builder.add("switch", switches, np.tile(every, 2), segments.switches.T.ravel())

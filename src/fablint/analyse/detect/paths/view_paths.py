@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from fablint.analyse.detect.paths.slow_paths import (
 )
 from fablint.analyse.fit.path_levels import PathLevels, fit_path_levels
 from fablint.analyse.settings import Settings
-from fablint.model import Placement
+from fablint.model import ComponentRef, Placement
 from fablint.topology.routing import Routes
 
 UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which the cables of a message are unknown
@@ -197,13 +198,29 @@ def _at_declared_speed(flows: Flows, placement: Placement, routes: Routes | None
 # ------------------------------------------------------------------------------------------------ bounds
 
 
+class PathKey(NamedTuple):
+    """A path between two switches of the run, by their codes."""
+
+    src: int
+    dst: int
+    directed: bool
+
+    @property
+    def directions(self) -> set[tuple[int, int]]:
+        """Its ordered pairs of switches."""
+        return {(self.src, self.dst)} if self.directed else {(self.src, self.dst), (self.dst, self.src)}
+
+    def component(self, placement: Placement) -> ComponentRef:
+        """The path as findings name it."""
+        ends = (placement.switches[code] for code in (self.src, self.dst))
+        return ComponentRef.of("route", *ends, directed=self.directed)
+
+
 @dataclass(frozen=True)
 class PathBounds:
     """Upper bounds of the losses of paths relative to their reference. Arrays (p,) are by path."""
 
-    names: tuple[str, ...]  # s0>s1; of round trips s0=s1
-    src: Codes  # codes of switches
-    dst: Codes
+    paths: tuple[PathKey, ...]
     upper: npt.NDArray[np.float64]  # upper 95 % bound of the log-loss, for all paths together; NaN where unknown
     host_pairs: Codes  # number of pairs of hosts measured across each path
     compared_with: tuple[str, ...]
@@ -216,19 +233,16 @@ def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
     """Return the bounds of all paths of one view that messages crossed."""
     if paths is None:
         none = np.empty(0, np.int64)
-        return PathBounds((), none, none, np.empty(0), none, (), np.empty(0, bool), np.empty(0, bool))
+        return PathBounds((), np.empty(0), none, (), np.empty(0, bool), np.empty(0, bool))
     best = paths.best
     entries = np.array(list(best.values()), dtype=np.int64)
     levels, judged = paths.levels, paths.judgements
-    sign = "=" if levels.bidirectional else ">"
     z = -float(ndtri(0.05 / max(1, entries.size)))
     loss = levels.level - judged.reference
     upper = np.fmax(levels.upper - judged.reference, loss + z * levels.error)
     upper[[judgement is Judgement.FEW for judgement in judged.of]] = np.nan
     return PathBounds(
-        tuple(sign.join(placement.switches[code] for code in path) for path in best),
-        levels.src[entries],
-        levels.dst[entries],
+        tuple(PathKey(*path, directed=not levels.bidirectional) for path in best),
         _of_ties(upper)[entries],
         levels.pairs[entries],
         tuple(judged.beside[entry] for entry in entries),

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from fablint.analyse.findings.paths.uplinks import is_slow_cable
 from fablint.model import Finding, State, Topology
-from fablint.text.names import ends_of
 
 
 def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -> list[Finding]:
@@ -24,7 +23,7 @@ def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -
     if topology is None:
         return result
     for gate in [name for name, one in topology.switches.items() if one.group == name]:
-        for outward in [one for one in result if is_slow_cable(one) and gate in _ends(one)]:
+        for outward in [one for one in result if is_slow_cable(one) and gate in one.nodes]:
             inside = [one for one in result if _is_inside(one, outward, gate, topology)]
             at = result.index(outward)
             certain = [one for one in inside if one.state is State.FAULT]
@@ -36,26 +35,21 @@ def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -
     return result
 
 
-def _ends(finding: Finding) -> set[str]:
-    return set(ends_of(finding.name))
-
-
 def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology) -> bool:
     """Is it about a cable from the same switch to another one of the group?"""
-    ends = _ends(finding)
-    own = ends & _ends(outward) - {gate}
+    own = finding.nodes & outward.nodes - {gate}
     members = {name for name, switch in topology.switches.items() if switch.group == gate and name != gate}
-    return is_slow_cable(finding) and ends <= members and bool(own)
+    return is_slow_cable(finding) and finding.nodes <= members and bool(own)
 
 
 def _with_outward(finding: Finding, outward: Finding, gate: str) -> Finding:
-    (switch,) = _ends(outward) - {gate}
+    (switch,) = outward.nodes - {gate}
     more = f"messages between {switch} and other groups are slow as well, and their way out of {gate} is not declared"
     return finding.model_copy(update={"evidence": f"{finding.evidence}; {more}"})
 
 
 def _doubted(outward: Finding, inside: Sequence[Finding]) -> Finding:
-    others = tuple(f"{one.component} {one.name}" for one in inside)
+    others = tuple(component for one in inside for component in one.components)
     return outward.model_copy(
-        update={"state": State.SUSPECT, "alternatives": tuple(dict.fromkeys((*outward.alternatives, *others)))}
+        update={"state": State.SUSPECT, "ambiguity_group": tuple(dict.fromkeys((*outward.ambiguity_group, *others)))}
     )

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, State
-from fablint.text.names import ends_of
+from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.topology.routing import Routes
 
 Speeds = dict[frozenset[str], float]  # bytes/s of the cable between two switches
@@ -25,7 +24,7 @@ class ByDesign:
 
     findings: list[Finding]
     notes: list[str]  # one for each cable, or direction of it, that loses what it is declared to
-    effects: dict[str, float]  # of these, by name
+    effects: dict[ComponentRef, float]  # of these
 
 
 def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Placement, settings: Settings) -> ByDesign:
@@ -36,9 +35,11 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
     """
     speeds = _speeds(routes)
     usual = float(np.median(list(speeds.values()))) if speeds else 0.0
-    kept, notes, effects = [], [], {}
+    kept: list[Finding] = []
+    notes: list[str] = []
+    effects: dict[ComponentRef, float] = {}
     for finding in findings:
-        speed = speeds.get(frozenset(ends_of(finding.name)), usual)
+        speed = speeds.get(finding.nodes, usual)
         loss = _loss(speed, usual, placement)
         of_cable = finding.component in ("cable", "link", "route") and finding.state is not State.OK
         if not of_cable or finding.quantity != "bandwidth" or finding.effect is None or loss <= settings.tolerance:
@@ -48,7 +49,7 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
         least = (1 - loss) * (1 - settings.loss_in_scope)
         if 1 + min(finding.effect, *finding.interval or ()) >= least:
             notes.append(f"{finding.name}: bandwidth {finding.effect:+.0%} beside others; {told} (no fault)")
-            effects[finding.name] = finding.effect
+            effects |= dict.fromkeys(finding.components, finding.effect)
             continue
         state = finding.state if 1 + finding.effect < least else State.CONFOUNDED
         evidence = f"{finding.evidence}; {told}: {-loss:.0%}"

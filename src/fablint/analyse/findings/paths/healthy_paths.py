@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.detect.paths.slow_paths import FEWEST_PAIRS
-from fablint.analyse.detect.paths.view_paths import PathBounds, path_bounds
+from fablint.analyse.detect.paths.view_paths import PathBounds, PathKey, path_bounds
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.few_switches import MOST_FEW
-from fablint.analyse.phrasing import listed
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, State
-from fablint.text.names import directions, plural
+from fablint.model.component import listed
+from fablint.text.names import plural
 
 
 def healthy_paths(
@@ -28,7 +28,7 @@ def healthy_paths(
 
     A path that one of the findings `found` is about is not OK, whatever its median is.
     """
-    concerned = _concerned(found)
+    concerned = _concerned(found, placement)
     findings: list[Finding] = []
     notes: list[str] = []
     for quantity in dict.fromkeys(view.quantity for view in views):
@@ -38,31 +38,30 @@ def healthy_paths(
         bounds = [path_bounds(view.paths, placement) for view in crossing]
         loss = _worst(bounds)
         rows = ", ".join(dict.fromkeys(view.row for view in crossing))
-        few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, bounds, placement))
+        few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, placement))
         if few and len(placement.switches) > MOST_FEW:
             paths = plural(len(few), "path")
             notes.append(f"{rows}: {paths} between fewer than {FEWEST_PAIRS} pairs of hosts were not judged one by one")
         elif few:
             reason = f"measured between fewer than {FEWEST_PAIRS} pairs of hosts, or with nothing to compare them with"
-            findings.append(_not_judged(few, rows, reason))
-        beside = sorted({name for one in bounds for name, said in zip(one.names, one.beside, strict=True) if said})
+            findings.append(_not_judged(few, placement, rows, reason))
+        beside = sorted({name for one in bounds for name, said in zip(one.paths, one.beside, strict=True) if said})
         if beside:
             reason = f"slower in {quantity} beside messages of other pairs; alone their streams were not measured"
-            findings.append(_not_judged(beside, rows, reason))
+            findings.append(_not_judged(beside, placement, rows, reason))
         limit = settings.log_loss_in_scope if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
         wide = sorted(name for name, upper in loss.items() if upper > limit)
         if wide:
             worst = abs(relative(max(loss[name] for name in wide), quantity))
             reason = f"a loss of {worst:.0%} may hide in {quantity}, more than {settings.loss_in_scope:.0%}"
-            findings.append(_not_judged(wide, rows, reason))
-        fine = {name: upper for name, upper in loss.items() if upper <= limit and not directions(name) & concerned}
+            findings.append(_not_judged(wide, placement, rows, reason))
+        fine = {name: upper for name, upper in loss.items() if upper <= limit and not name.directions & concerned}
         if fine:
             effect = relative(max(fine.values()), quantity) + 0.0  # no -0.0
             findings.append(
                 Finding(
                     state=State.OK,
-                    component="route",
-                    name=listed(sorted(fine), "route"),
+                    components=listed(path.component(placement) for path in sorted(fine)),
                     quantity=quantity,
                     effect=effect,
                     evidence=_compared(bounds, fine),
@@ -71,18 +70,19 @@ def healthy_paths(
     return findings, notes
 
 
-def _concerned(findings: Sequence[Finding]) -> set[tuple[str, str]]:
-    """Ordered pairs of ends that findings are about."""
-    accused = [one for one in findings if one.state is not State.OK and one.component in ("route", "link", "cable")]
-    return set().union(*(directions(one.name) for one in accused))
+def _concerned(findings: Sequence[Finding], placement: Placement) -> set[tuple[int, int]]:
+    """Ordered pairs of switches, by their codes, that findings are about."""
+    about = [one for one in findings if one.state is not State.OK and one.component in ("route", "link", "cable")]
+    code = {name: number for number, name in enumerate(placement.switches)}
+    return {(code[a], code[b]) for one in about for a, b in one.directions if a in code and b in code}
 
 
-def _worst(bounds: Sequence[PathBounds]) -> dict[str, float]:
+def _worst(bounds: Sequence[PathBounds]) -> dict[PathKey, float]:
     """Largest bound of each path that is as fast as its kind in all views; NaN where one view has none."""
-    found: dict[str, float] = {}
-    slow: set[str] = set()
+    found: dict[PathKey, float] = {}
+    slow: set[PathKey] = set()
     for one in bounds:
-        for name, upper, fine in zip(one.names, one.upper.tolist(), one.fine.tolist(), strict=True):
+        for name, upper, fine in zip(one.paths, one.upper.tolist(), one.fine.tolist(), strict=True):
             if fine or np.isnan(upper):
                 found[name] = float(np.maximum(found.get(name, 0.0), upper))  # NaN where one is
             else:
@@ -90,27 +90,24 @@ def _worst(bounds: Sequence[PathBounds]) -> dict[str, float]:
     return {name: upper for name, upper in found.items() if name not in slow}
 
 
-def _is_separable(name: str, bounds: Sequence[PathBounds], placement: Placement) -> bool:
+def _is_separable(path: PathKey, placement: Placement) -> bool:
     """Have its switches hosts enough to distinguish the path from its hosts?"""
-    one = next(one for one in bounds if name in one.names)
-    at = one.names.index(name)
-    a, b = (np.unique(placement.host[placement.switch == end[at]]).size for end in (one.src, one.dst))
+    a, b = (np.unique(placement.host[placement.switch == end]).size for end in (path.src, path.dst))
     return bool(a * b >= FEWEST_PAIRS and min(a, b) > 1)
 
 
-def _compared(bounds: Sequence[PathBounds], fine: dict[str, float]) -> str:
+def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> str:
     pairs = min(
-        int(count) for one in bounds for name, count in zip(one.names, one.host_pairs, strict=True) if name in fine
+        int(count) for one in bounds for name, count in zip(one.paths, one.host_pairs, strict=True) if name in fine
     )
     what = sorted({text for one in bounds for text in one.compared_with if text})
     return f"each measured between at least {plural(pairs, 'pair')} of hosts; compared with {' or '.join(what)}"
 
 
-def _not_judged(names: Sequence[str], rows: str, reason: str) -> Finding:
+def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reason: str) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
-        component="route",
-        name=listed(names, "route"),
+        components=listed(path.component(placement) for path in paths),
         evidence=f"{rows}: {reason}",
         next_step="finish the run (fablint resume), or measure longer or with more partners",
     )

@@ -12,8 +12,8 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, State
-from fablint.text.names import directions, fold, plural
+from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.text.names import plural
 
 MOST_NAMED = 6  # pairs in the name of a finding
 
@@ -43,35 +43,34 @@ def suspect_routes(views: Sequence[ViewResult], placement: Placement, reported: 
     for left, right in _blocks(losses):
         inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
         loss, view = max(inside, key=lambda found: found[0])
-        name = f"{fold([placement.hosts[host] for host in left])}={fold([placement.hosts[host] for host in right])}"
+        component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in (left, right)))
         findings.append(
             Finding(
                 state=State.SUSPECT,
-                component="route",
-                name=name,
+                components=(component,),
                 quantity=view.quantity,
                 effect=relative(loss, view.quantity),
                 evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
                 "directions; both ends are fine with their other partners",
-                next_step=NEXT_STEP["route"].format(name=name),
+                next_step=NEXT_STEP["route"].format(name=component.label),
             )
         )
     return findings + _faster(views, placement)
 
 
 def off_slow_paths(
-    findings: Sequence[Finding], designed: Mapping[str, float], placement: Placement, settings: Settings
+    findings: Sequence[Finding], designed: Mapping[ComponentRef, float], placement: Placement, settings: Settings
 ) -> list[Finding]:
     """The findings without routes between hosts whose streams lose what a path between their switches loses.
 
     The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction of it, by name. A
     route that loses more than the path by the loss in scope has a reason of its own.
     """
-    effects = {path: effect for name, effect in designed.items() for path in directions(name)}
+    effects = {path: effect for component, effect in designed.items() for path in component.directions}
     for finding in findings:
         at_fault = finding.state is State.FAULT and finding.component in ("link", "cable")
         if at_fault and finding.quantity == "bandwidth" and finding.effect is not None:
-            effects |= dict.fromkeys(directions(finding.name), finding.effect)
+            effects |= dict.fromkeys(finding.directions, finding.effect)
     if not effects:
         return list(findings)
     of = {
@@ -83,7 +82,7 @@ def off_slow_paths(
     def explained(finding: Finding) -> bool:
         if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None:
             return False
-        paths = {(of.get(a, ""), of.get(b, "")) for a, b in directions(finding.name)}
+        paths = {(of.get(a, ""), of.get(b, "")) for a, b in finding.directions}
         known = [effects[path] for path in paths if path in effects]
         return len(known) == len(paths) > 0 and 1 + finding.effect >= (1 + max(known)) * (1 - settings.loss_in_scope)
 
@@ -105,8 +104,7 @@ def _one_way_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Fi
         )
     return Finding(
         state=State.NOT_JUDGED if pair.beside else State.SUSPECT,
-        component="route",
-        name=f"{source}>{target}",
+        components=(ComponentRef.of("route", source, target, directed=True),),
         quantity=view.quantity,
         effect=relative(pair.loss, view.quantity),
         evidence=f"{view_text(view)}: slow in this direction only, far beyond the noise of all other pairs{reason}",
@@ -144,17 +142,17 @@ def _faster(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
         if not fast:
             continue
         names = [">".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair in fast]
+        shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
         gain = relative(max(pair.loss for pair in fast), view.quantity)
         pairs = plural(len(fast), "direction")
         return [
             Finding(
                 state=State.CONFOUNDED,
-                component="config",
-                name=f"faster pairs: {', '.join(names[:MOST_NAMED])}{', ...' if len(names) > MOST_NAMED else ''}",
+                components=(ComponentRef(kind="config", title="faster pairs"),),
                 quantity=view.quantity,
                 effect=gain,
-                evidence=f"{view_text(view)}: {pairs} of pairs of hosts far faster than all others of their kind; which"
-                " of the two is healthy is not known",
+                evidence=f"{view_text(view)}: {pairs} of pairs of hosts ({shown}) far"
+                " faster than all others of their kind; which of the two is healthy is not known",
                 next_step="compare with the negotiated speed of the NICs, or with an earlier run of the same fabric",
             )
         ]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fablint.model import Component, Placement
-from fablint.text.names import fold
+from fablint.model import ComponentKind, ComponentRef, Placement
 from fablint.topology.routing import Routes
 
 Path = tuple[int, int]  # codes of two switches of the run, the sender's first
@@ -20,10 +19,9 @@ HEALTHY_COUNTS = 0.5  # of a slow path: how much a path without slow pairs speak
 class Explanation:
     """A component and the slow paths across it."""
 
-    component: Component
-    name: str
+    component: ComponentRef
     paths: frozenset[Path]
-    series: tuple[str, ...] = ()  # components that the same paths cross
+    series: tuple[ComponentRef, ...] = ()  # components that the same paths cross
 
 
 @dataclass
@@ -45,17 +43,16 @@ def both_directions(paths: Collection[Path]) -> set[Path]:
 
 def over_links(slow: set[Path], fine: set[Path], placement: Placement, routes: Routes) -> list[Explanation]:
     """Links that explain the slow paths, and cables where both directions of one do."""
-    by_cable: dict[str, list[SlowLink]] = {}
+    by_cable: dict[int, list[SlowLink]] = {}
     for found in links_of(slow, fine, placement, routes):
-        by_cable.setdefault(routes.cable(found.link), []).append(found)
+        by_cable.setdefault(found.link // 2, []).append(found)
     explanations = []
-    for cable, links in by_cable.items():
-        both = len(links) > 1
-        name = cable if both else routes.names[links[0].link]
-        series = [routes.cable(other) if both else routes.names[other] for one in links for other in one.others]
+    for links in by_cable.values():
+        reference = routes.cable_component if len(links) > 1 else routes.component
+        component = reference(links[0].link)
         paths = frozenset().union(*(one.paths for one in links))
-        others = tuple(dict.fromkeys(other for other in series if other != name))
-        explanations.append(Explanation("cable" if both else "link", name, paths, others))
+        others = dict.fromkeys(reference(other) for one in links for other in one.others)
+        explanations.append(Explanation(component, paths, tuple(one for one in others if one != component)))
     return explanations
 
 
@@ -104,7 +101,7 @@ def _without_gates(found: Sequence[SlowLink], routes: Routes, placement: Placeme
 
 
 def _ends(link: int, routes: Routes) -> tuple[str, str]:
-    here, there = routes.names[link].split(">")
+    here, there = (routes.switches[end] for end in routes.ends[link].tolist())
     return here, there
 
 
@@ -124,47 +121,50 @@ def over_ends(slow: set[Path], every: set[Path], placement: Placement) -> list[E
         key = max(candidates, key=lambda key: len(candidates[key] & left), default=None)
         if key is None or len(candidates[key] & left) < 2:
             break
-        found.append(Explanation(key[0], key[1], candidates[key]))
+        found.append(Explanation(key, candidates[key]))
         left -= candidates[key]
     for path in sorted(left):
         back = path[::-1]
         if back in left and back < path:
             continue
-        component: Component = "cable" if back in left else "link"
-        name = ("=" if back in left else ">").join(placement.switches[code] for code in path)
-        found.append(Explanation(component, name, frozenset({path, back} & left)))
+        component = ComponentRef.of("cable" if back in left else "link", *(placement.switches[code] for code in path))
+        found.append(Explanation(component, frozenset({path, back} & left)))
     return found
 
 
-def _common_ends(every: set[Path], placement: Placement) -> Mapping[tuple[Component, str], frozenset[Path]]:
-    """Sets of paths by component and name."""
-    found: dict[tuple[Component, str], frozenset[Path]] = {}
+def _common_ends(every: set[Path], placement: Placement) -> Mapping[ComponentRef, frozenset[Path]]:
+    """Sets of paths by component."""
+    found: dict[ComponentRef, frozenset[Path]] = {}
     for switch in sorted({end for path in every for end in path}):
         name = placement.switches[switch]
         out = frozenset(path for path in every if path[0] == switch)
         into = frozenset(path for path in every if path[1] == switch)
-        for paths, sign, component in ((out, ">", "link"), (into, "<", "link"), (out | into, "=", "cable")):
-            others = fold(sorted({placement.switches[end] for path in paths for end in path} - {name}))
+        kinds: tuple[tuple[frozenset[Path], ComponentKind], ...] = (
+            (out, "link"),
+            (into, "link"),
+            (out | into, "cable"),
+        )
+        for paths, kind in kinds:
+            others = sorted({placement.switches[end] for path in paths for end in path} - {name})
             if len({frozenset(path) for path in paths}) > 1:
-                label = f"{others}>{name}" if sign == "<" else f"{name}{sign}{others}"
-                found["cable" if component == "cable" else "link", label] = paths
+                found[ComponentRef.of(kind, *((others, name) if paths is into else (name, others)))] = paths
     return {**found, **_between_groups(every, placement)}
 
 
-def _between_groups(every: set[Path], placement: Placement) -> Mapping[tuple[Component, str], frozenset[Path]]:
+def _between_groups(every: set[Path], placement: Placement) -> Mapping[ComponentRef, frozenset[Path]]:
     group = {int(switch): int(code) for switch, code in zip(placement.switch, placement.group, strict=True)}
     names = placement.groups
     between: dict[Path, set[Path]] = {}
     for path in every:
         between.setdefault((group[path[0]], group[path[1]]), set()).add(path)
-    found: dict[tuple[Component, str], frozenset[Path]] = {}
+    found: dict[ComponentRef, frozenset[Path]] = {}
     for (a, b), paths in between.items():
         if a == b or len(paths) < 2:
             continue
         back = between.get((b, a), set())
-        found["link", f"{names[a]}>{names[b]}"] = frozenset(paths)
+        found[ComponentRef.of("link", names[a], names[b])] = frozenset(paths)
         if back and a < b:
-            found["cable", f"{names[a]}={names[b]}"] = frozenset(paths | back)
+            found[ComponentRef.of("cable", names[a], names[b])] = frozenset(paths | back)
     return found
 
 
@@ -193,8 +193,9 @@ def over_candidates(slow: set[Path], fine: set[Path], placement: Placement, rout
         paths = frozenset(may[best[0]] & left)
         left -= paths
         if len(best) == 1:
-            found.append(Explanation("link", routes.names[best[0]], paths))
+            found.append(Explanation(routes.component(best[0]), paths))
             continue
         [whole] = over_ends(set(paths), set(paths), placement)[:1]
-        found.append(Explanation("route", whole.name, paths, tuple(f"link {routes.names[one]}" for one in best)))
+        route = whole.component.model_copy(update={"kind": "route"})
+        found.append(Explanation(route, paths, tuple(map(routes.component, best))))
     return [*found, *over_ends(left, left | fine, placement)]

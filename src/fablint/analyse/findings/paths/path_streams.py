@@ -8,7 +8,7 @@ is CONFOUNDED. A kind that is slower as a whole is a note: that is how the netwo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.paths.judgement import Judgement
 from fablint.analyse.detect.paths.path_modes import Mode
 from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S
-from fablint.analyse.detect.paths.view_paths import Paths
+from fablint.analyse.detect.paths.view_paths import PathKey, Paths
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, view_text
 from fablint.analyse.findings.paths.path_groups import (
@@ -29,10 +29,11 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
-from fablint.analyse.phrasing import NEXT_STEP, listed
-from fablint.model import Finding, FollowUp, Placement, State
+from fablint.analyse.phrasing import NEXT_STEP
+from fablint.model import ComponentRef, Finding, FollowUp, Placement, State
+from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.grouped_values import GroupedValues
-from fablint.text.names import ends_of, plural
+from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -81,9 +82,8 @@ class _View:
         slow = others - judged.reference > judged.tolerance
         return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
 
-    def name(self, path: Path) -> str:
-        sign = "=" if self.paths.levels.bidirectional else ">"
-        return sign.join(self.placement.switches[code] for code in path)
+    def component(self, path: Path) -> ComponentRef:
+        return PathKey(*path, directed=not self.paths.levels.bidirectional).component(self.placement)
 
 
 def about_paths(
@@ -126,7 +126,7 @@ def _slow(view: _View) -> list[Finding]:
             findings.append(_finding(view, State.SUSPECT, explanation, entries))
         elif view.routes is not None and not view.paths.followed:
             # messages choose among the links between two switches
-            route = Explanation("route", explanation.name, explanation.paths, explanation.series)
+            route = replace(explanation, component=explanation.component.model_copy(update={"kind": "route"}))
             findings.append(_finding(view, State.SUSPECT, route, entries))
         else:
             findings.append(_finding(view, State.FAULT, explanation, entries))
@@ -174,14 +174,13 @@ def _finding(view: _View, state: State, explanation: Explanation, entries: Seque
     ends = sorted(relative(float(loss), quantity) for loss in (lower, upper) if not np.isnan(loss))
     return Finding(
         state=state,
-        component=explanation.component,
-        name=explanation.name,
-        direction="both" if explanation.component == "cable" else None,
+        components=(explanation.component,),
+        direction="both" if explanation.component.kind == "cable" else None,
         quantity=quantity,
         effect=relative(float(np.median(losses)), quantity),
         interval=(ends[0], ends[-1]) if ends else None,
         evidence="; ".join(filter(None, (_evidence(view, entries), more))),
-        alternatives=explanation.series,
+        ambiguity_group=explanation.series,
         next_step=_next_step(explanation, view.placement),
     )
 
@@ -206,12 +205,11 @@ def _evidence(view: _View, entries: Sequence[int]) -> str:
 
 def _next_step(explanation: Explanation, placement: Placement) -> str:
     """A path through a group is presumed: its cables have to be found first."""
-    ends = ends_of(explanation.name)
-    if all(end in placement.switches for end in ends):
-        return NEXT_STEP[explanation.component].format(name=explanation.name)
-    return (
-        f"find the cables between {' and '.join(ends)} (fablint discover --from), then read the counters of their ports"
-    )
+    component = explanation.component
+    if component.nodes <= {*placement.switches}:
+        return NEXT_STEP[component.kind].format(name=component.label)
+    ends = " and ".join(end.label for end in component.ends)
+    return f"find the cables between {ends} (fablint discover --from), then read the counters of their ports"
 
 
 # ------------------------------------------------------------------------------------------------ doubtful paths
@@ -234,7 +232,7 @@ def _doubtful(view: _View) -> list[Finding]:
             if state is State.CONFOUNDED:
                 finding = finding.model_copy(
                     update={
-                        "alternatives": (*finding.alternatives, "config: slower cables"),
+                        "ambiguity_group": (*finding.ambiguity_group, cause("slower cables by design")),
                         "next_step": _decides(explanation),
                     }
                 )
@@ -244,8 +242,8 @@ def _doubtful(view: _View) -> list[Finding]:
 
 def _decides(explanation: Explanation) -> str:
     return (
-        f"compare the negotiated speed of the ports of {explanation.name} with what was ordered, or this run with an"
-        " earlier one of the same fabric"
+        f"compare the negotiated speed of the ports of {explanation.component.label} with what was ordered, or this run"
+        " with an earlier one of the same fabric"
     )
 
 
@@ -274,7 +272,7 @@ def _follow_up(view: _View, path: Path, entry: int) -> FollowUp:
     for a, b in pairs.tolist():
         if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
             chosen.append((a, b))
-    return FollowUp("route", view.name(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
+    return FollowUp(view.component(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
 
 
 def _rank_pairs(view: _View, cells: Codes) -> Codes:
@@ -307,19 +305,17 @@ def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) 
     slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
     loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
     why = [NOT_EXPLAINED] if view.paths.declared is False else []
-    text = (
-        f"{view_text(view.judged)}: {slow} of {pairs} pairs of hosts across {explanation.name} slow, median {loss:+.1%}"
-    )
+    name = explanation.component.label
+    text = f"{view_text(view.judged)}: {slow} of {pairs} pairs of hosts across {name} slow, median {loss:+.1%}"
     return Finding(
         state=State.SUSPECT,
-        component=explanation.component,
-        name=explanation.name,
+        components=(explanation.component,),
         quantity=view.judged.quantity,
         effect=loss,
         evidence="; ".join([text, "the others as fast as elsewhere: one of several cables or paths", *why]),
-        alternatives=explanation.series,
-        next_step=f"measure slow and healthy pairs across {explanation.name} again, alone; read the error counters of"
-        " all its cables",
+        ambiguity_group=explanation.series,
+        next_step=f"measure slow and healthy pairs across {name} again, alone; read the error counters of all its"
+        " cables",
     )
 
 
@@ -334,7 +330,7 @@ def _splitting(view: _View) -> list[FollowUp]:
         both = min(slow.size, fast.size)
         turns = np.concatenate([np.stack([slow[:both], fast[:both]], axis=1).ravel(), slow[both:], fast[both:]])
         path = (int(levels.src[mode.entry]), int(levels.dst[mode.entry]))
-        follow_ups.append(FollowUp("route", view.name(path), _rank_pairs(view, turns)))
+        follow_ups.append(FollowUp(view.component(path), _rank_pairs(view, turns)))
     return follow_ups
 
 
@@ -349,10 +345,15 @@ def _notes(view: _View) -> list[str]:
         if not found:
             continue
         loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
-        names = listed([view.name(path) for path in found], "path")
+        names = _paths([view.component(path) for path in found])
         beside = judged.beside[next(iter(found.values()))]
         notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {judgement.value} (no fault)")
     return notes
+
+
+def _paths(components: Sequence[ComponentRef]) -> str:
+    """A few paths by name, or their number."""
+    return label_of(components) if len(components) <= MOST_LINKS else f"{len(components)} paths"
 
 
 def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[str]]:
@@ -362,13 +363,13 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
     no streams were measured, nobody knows.
     """
     streams = any(view.quantity == "bandwidth" for view in views)
-    medians = [case.part() for view in views for case in (*view.detections, *view.candidates) if case.late is None]
+    medians = [case.component() for view in views for case in (*view.detections, *view.candidates) if case.late is None]
     times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
     far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
     kept, notes = [], []
     for finding in findings:
         extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
-        of_path = finding.component in ("link", "cable") and (finding.component, finding.name) in medians
+        of_path = finding.component in ("link", "cable") and finding.components[0] in medians
         if streams and of_path and finding.quantity == "latency" and extra_s <= GEOMETRY_S:
             ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
             notes.append(f"{ns}, {Judgement.GEOMETRY.value}; its streams are as fast as others (no fault)")
@@ -385,11 +386,11 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
     found: dict[str, list[Finding]] = {}
     for finding in findings:
         found.setdefault(finding.name, []).append(finding)
-    one_way = {name.replace(">", "=") for name in found if ">" in name}
+    one_way = {one.cable for same in found.values() for one in same[0].components if one.directed}
     merged = []
-    for name, same in found.items():
-        turned = "=".join(reversed(name.split("=")))
-        if "=" in name and one_way & {name, turned} and all(one.quantity == "latency" for one in same):
+    for same in found.values():
+        both = same[0].components[0]
+        if not both.directed and both.cable in one_way and all(one.quantity == "latency" for one in same):
             continue
         worst = min(same, key=lambda finding: finding.rank).state
         main = max(

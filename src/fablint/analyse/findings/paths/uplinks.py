@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from fablint.model import Finding, Placement, State
-from fablint.text.names import ends_of, plural
+from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
 FEWEST = 2  # cables of a switch
@@ -20,26 +20,25 @@ def uplinks_together(findings: Sequence[Finding], placement: Placement, routes: 
     if routes is None:
         return list(findings)
     result = list(findings)
-    concerned = {end for finding in result if is_slow_cable(finding) for end in ends_of(finding.name)}
+    concerned = {end for finding in result if is_slow_cable(finding) for end in finding.nodes}
     cables = _cables_of(concerned & set(placement.switches), routes)
     for switch in [name for name in placement.switches if name in cables]:
         own = cables[switch]
-        slow = {_cable(finding): finding for finding in result if _is_of(finding, switch)}
+        slow = {finding.components[0].cable: finding for finding in result if _is_of(finding, switch)}
         certain = any(finding.state is State.FAULT for finding in slow.values())
         if certain and len(own) >= FEWEST and own <= slow.keys():
             result = [finding for finding in result if not _is_of(finding, switch)]
-            result.append(_together(switch, [slow[cable] for cable in sorted(own)]))
+            result.append(_together(switch, [slow[cable] for cable in sorted(own, key=lambda cable: cable.label)]))
     return result
 
 
-def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[str]]:
+def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[ComponentRef]]:
     """The cables at each of these switches."""
-    found: dict[str, set[str]] = {switch: set() for switch in switches}
+    found: dict[str, set[ComponentRef]] = {switch: set() for switch in switches}
     for link in range(0, len(routes.ends), 2) if found else ():
-        cable = routes.cable(link)
-        for end in ends_of(cable):
-            if end in found:
-                found[end].add(_sorted(cable))
+        cable = routes.cable_component(link).cable
+        for end in cable.nodes & found.keys():
+            found[end].add(cable)
     return found
 
 
@@ -49,16 +48,7 @@ def is_slow_cable(finding: Finding) -> bool:
 
 
 def _is_of(finding: Finding, switch: str) -> bool:
-    return is_slow_cable(finding) and switch in ends_of(finding.name)
-
-
-def _cable(finding: Finding) -> str:
-    return _sorted(finding.name.replace(">", "="))
-
-
-def _sorted(cable: str) -> str:
-    """A cable with its ends in the order of the alphabet."""
-    return "=".join(sorted(cable.split("=")))
+    return is_slow_cable(finding) and switch in finding.nodes
 
 
 def _together(switch: str, cables: Sequence[Finding]) -> Finding:
@@ -66,12 +56,11 @@ def _together(switch: str, cables: Sequence[Finding]) -> Finding:
     return worst.model_copy(
         update={
             "state": State.SUSPECT,
-            "component": "switch",
-            "name": switch,
+            "components": (ComponentRef.of("switch", switch),),
             "direction": None,
             "evidence": f"all {plural(len(cables), 'cable')} between {switch} and other switches are slow, pairs on"
             f" {switch} are not; the slowest: {worst.evidence}",
-            "alternatives": tuple(f"{finding.component} {finding.name}" for finding in cables),
+            "ambiguity_group": tuple(component for finding in cables for component in finding.components),
             "next_step": f"read the load and the error counters of {switch}; compare the speed of its uplinks with the"
             " others; measure again when no other job uses them",
         }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, ClassVar
 
-from fablint.model import Component
+from fablint.model import ComponentKind
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import Check, HostCheck
 from fablint.preflight.checks.infiniband.ports import is_active, is_software, make, rate_gbit
@@ -153,7 +153,7 @@ class _Loop:
 class _LoopbackRate(Check):
     """What NICs reach when they send to themselves, against their own speed and against like NICs."""
 
-    component: ClassVar[Component] = "nic"
+    component: ClassVar[ComponentKind] = "nic"
     tool: ClassVar[str]  # that is asked of each NIC
     row: ClassVar[re.Pattern[str]]  # that it prints, the last one counts; with a group for Gb/s
     of_speed: ClassVar[float]  # is the least

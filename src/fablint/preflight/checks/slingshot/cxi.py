@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from fablint.model import Component
+from fablint.model import ComponentKind
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck, UniformCheck, Value
 from fablint.preflight.checks.growth import Limit, excess
@@ -56,7 +56,7 @@ def nominal_gbit(host: Host, device: str) -> float | None:
 class _PortCheck(HostCheck):
     """One property of each port. Of a port without a link only the link is told."""
 
-    component: ClassVar[Component] = "nic"
+    component: ClassVar[ComponentKind] = "nic"
     absent = NO_NIC
     severity = Severity.FAIL
     expects = True

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from fablint.model import Component
+from fablint.model import ComponentKind
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
@@ -24,7 +24,7 @@ _CLASSES = range(8)
 class _TelemetryCheck(HostCheck):
     """A judgement of the telemetry of each NIC that has a link."""
 
-    component: ClassVar[Component] = "cable"
+    component: ClassVar[ComponentKind] = "cable"
     severity = Severity.WARN
     absent = NO_NIC
     counters: ClassVar[tuple[str, ...]]

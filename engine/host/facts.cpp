@@ -78,7 +78,10 @@ Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optiona
     nics = find_nics(sysfs_);
 #endif
     cores_ = rank_group_.gather(fold(cpus));
-    nearest_ = rank_group_.gather(binding ? binding->nic : nearest_nic(nics, numa));
+    const std::string own_nic = binding ? binding->nic : nearest_nic(nics, numa);
+    nearest_ = rank_group_.gather(own_nic);
+    for (const Nic& nic : nics)
+        if (nic.name == own_nic) interfaces_ = nic.netdevs;
     if (binding) describe_binding(*binding);
     for (const std::string& text : rank_group_.gather(std::to_string(numa))) numa_.push_back(std::atoi(text.c_str()));
     for (const std::string& text : rank_group_.gather(std::to_string(getpid())))

@@ -22,6 +22,9 @@ class Facts {
     // on all ranks.
     bool oversubscribed() const { return oversubscribed_; }
 
+    // The network interfaces of the NIC nearest to this rank; empty if the host has no NIC.
+    const std::vector<std::string>& interfaces() const { return interfaces_; }
+
     // Collective: the present counters, {host: {nic: {counter: int}}}, on rank 0; an empty object elsewhere.
     Json counters_of_all_hosts();
 
@@ -38,6 +41,7 @@ class Facts {
     std::string sysfs_;
     std::vector<Nic> nics_;  // of this host; on its first rank
     bool oversubscribed_ = false;
+    std::vector<std::string> interfaces_;
     int machines_ = 0;                          // running kernels; on rank 0
     std::vector<std::string> cores_, nearest_;  // per rank; on rank 0
     std::vector<int> numa_, pids_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "host/addresses.hpp"
 #include "host/tcp_connections.hpp"
 #include "ranks/rank_group.hpp"
 

@@ -1,8 +1,5 @@
 #include "host/tcp_connections.hpp"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -12,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "host/addresses.hpp"
 #include "host/sysfs.hpp"
 
 namespace fablint {
@@ -30,25 +28,6 @@ std::uint32_t number_at(const void* info, std::size_t offset) {
     std::uint32_t value = 0;
     std::memcpy(&value, static_cast<const unsigned char*>(info) + offset, sizeof value);
     return value;
-}
-
-// Empty if the address is not an IPv4 or IPv6 address.
-std::string address_text(const sockaddr* address) {
-    char text[INET6_ADDRSTRLEN] = "";
-    if (address->sa_family == AF_INET) {
-        sockaddr_in v4{};
-        std::memcpy(&v4, address, sizeof v4);
-        inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-    } else if (address->sa_family == AF_INET6) {
-        sockaddr_in6 v6{};
-        std::memcpy(&v6, address, sizeof v6);
-        if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-            inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof text);
-        } else {
-            inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-        }
-    }
-    return text;
 }
 
 using NameOfEnd = int (*)(int, sockaddr*, socklen_t*);
@@ -94,20 +73,6 @@ std::vector<TcpConnection> tcp_connections(const std::string& folder) {
         if (std::optional<TcpConnection> connection = connection_of(descriptor)) connections.push_back(*connection);
     }
     return connections;
-}
-
-std::vector<LocalAddress> local_addresses() {
-    std::vector<LocalAddress> addresses;
-    ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0) return addresses;
-    for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-        const unsigned flags = entry->ifa_flags;
-        if (entry->ifa_addr == nullptr || (flags & IFF_UP) == 0 || (flags & IFF_LOOPBACK) != 0) continue;
-        const std::string address = address_text(entry->ifa_addr);
-        if (!address.empty()) addresses.push_back({entry->ifa_name, address});
-    }
-    freeifaddrs(first);
-    return addresses;
 }
 
 }  // namespace fablint

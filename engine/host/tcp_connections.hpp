@@ -32,12 +32,4 @@ std::optional<TcpCounts> tcp_counts(const void* info, std::size_t length);
 // All established TCP connections of this process, found by the descriptors in `folder`.
 std::vector<TcpConnection> tcp_connections(const std::string& folder = "/proc/self/fd");
 
-struct LocalAddress {
-    std::string interface;
-    std::string address;
-};
-
-// Addresses of the interfaces of this host that are up, without the loopback.
-std::vector<LocalAddress> local_addresses();
-
 }  // namespace fablint

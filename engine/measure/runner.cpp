@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "output/osu.hpp"
+#include "ranks/watchdog.hpp"
 
 namespace fablint {
 
@@ -67,8 +68,18 @@ Json Runner::attributes(const char* state, const std::string& corrupt) const {
     return row_attributes(row_, schedule_, row_state);
 }
 
+TransportSettings Runner::transport_settings() const {
+    TransportSettings settings;
+    settings.device = row_.device;
+    settings.streams = row_.streams;
+    settings.rank = rank_group_.rank();
+    settings.yielding = rank_group_.yielding();
+    settings.interfaces = context_.interfaces;
+    return settings;
+}
+
 void Runner::prepare() {
-    transport_ = transport_named(row_.transport).make();
+    transport_ = transport_named(row_.transport).make(transport_settings());
     memory_ = memory_named(row_.memory).make();
     const Pattern& pattern = schedule_.pattern();
     GroupMeasurement::GroupShape group_shape;
@@ -115,7 +126,12 @@ void Runner::measure_rounds() {
         const int turns = row_.serial ? schedule_.slots(round) : 1;
         for (int turn = 0; turn < turns && !interrupted_; ++turn) {
             if (!begin_round()) break;
-            if (!role.idle() && (!row_.serial || role.slot == turn)) take_part(round, role);
+            if (!role.idle() && (!row_.serial || role.slot == turn)) try {
+                    take_part(round, role);
+                } catch (const PeerFailure& failure) {
+                    if (context_.store != nullptr) context_.store->rescue();
+                    end_without(rank_group_, failure.rank(), round, failure.what());
+                }
         }
         show_progress(done, rounds.size());
     }

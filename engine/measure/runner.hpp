@@ -26,7 +26,8 @@ struct RunContext {
     Store* store;  // null: nothing is written
     Facts* facts;  // null: NIC counters are not read
     Retransmissions& retransmissions;
-    double epoch;  // instant of the common clock from which `started` counts
+    const std::vector<std::string>& interfaces;  // of the NIC nearest to this rank
+    double epoch;                                // instant of the common clock from which `started` counts
     bool progress;
 };
 
@@ -51,6 +52,7 @@ class Runner {
   private:
     void drop_sizes_beyond_memory();
     void prepare();
+    TransportSettings transport_settings() const;
     Json attributes(const char* state, const std::string& corrupt) const;
     void measure_rounds();
     bool begin_round();

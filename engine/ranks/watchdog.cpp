@@ -31,6 +31,12 @@ double seconds_since(SteadyTime::time_point instant) {
 
 }  // namespace
 
+void end_without(const RankGroup& rank_group, int rank, std::int64_t round, const std::string& reason) {
+    std::fprintf(stderr, "fablint-engine: lost: rank %d (%s), round %lld, partner %d: %s\n", rank,
+                 rank_group.host_of(rank).c_str(), static_cast<long long>(round), rank_group.rank(), reason.c_str());
+    end();
+}
+
 Watchdog::Watchdog(RankGroup& rank_group, double limit_s, double round_s, std::function<void()> rescue)
     : rank_group_(rank_group), limit_s_(limit_s), round_s_(round_s), rescue_(std::move(rescue)), thread_([this] {
           watch();

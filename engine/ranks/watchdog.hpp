@@ -8,6 +8,10 @@
 
 namespace fablint {
 
+// Reports that `rank` cannot take part in the run any more, and ends this process; the launcher then ends the other
+// ranks. The front end reads the line and continues without the rank.
+[[noreturn]] void end_without(const RankGroup& rank_group, int rank, std::int64_t round, const std::string& reason);
+
 // A waiting rank reports its peer only if the peer does not reply to probes (RankGroup::wait sends them): a peer that
 // waits itself is not reported. In a group of more than two ranks it is unknown which rank is late: every waiting rank
 // reports itself, and the rank without a report is the stalled one. In a pair the report comes after `limit_s` without

@@ -85,7 +85,20 @@ bool accepts(Applies rule, bool listed, bool is_default) {
     return rule == Applies::any || listed || (rule == Applies::unless_default && is_default);
 }
 
-void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInfo& pattern, const OptionTexts& texts) {
+// The transports that list the option, as "tcp or verbs"; empty for an option that applies to every transport.
+std::string transports_with(const std::string& option) {
+    std::string names;
+    for (const TransportInfo& transport : transports())
+        if (transport.accepts(option)) names += (names.empty() ? "" : " or ") + std::string(transport.name);
+    return names;
+}
+
+bool accepts_option(const TransportInfo& transport, const std::string& option) {
+    return transport.accepts(option) || transports_with(option).empty();
+}
+
+void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInfo& pattern,
+                                      const TransportInfo& transport, const OptionTexts& texts) {
     for (const OptionInfo& option : row_options()) {
         const auto given = texts.find(option.name);
         if (given == texts.end()) continue;
@@ -93,6 +106,9 @@ void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInf
         const std::string name = std::string("--") + option.name;
         if (!accepts(option.kernels, kernel.accepts(option.name), is_default))
             throw usage_error(name + " does not apply to " + kernel.name + ": " + option.kernel_reason);
+        if (!accepts_option(transport, option.name))
+            throw usage_error(name + " does not apply to transport " + transport.name + ": use --transport " +
+                              transports_with(option.name));
         if (!accepts(option.patterns, pattern.accepts(option.name), is_default))
             throw usage_error(name + " does not apply to pattern " + pattern.name + ": " + option.pattern_reason);
     }
@@ -193,7 +209,7 @@ RowOptions make_row(const std::string& kernel_name, const OptionTexts& given) {
     choose_stop_rule(row, given);
     const PatternInfo& pattern = pattern_named(row.pattern);
     if (!kernel.runs_on(pattern.shape)) refuse_pattern(kernel, row.pattern);
-    refuse_options_that_do_not_apply(kernel, pattern, given);
+    refuse_options_that_do_not_apply(kernel, pattern, transport_named(row.transport), given);
     refuse_combinations(given);
     refuse_sizes(row, kernel);
     refuse_transport(row, kernel);
@@ -205,7 +221,8 @@ RowOptions make_row(const std::string& kernel_name, const OptionTexts& given) {
 
 bool RowOptions::applies(const std::string& option) const {
     const OptionInfo& info = row_named(row_options(), option, "option");
-    return (info.kernels == Applies::any || kernel_info().accepts(option)) &&
+    return accepts_option(transport_named(transport), option) &&
+           (info.kernels == Applies::any || kernel_info().accepts(option)) &&
            (info.patterns == Applies::any || pattern_info().accepts(option));
 }
 

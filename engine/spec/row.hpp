@@ -52,6 +52,8 @@ struct RowOptions {
     std::string retest_of;       // in the row that does so: name of the row in which they were slow
     std::string transport;
     std::string memory;
+    std::string device;  // NIC of the transport
+    int streams = 0;     // connections of a pair
     bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;

@@ -192,13 +192,15 @@ class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives,
     }
 
   private:
-    std::unique_ptr<Transport> mpi_ = make_mpi_transport();
+    std::unique_ptr<Transport> mpi_ = make_mpi_transport({});
     BitFlipper flipper_;
     std::vector<Received> posted_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_corrupt_transport() { return std::make_unique<CorruptTransport>(); }
+std::unique_ptr<Transport> make_corrupt_transport(const TransportSettings&) {
+    return std::make_unique<CorruptTransport>();
+}
 
 }  // namespace fablint

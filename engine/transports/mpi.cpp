@@ -130,6 +130,6 @@ class MpiTransport : public Transport, Persistent, ThreadLanes, RequestQueue, Co
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(); }
+std::unique_ptr<Transport> make_mpi_transport(const TransportSettings&) { return std::make_unique<MpiTransport>(); }
 
 }  // namespace fablint

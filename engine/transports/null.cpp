@@ -16,6 +16,6 @@ class NullTransport : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_null_transport() { return std::make_unique<NullTransport>(); }
+std::unique_ptr<Transport> make_null_transport(const TransportSettings&) { return std::make_unique<NullTransport>(); }
 
 }  // namespace fablint

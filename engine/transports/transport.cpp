@@ -9,11 +9,14 @@ const std::vector<TransportInfo>& transports() {
     constexpr bool moves = true;
     constexpr bool moves_nothing = false;
     static const std::vector<TransportInfo> table = {
-#define TRANSPORT(name, offers, bytes, description) {#name, description, offers, bytes, make_##name##_transport},
+#define TRANSPORT(name, offers, options, bytes, description) \
+    {#name, description, offers, options, bytes, make_##name##_transport},
 #include "registry/transports.inc"
     };
     return table;
 }
+
+bool TransportInfo::accepts(const std::string& option) const { return has_word(options, option); }
 
 const TransportInfo& transport_named(const std::string& name) { return row_named(transports(), name, "transport"); }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,13 +47,36 @@ class Transport {
     virtual Collectives* collectives() { return nullptr; }
 };
 
+// A message to or from that rank cannot be transferred: the rank ended, or there is no connection.
+class PeerFailure : public std::runtime_error {
+  public:
+    PeerFailure(int rank, const std::string& reason) : std::runtime_error(reason), rank_(rank) {}
+    int rank() const { return rank_; }
+
+  private:
+    int rank_;
+};
+
+// What the constructor of a transport may need. Transports use what registry/transports.inc lists.
+struct TransportSettings {
+    std::string device;  // NIC to use; empty: the choice of the transport
+    int streams = 1;     // connections of a pair
+    // Of this rank:
+    int rank = 0;
+    bool yielding = false;                // wait without spinning: there are more ranks than CPUs
+    std::vector<std::string> interfaces;  // network interfaces of the NIC nearest to the rank
+};
+
 // A row of registry/transports.inc, which documents the fields.
 struct TransportInfo {
     const char* name;
     const char* description;
     Capabilities offers;
+    const char* options;
     bool moves_bytes;
-    std::unique_ptr<Transport> (*make)();
+    std::unique_ptr<Transport> (*make)(const TransportSettings& settings);
+
+    bool accepts(const std::string& option) const;  // an option that does not apply to every transport
 };
 
 // The table registry/transports.inc.
@@ -60,7 +84,8 @@ const std::vector<TransportInfo>& transports();
 const TransportInfo& transport_named(const std::string& name);  // throws a usage error
 
 // One file each in transports/.
-#define TRANSPORT(name, offers, bytes, description) std::unique_ptr<Transport> make_##name##_transport();
+#define TRANSPORT(name, offers, options, bytes, description) \
+    std::unique_ptr<Transport> make_##name##_transport(const TransportSettings& settings);
 #include "registry/transports.inc"
 
 }  // namespace fablint

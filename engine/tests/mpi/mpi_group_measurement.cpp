@@ -57,7 +57,11 @@ Role role_of(const RankGroup& rank_group, const RowOptions& row) {
 Met meet(RankGroup& rank_group, const RowOptions& row, const Clock& clock = wall_clock()) {
     if (rank_group.size() == 1) return {};
     rank_group.set_yielding(true);
-    const auto transport = transport_named(row.transport).make();
+    TransportSettings settings;
+    settings.rank = rank_group.rank();
+    settings.streams = row.streams;
+    settings.yielding = true;
+    const auto transport = transport_named(row.transport).make(settings);
     const auto memory = memory_named(row.memory).make();
     Met met;
     met.role = role_of(rank_group, row);
@@ -141,6 +145,23 @@ void check_kernels(LineOf line_of) {
     }
 }
 
+// Kernels that need nothing but point-to-point messages, and the other transports that carry these.
+void check_transports(const std::string& options) {
+    RankGroup rank_group(wall_clock());
+    for (const TransportInfo& transport : transports())
+        for (const KernelInfo& kernel : kernels()) {
+            if (!transport.moves_bytes || transport.offers != capability::nothing || kernel.required != 0) continue;
+            CAPTURE(std::string(transport.name));
+            CAPTURE(std::string(kernel.name));
+            if (!options.empty() && !transport.accepts("streams")) continue;
+            const RowOptions row = row_of(short_line(kernel) + " --validate --samples 3 --warmup 2 --sizes " +
+                                          sizes_of(kernel) + " --transport " + transport.name + options);
+            const Met met = meet(rank_group, row);
+            CHECK(met.damages.empty());
+            if (!met.role.idle()) check_sizes(met.cell, row, 3);
+        }
+}
+
 void check_kernels_find_damage(LineOf line_of) {
     RankGroup rank_group(wall_clock());
     for (const KernelInfo& kernel : kernels()) {
@@ -177,6 +198,12 @@ TEST_CASE("every kernel measures every size, intact, in both directions") { chec
 TEST_CASE("every kernel with a payload detects a transport that damages payloads") {
     check_kernels_find_damage(short_line);
 }
+
+TEST_CASE("every transport of point-to-point messages carries every kernel that needs no more, intact") {
+    check_transports("");
+}
+
+TEST_CASE("several streams of a pair carry small and large messages, intact") { check_transports(" --streams 3"); }
 
 TEST_SUITE("long") {
     TEST_CASE("every kernel measures every size with its default window") { check_kernels(own_line); }
@@ -241,7 +268,7 @@ TEST_CASE("one direction only: the other end has nothing to store") {
 TEST_CASE("traffic continues until its head stops it") {
     RankGroup rank_group(wall_clock());
     rank_group.set_yielding(true);
-    const auto transport = transport_named("mpi").make();
+    const auto transport = transport_named("mpi").make({});
     const auto memory = memory_named("host").make();
     const RowOptions row = row_of("bandwidth --sizes 4K --window 2");
     if (rank_group.size() == 1) return;

@@ -105,7 +105,7 @@ void with_every_window(const Rank& me, Work work) {
 void check_damaged_operations(int turns) {
     const Rank me;
     if (me.ranks == 1) return;
-    const auto transport = make_corrupt_transport();
+    const auto transport = make_corrupt_transport({});
     const TestWindow window(*transport, me, {lines * line, "create", "flush"});
     const std::uint64_t zero = 0;
     std::array<int, lines> damaged{};
@@ -134,7 +134,7 @@ void check_damaged_operations(int turns) {
 
 TEST_CASE("every operation changes its own line, in every window and synchronisation") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     with_every_window(me, [&](const WindowRequest& request) {
         const TestWindow window(*transport, me, request);
         const std::uint64_t mine = 0x0102030405060708, wrong = 0;
@@ -171,7 +171,7 @@ TEST_CASE("every operation changes its own line, in every window and synchronisa
 
 TEST_CASE("the messages of a window are as far apart at the target as here") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     constexpr std::size_t each = 3;
     with_every_window(me, [&](const WindowRequest& request) {
         const TestWindow window(*transport, me, request);
@@ -195,7 +195,7 @@ TEST_CASE("the messages of a window are as far apart at the target as here") {
 TEST_CASE("both ends of a pair put into each other's window at once") {
     const Rank me;
     if (me.ranks == 1) return;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     for (const SyncInfo& sync : syncs()) {
         if (!sync.both_ends || (sync.name == std::string("fence") && me.ranks != 2)) continue;
         CAPTURE(std::string(sync.name));
@@ -222,7 +222,7 @@ TEST_CASE("two damaged operations are seven apart" * doctest::test_suite("long")
 
 TEST_CASE("requests arrive from any sender, in order for each sender, next to other messages") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     constexpr int each = 5;
     if (me.rank > 0) {
         for (int what = 0; what < each; ++what) transport->request_queue()->request(0, 100 * me.rank + what);
@@ -245,7 +245,7 @@ TEST_CASE("requests arrive from any sender, in order for each sender, next to ot
 
 TEST_CASE("a request that has arrived is visible before it is taken") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     if (me.peer < 0) return;
     if (me.leads()) {
         transport->request_queue()->request(me.peer, 17);
@@ -260,7 +260,7 @@ TEST_CASE("a request that has arrived is visible before it is taken") {
 
 TEST_CASE("messages on one lane do not overtake those on another in its place") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     if (me.peer < 0) return;
     constexpr int last_lane = 128 * 128 - 1;  // of the most workers that latency_mt takes
     for (const int lane : {0, 1, last_lane})
@@ -274,7 +274,7 @@ TEST_CASE("messages on one lane do not overtake those on another in its place") 
 
 TEST_CASE("prepared messages carry what is in their buffers each time, and can be prepared anew") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     if (me.peer < 0) return;
     for (int order = 0; order < 2; ++order) {
         std::array<int, 2> sent{}, received{};
@@ -292,7 +292,7 @@ TEST_CASE("prepared messages carry what is in their buffers each time, and can b
 
 TEST_CASE("collectives reach every rank") {
     const Rank me;
-    const auto transport = make_mpi_transport();
+    const auto transport = make_mpi_transport({});
     const auto ranks = static_cast<std::size_t>(me.ranks);
     int word = me.rank == 0 ? 42 : 0;
     transport->collectives()->broadcast(0, &word, sizeof word);
@@ -315,7 +315,7 @@ TEST_CASE("collectives reach every rank") {
 TEST_CASE("every transport offers the capabilities of its row in the table, and no others") {
     for (const TransportInfo& info : transports()) {
         CAPTURE(std::string(info.name));
-        const auto transport = info.make();
+        const auto transport = info.make({});
         const auto offers = [&](Capabilities one) { return (info.offers & one) != 0; };
         CHECK((transport->persistent() != nullptr) == offers(capability::persistent));
         CHECK((transport->thread_lanes() != nullptr) == offers(capability::thread_lanes));

@@ -177,7 +177,7 @@ TEST_CASE("values that no kernel takes are refused") {
         {"put_latency --win window", "unknown window creation 'window': choose create, allocate or dynamic"},
         {"put_latency --sync none",
          "unknown synchronisation 'none': choose lock, flush, flush_local, lock_all, pscw or fence"},
-        {"latency --transport ucx", "unknown transport 'ucx': choose mpi, null or corrupt"},
+        {"latency --transport ucx", "unknown transport 'ucx': choose mpi, tcp, null or corrupt"},
         {"latency --iterations 1,2,3", "--iterations 1,2,3: one number, or two as 1000,100"},
         {"latency --iterations 10,0", "--iterations 0: give a whole number of at least 1"},
         {"latency --warmup -1", "--warmup -1: give a whole number of at least 0"},

@@ -242,6 +242,7 @@ double GroupMeasurement::run(const Task& task, const Order& order) {
         }
     }
     const double block_s = clock_.now() - first_began;
+    transport_.finish();
     const double per_message = 1.0 / (static_cast<double>(order.batch) * kernel_->messages(task.end.window));
     const bool heads = task.coordinator == rank_group_.rank();
     if (order.timed && (task.takes_time || heads)) {

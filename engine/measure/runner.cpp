@@ -72,6 +72,7 @@ TransportSettings Runner::transport_settings() const {
     TransportSettings settings;
     settings.device = row_.device;
     settings.streams = row_.streams;
+    settings.provider = row_.ofi_provider;
     settings.rank = rank_group_.rank();
     settings.yielding = rank_group_.yielding();
     settings.interfaces = context_.interfaces;

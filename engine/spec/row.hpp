@@ -54,6 +54,7 @@ struct RowOptions {
     std::string memory;
     std::string device;  // NIC of the transport
     int streams = 0;     // connections of a pair
+    std::string ofi_provider;
     bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;

@@ -29,6 +29,10 @@ class Transport {
     virtual void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) = 0;
     virtual void complete() = 0;  // of everything that is posted
 
+    // Puts every message on the wire that was sent: this rank will not call the transport for some time. For libraries
+    // whose messages move only while they are called.
+    virtual void finish() {}
+
     // One blocking message. A transport that has a shorter way than posting and completing overrides them.
     virtual void send(int peer, const void* data, std::size_t bytes) {
         post_sends(peer, {static_cast<const char*>(data), 0, 1}, bytes);
@@ -59,8 +63,9 @@ class PeerFailure : public std::runtime_error {
 
 // What the constructor of a transport may need. Transports use what registry/transports.inc lists.
 struct TransportSettings {
-    std::string device;  // NIC to use; empty: the choice of the transport
-    int streams = 1;     // connections of a pair
+    std::string device;    // NIC to use; empty: the choice of the transport
+    int streams = 1;       // connections of a pair
+    std::string provider;  // of libfabric; empty: its choice
     // Of this rank:
     int rank = 0;
     bool yielding = false;                // wait without spinning: there are more ranks than CPUs

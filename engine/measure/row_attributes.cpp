@@ -62,6 +62,9 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (kernel.windowed()) object.add("buffers", row.single_buffer ? "single" : "distinct");
     if (row.pattern_info().pairs()) object.add("barrier", row.barrier_each ? "sample" : "start");
     object.add("mean", row.loop_mean ? "loop" : "samples");
+    if (row.applies("device")) object.add("device", row.device);
+    if (row.applies("streams")) object.add("streams", row.streams);
+    if (row.applies("ofi-provider")) object.add("ofi_provider", row.ofi_provider);
     if (kernel.accepts("win")) object.add("win", row.win);
     if (kernel.accepts("sync")) object.add("sync", row.sync);
     if (kernel.accepts("server-flight")) object.add("server_flight", row.server_flight);

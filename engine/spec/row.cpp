@@ -85,12 +85,12 @@ bool accepts(Applies rule, bool listed, bool is_default) {
     return rule == Applies::any || listed || (rule == Applies::unless_default && is_default);
 }
 
-// The transports that list the option, as "tcp or verbs"; empty for an option that applies to every transport.
-std::string transports_with(const std::string& option) {
-    std::string names;
+// The transports that list the option; none for an option that applies to every transport.
+std::vector<TransportInfo> transports_with(const std::string& option) {
+    std::vector<TransportInfo> accepting;
     for (const TransportInfo& transport : transports())
-        if (transport.accepts(option)) names += (names.empty() ? "" : " or ") + std::string(transport.name);
-    return names;
+        if (transport.accepts(option)) accepting.push_back(transport);
+    return accepting;
 }
 
 bool accepts_option(const TransportInfo& transport, const std::string& option) {
@@ -108,7 +108,7 @@ void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInf
             throw usage_error(name + " does not apply to " + kernel.name + ": " + option.kernel_reason);
         if (!accepts_option(transport, option.name))
             throw usage_error(name + " does not apply to transport " + transport.name + ": use --transport " +
-                              transports_with(option.name));
+                              names_of(transports_with(option.name)));
         if (!accepts(option.patterns, pattern.accepts(option.name), is_default))
             throw usage_error(name + " does not apply to pattern " + pattern.name + ": " + option.pattern_reason);
     }

@@ -51,6 +51,9 @@ class RowSpec:
     precision: float | None = None
     batch: int | None = None
     transport: str = _DEFAULTS["transport"]
+    device: str | None = None
+    streams: int = _DEFAULTS["streams"]
+    ofi_provider: str | None = None
     memory: str = _DEFAULTS["memory"]
     validate: bool = False
     histogram: bool = False

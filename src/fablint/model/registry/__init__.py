@@ -144,6 +144,7 @@ class TransportInfo:
 
     name: str
     offers: frozenset[str]
+    options: frozenset[str]  # options that do not apply to every transport
     moves_bytes: bool
 
 
@@ -202,8 +203,8 @@ PATTERNS: Mapping[str, PatternInfo] = {
     for _, name, shape, _, _, _, options, _ in registry_table("patterns.inc", "PATTERN", 8)
 }
 TRANSPORTS: Mapping[str, TransportInfo] = {
-    name: TransportInfo(name, frozenset(_set(offers)), moves == "moves")
-    for name, offers, moves, _ in registry_table("transports.inc", "TRANSPORT", 4)
+    name: TransportInfo(name, frozenset(_set(offers)), frozenset(options.split()), moves == "moves")
+    for name, offers, options, moves, _ in registry_table("transports.inc", "TRANSPORT", 5)
 }
 # Names that OSU's tables print, by name; a synchronisation by both ends is in SYNCS_OF_BOTH_ENDS.
 WINS: Mapping[str, str] = {name: osu for name, osu, _ in registry_table("windows.inc", "WIN", 3)}

@@ -37,6 +37,7 @@ def refuse_row(row: RowSpec, texts: Texts) -> None:
     for name, option in OPTIONS.items():
         if name in texts and (why := option.why_inapplicable(kernel, PATTERNS[row.pattern], texts[name])):
             raise UsageError(f"--{name} does not apply to {why[0]}", why[1])
+    _refuse_options_of_other_transports(row, texts)
     _refuse_combinations(texts)
     for size in row.sizes:
         if not kernel.accepts_size(size):
@@ -47,6 +48,14 @@ def refuse_row(row: RowSpec, texts: Texts) -> None:
         raise UsageError(
             f"--sync {row.sync} does not apply to {row.kernel}", f"both ends must take part, use {choices}"
         )
+
+
+def _refuse_options_of_other_transports(row: RowSpec, texts: Texts) -> None:
+    for name in texts:
+        accepting = [transport.name for transport in TRANSPORTS.values() if name in transport.options]
+        if accepting and row.transport not in accepting:
+            hint = f"use --transport {alternatives(accepting)}"
+            raise UsageError(f"--{name} does not apply to transport {row.transport}", hint)
 
 
 def _refuse_combinations(texts: Texts) -> None:

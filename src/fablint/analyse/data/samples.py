@@ -185,7 +185,21 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
 
 
 # Attributes that are equal in all rounds of one measurement.
-SAME = ("kernel", "variant", "transport", "device", "streams", "ofi_provider", "memory", "directions", "windows", "buffers", "win", "sync", "payload")
+SAME = (
+    "kernel",
+    "variant",
+    "transport",
+    "device",
+    "streams",
+    "ofi_provider",
+    "memory",
+    "directions",
+    "windows",
+    "buffers",
+    "win",
+    "sync",
+    "payload",
+)
 
 
 def _continues(row: Row, first: Row) -> bool:

@@ -28,7 +28,22 @@ FEWEST_TIMES = 3  # of its pairs, to say that a part is fine
 ACCUSED = (State.FAULT, State.SUSPECT)
 
 # What a row is measured with; all other options say whom, when and for how long.
-_KEPT = ("sizes", "window", "warmup", "buffers", "batch", "win", "sync", "transport", "device", "streams", "ofi_provider", "memory", "validate", "histogram")
+_KEPT = (
+    "sizes",
+    "window",
+    "warmup",
+    "buffers",
+    "batch",
+    "win",
+    "sync",
+    "transport",
+    "device",
+    "streams",
+    "ofi_provider",
+    "memory",
+    "validate",
+    "histogram",
+)
 
 
 @dataclass(frozen=True)

@@ -326,6 +326,17 @@ def test_preflight_prints_without_numpy():
     assert done.stdout == "False False\n"
 
 
+def test_only_coloured_output_imports_rich():
+    """Cron jobs have no terminal, and most of them write no metrics."""
+    code = (
+        "import sys; from fablint.report.terminal_colours import coloured; import fablint.report.preflight_text\n"
+        "before = {'rich', 'prometheus_client'} & set(sys.modules)\n"
+        "print(sorted(before), ascii(coloured('FAIL', 'bold red')), 'rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] '\\x1b[1;31mFAIL\\x1b[0m' True\n"
+
+
 def test_what_is_not_there_is_said():
     import fablint.report
 

@@ -91,14 +91,14 @@ def test_a_wrong_entry_is_named(entry, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("format = ", r"no TOML: Invalid value \(at end of document\)"),
-        ("a = " + "[" * 5000, "no TOML: "),
-        ("a = " + "1" * 5000, "no TOML: "),
+        ("format = ", r"not TOML: Invalid value \(at end of document\)"),
+        ("a = " + "[" * 5000, "not TOML: "),
+        ("a = " + "1" * 5000, "not TOML: "),
         ("", "no format: write format = 1 on top"),
         ("format = 2", "format 2: write format = 1"),
         ("format = true", "format True: write format = 1"),
-        ("format = 1\nthreshold = 3", r"threshold is no list of tables: begin each with \[\[threshold\]\]"),
-        ("format = 1\n[threshold]\nscope = 'edge'", "threshold is no list of tables"),
+        ("format = 1\nthreshold = 3", r"threshold is not a list of tables: begin each with \[\[threshold\]\]"),
+        ("format = 1\n[threshold]\nscope = 'edge'", "threshold is not a list of tables"),
         ("format = 1\n[[treshold]]", "unknown key 'treshold': did you mean threshold"),
     ],
 )

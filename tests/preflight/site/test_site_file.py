@@ -173,17 +173,17 @@ def test_the_examples_of_the_reference_are_one_file() -> None:
 # ------------------------------------------------------------------------------------------------ bad files
 
 BAD: Sequence[tuple[str, str]] = [
-    ("format = ", "site.toml: no TOML: Invalid value (at end of document)"),
+    ("format = ", "site.toml: not TOML: Invalid value (at end of document)"),
     ("[[suppress]]\n", "site.toml: no format: write format = 1 on top"),
     (f"{HEAD}[[supress]]\n", "site.toml: unknown key 'supress': did you mean suppress"),
-    (f"{HEAD}suppress = 3\n", "site.toml: suppress is no list of tables: begin each with [[suppress]]"),
+    (f"{HEAD}suppress = 3\n", "site.toml: suppress is not a list of tables: begin each with [[suppress]]"),
     (replaced("net.link.mtu", "net.link.mut"), "suppress 1: unknown check 'net.link.mut': did you mean net.link.mtu"),
     (replaced('"net.link.mtu"', "7"), "site.toml: suppress 1: unknown check 7"),
     (replaced("reason =", "resaon ="), "site.toml: suppress 1: unknown key 'resaon': did you mean reason"),
     (replaced('reason = "switch firmware, ticket 4711"', ""), "suppress 1: no reason: it needs check, hosts, until"),
     (replaced("switch firmware, ticket 4711", " "), "suppress 1: reason is empty: say why"),
     (replaced("until = 2026-01-31", ""), "site.toml: suppress 1: no until"),
-    (replaced("2026-01-31", "2026-02-30"), "site.toml: no TOML: Invalid date or datetime (at line 7, column"),
+    (replaced("2026-01-31", "2026-02-30"), "site.toml: not TOML: Invalid date or datetime (at line 7, column"),
     (replaced("2026-01-31", '"31.1.2026"'), "suppress 1: until: '31.1.2026' is no date: write the last day as"),
     (replaced("2026-01-31", "2026-01-31T10:00:00"), "is no date: write the last day as 2026-12-31"),
     (replaced("2026-01-31", "20260131"), "suppress 1: until: 20260131 is no date"),

@@ -321,7 +321,7 @@ def test_labels_are_escaped():
 
 def test_preflight_prints_without_numpy():
     """It runs on every host, every few minutes."""
-    code = "import sys, fablint.report.preflight_text; print('numpy' in sys.modules, 'jinja2' in sys.modules)"
+    code = "import sys, fablint.report.preflight.preflight_text; print('numpy' in sys.modules, 'jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
 

@@ -11,10 +11,10 @@ from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from fablint.report.console import console_summary
-    from fablint.report.junit import junit_text
     from fablint.report.page import write_html
-    from fablint.report.preflight_text import fitness_json, fitness_table
-    from fablint.report.prometheus import prometheus_text
+    from fablint.report.preflight.junit import junit_text
+    from fablint.report.preflight.preflight_text import fitness_json, fitness_table
+    from fablint.report.preflight.prometheus import prometheus_text
     from fablint.report.summary import run_summary
     from fablint.report.tables import (
         TABLES,
@@ -48,10 +48,10 @@ __all__ = [
 
 _MODULES = {
     "console_summary": "console",
-    "fitness_json": "preflight_text",
-    "fitness_table": "preflight_text",
-    "junit_text": "junit",
-    "prometheus_text": "prometheus",
+    "fitness_json": "preflight.preflight_text",
+    "fitness_table": "preflight.preflight_text",
+    "junit_text": "preflight.junit",
+    "prometheus_text": "preflight.prometheus",
     "run_summary": "summary",
     "verdict_json": "verdict_document",
     "verdict_schema": "verdict_document",

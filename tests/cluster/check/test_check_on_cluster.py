@@ -117,7 +117,7 @@ def test_a_link_that_flapped_while_it_was_measured_is_named(sick: Cluster, tmp_p
 def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path) -> None:
     """The last test: the host does not come back."""
     output = tmp_path / "a.run"
-    argv = bed.command(["salloc", "--quiet", "-N16", "--no-kill", *CHECK, *SOONER, "-o", output])
+    argv = bed.command(["salloc", "--quiet", "-N16", "--no-kill", *CHECK, "-o", output])
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
         wait_for(output / "local-bandwidth" / "zarr.json", process)
         kill_host(bed, "nid001005")

@@ -17,7 +17,7 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.pings.mesh import table
 from fablint.preflight.runner import judge
-from fablint.report.preflight_text import fitness_json, fitness_table
+from fablint.report.preflight.preflight_text import fitness_json, fitness_table
 from fablint.snapshot import CollectedSnapshots, Snapshot
 from fablint.snapshot.host_snapshot import Output
 from fablint.system import System

@@ -1,0 +1,1 @@
+"""Preflight of hosts as text, JUnit and Prometheus."""

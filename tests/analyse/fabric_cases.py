@@ -10,7 +10,7 @@ import numpy as np
 from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.samples import UsableRow
-from fablint.analyse.detect.components import Family, families
+from fablint.analyse.detect.components import ComponentType, list_component_types
 from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.effects import Effects
@@ -129,11 +129,11 @@ class View:
     def fitted(self) -> Effects:
         return fit(self.pairs, self.classes, self.message_paths, Settings(), bidirectional=self.bidirectional)
 
-    def families(self) -> list[Family]:
-        return families(self.pairs, self.placement, self.message_paths, bidirectional=self.bidirectional)
+    def list_component_types(self) -> list[ComponentType]:
+        return list_component_types(self.pairs, self.placement, self.message_paths, bidirectional=self.bidirectional)
 
     def evidence(self, effects: Effects) -> Evidence:
-        tests = 3 * sum(len(family) for family in self.families())
+        tests = 3 * sum(len(component_type) for component_type in self.list_component_types())
         found = gather_evidence(effects, Settings(), tests=tests)
         assert found is not None
         return found

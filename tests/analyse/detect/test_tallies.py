@@ -100,12 +100,12 @@ def test_what_is_removed_is_gone_from_every_tally(
     run = measured(FABRICS[name], layout, SICK, row=ROUND_TRIP if bidirectional else STREAM)
     view = View(run, FABRICS[name].topology, bidirectional=bidirectional)
     evidence = view.evidence(view.fitted())
-    families, last = view.families(), (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    types, last = view.list_component_types(), (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     for seed, what in seeds:
         rng = np.random.default_rng(seed)
         if what == "part":
-            family = families[rng.integers(len(families))]
-            cells = family.cells(int(rng.integers(len(family))), 0)
+            component_type = types[rng.integers(len(types))]
+            cells = component_type.cells(int(rng.integers(len(component_type))), 0)
         elif what == "random":
             cells = np.nonzero(rng.random(evidence.gain.shape) < 0.1)
         else:
@@ -154,24 +154,26 @@ def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, bidirecti
     run = measured(FABRICS[name], layout, SICK, row=ROUND_TRIP if bidirectional else STREAM)
     view = View(run, FABRICS[name].topology, bidirectional=bidirectional)
     evidence = view.evidence(view.fitted())
-    for family in view.families():
-        sums = family.sums(evidence.total)
-        of_ends = evidence.informative if isinstance(family, Endpoints) else None
+    for component_type in view.list_component_types():
+        sums = component_type.sums(evidence.total)
+        of_ends = evidence.informative if isinstance(component_type, Endpoints) else None
 
         def known_cells(cells: set[tuple[int, int]], of_ends: np.ndarray | None = of_ends) -> set[tuple[int, int]]:
             return {cell for cell in cells if of_ends is None or of_ends[cell]}
 
-        for part in range(0, len(family), max(1, len(family) // 5)):
-            sides = [set(zip(*(axis.tolist() for axis in family.cells(part, side)), strict=True)) for side in (0, 1)]
+        for part in range(0, len(component_type), max(1, len(component_type) // 5)):
+            sides = [
+                set(zip(*(axis.tolist() for axis in component_type.cells(part, side)), strict=True)) for side in (0, 1)
+            ]
             inner = sides[0] & sides[1]
-            if isinstance(family, Endpoints) and not family.of_switch.size:
+            if isinstance(component_type, Endpoints) and not component_type.of_switch.size:
                 inner = set()  # between ranks of one host nothing is measured
-            if isinstance(family, Spines):
-                assert sums[0][part] == gain_of_spine(view, evidence, int(family.codes[part]))
+            if isinstance(component_type, Spines):
+                assert sums[0][part] == gain_of_spine(view, evidence, int(component_type.codes[part]))
                 continue
             for side in (0, 1):
                 assert sums[side][part] == gain_of(evidence, known_cells(sides[side]))
-            if not isinstance(family, Cables) or view.message_paths.is_symmetric:
+            if not isinstance(component_type, Cables) or view.message_paths.is_symmetric:
                 assert sums[2][part] == gain_of(evidence, known_cells(inner))
 
 

@@ -83,8 +83,8 @@ class CounterSteps:
     def _read_counters(self, counters: Mapping[str, int]) -> list[tuple[str, int]]:
         """Return the counters of a symptom that were read, with the smallest difference that counts."""
         exact = [(name, least) for name, least in counters.items() if name in self.by]
-        families = [(name[:-1], least) for name, least in counters.items() if name.endswith("*")]
-        return exact + [(name, least) for name in self.by for start, least in families if name.startswith(start)]
+        prefixes = [(name[:-1], least) for name, least in counters.items() if name.endswith("*")]
+        return exact + [(name, least) for name in self.by for start, least in prefixes if name.startswith(start)]
 
     def _is_corrected_often(self) -> bool:
         """Return whether forward error correction has more to do than on a healthy line."""

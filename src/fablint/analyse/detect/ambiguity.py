@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from fablint.analyse.data.pair_matrix import Cells, Codes
-from fablint.analyse.detect.components import Cables, Endpoints, Family
+from fablint.analyse.detect.components import Cables, ComponentType, Endpoints
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Sums, Tally
 from fablint.model import ComponentRef
 
@@ -24,7 +24,7 @@ SHARED = 0.8  # share of the evidence of a detection that another member must ex
 
 @dataclass(frozen=True)
 class GroupMember:
-    """One side of a part: which of its family."""
+    """One direction of a component."""
 
     component: Literal["host", "link"]
     number: int  # code of the host, or of the link
@@ -46,41 +46,46 @@ class AmbiguityGroup:
 
     @property
     def references(self) -> tuple[ComponentRef, ...]:
-        """Both kinds as components."""
-        return tuple(group_member.reference for group_member in self.all)
+        """All members as components."""
+        return tuple(member.reference for member in self.all)
 
 
 def find_ambiguity_group(
-    family: Family, part: int, sides: Sequence[int], cells: Cells, evidence: Evidence, parts: Sequence[Family]
+    component_type: ComponentType,
+    part: int,
+    sides: Sequence[int],
+    cells: Cells,
+    evidence: Evidence,
+    component_types: Sequence[ComponentType],
 ) -> AmbiguityGroup:
     """Return the components of any type that explain the cells of a detection nearly as well.
 
     Parameters
     ----------
-    family, part, sides
+    component_type, part, sides
         Type, number and directions of the detected component.
     cells
         Cells of the detection.
     evidence
         Evidence before the cells are removed.
-    parts
+    component_types
         All component types.
     """
-    if len(sides) > 1 and isinstance(family, Endpoints):
+    if len(sides) > 1 and isinstance(component_type, Endpoints):
         return AmbiguityGroup()  # all that it sends and receives: no other component carries both
     inside = _tally(cells, evidence, evidence.gain[cells].astype(np.int64))
     count = _tally(cells, evidence, np.ones(cells[0].size, dtype=np.int64))
     score = int(evidence.gain[cells].sum(dtype=np.int64))
     same: list[GroupMember] = []
     near: list[GroupMember] = []
-    for other in parts:
-        if other.component not in (("cable",) if isinstance(family, Endpoints) else ("host", "cable")):
+    for other in component_types:
+        if other.kind not in (("cable",) if isinstance(component_type, Endpoints) else ("host", "cable")):
             continue  # two hosts that the same messages cross are one pair, and a pair is no detection
         totals, lives = other.sums(evidence.total), other.sums(evidence.live)
         insides, counts = other.sums(inside), other.sums(count)
         for side in (0, 1):
             explains = (insides[side] >= SHARED * score) & (totals[side] >= score - NEARLY * UNITS_PER_NAT)
-            if other is family and side in sides:
+            if other is component_type and side in sides:
                 explains[part] = False
             for number in np.flatnonzero(explains):
                 equal = counts[side][number] == cells[0].size == lives[side][number]
@@ -88,10 +93,10 @@ def find_ambiguity_group(
     return AmbiguityGroup(tuple(dict.fromkeys(same)), tuple(dict.fromkeys(near)))
 
 
-def group_member(family: Family, part: int, side: int) -> GroupMember:
+def group_member(component_type: ComponentType, part: int, side: int) -> GroupMember:
     """Return one direction of a component as a member; of hosts and cables only."""
-    whole = family.reference(part)
-    if isinstance(family, Cables):
+    whole = component_type.reference(part)
+    if isinstance(component_type, Cables):
         return GroupMember("link", 2 * part + side, side, ComponentRef.of("link", *whole.ends[:: -1 if side else 1]))
     return GroupMember("host", part, side, whole.model_copy(update={"direction": "rx" if side else "tx"}))
 

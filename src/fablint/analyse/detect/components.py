@@ -22,11 +22,11 @@ Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]
 FEWEST_PEERS = 3  # fewest components of a type that can be compared with each other
 
 
-class Family(Protocol):
+class ComponentType(Protocol):
     """All components of one type. Arrays are indexed by the number of the component within the type."""
 
     @property
-    def component(self) -> Kind:
+    def kind(self) -> Kind:
         """Type of the components."""
         ...
 
@@ -51,7 +51,7 @@ class Family(Protocol):
 class Endpoints:
     """Hosts, or the NICs, ranks or switches that partition the ranks: directions are sending and receiving."""
 
-    component: Kind
+    kind: Kind
     names: Sequence[str]
     code: Codes  # (n,) component of each rank, -1: none
     pairs: Pairs
@@ -64,21 +64,21 @@ class Endpoints:
         return len(self.names)
 
     def reference(self, part: int) -> ComponentRef:
-        """See Family."""
+        """See `ComponentType`."""
         name = str(self.names[part])
-        if self.component == "rank":
+        if self.kind == "rank":
             return ComponentRef.of("host", Endpoint(nodes=(name,), rank=part))
-        if self.component == "nic":
+        if self.kind == "nic":
             host, _, nic = name.partition("/")
             return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic))
-        return ComponentRef.of("switch" if self.component == "uplinks" else self.component, name)
+        return ComponentRef.of("switch" if self.kind == "uplinks" else self.kind, name)
 
     def ranks(self, part: int) -> Codes:
         """Return the ranks of one component."""
         return np.nonzero(self.code == part)[0]
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
-        """See Family."""
+        """See `ComponentType`."""
         inner = np.zeros(len(self), dtype=np.int64)
         if self.of_switch.size:
             same = self.of_switch[:, None] == self.of_switch[None, :]
@@ -92,7 +92,7 @@ class Endpoints:
         return sent, received, inner
 
     def cells(self, part: int, side: int) -> Cells:
-        """See Family."""
+        """See `ComponentType`."""
         ranks = self.ranks(part)
         cells = self.pairs.cells_from(ranks) if side == 0 else self.pairs.cells_to(ranks)
         if not self.outward:
@@ -110,7 +110,7 @@ class Endpoints:
 class Cables:
     """Cables between switches: directions are their two links."""
 
-    component: Kind
+    kind: Kind
     message_paths: MessagePaths
     pairs: Pairs
     bidirectional: bool
@@ -119,19 +119,19 @@ class Cables:
         return self.message_paths.known_links // 2
 
     def reference(self, part: int) -> ComponentRef:
-        """See Family."""
+        """See `ComponentType`."""
         assert self.message_paths.routes is not None
         return self.message_paths.routes.cable_component(2 * part)
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
-        """See Family."""
+        """See `ComponentType`."""
         links = tally.segment[: self.message_paths.known_links]
         first, second = links[0::2], links[1::2]
         # If the path back crosses the same cables, pairs that are measured there and back belong to both directions.
         return first, second, first if self.bidirectional and self.message_paths.is_symmetric else np.zeros_like(first)
 
     def cells(self, part: int, side: int) -> Cells:
-        """See Family."""
+        """See `ComponentType`."""
         return find_crossing_cells(
             self.message_paths, self.pairs, np.array([2 * part + side]), bidirectional=self.bidirectional
         )
@@ -141,7 +141,7 @@ class Cables:
 class Spines:
     """Switches without hosts in the run, with the messages that cross them. They have one direction only."""
 
-    component: Kind
+    kind: Kind
     codes: Codes  # positions of the switches in the routes
     message_paths: MessagePaths
     pairs: Pairs
@@ -151,12 +151,12 @@ class Spines:
         return int(self.codes.size)
 
     def reference(self, part: int) -> ComponentRef:
-        """See Family."""
+        """See `ComponentType`."""
         assert self.message_paths.routes is not None
         return ComponentRef.of("switch", self.message_paths.routes.switches[self.codes[part]])
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
-        """See Family."""
+        """See `ComponentType`."""
         assert self.message_paths.routes is not None
         into = self.message_paths.routes.ends[:, 1]
         total = np.bincount(into, weights=tally.segment[: into.size], minlength=len(self.message_paths.routes.switches))
@@ -166,7 +166,7 @@ class Spines:
         return total[self.codes].astype(np.int64), none, none
 
     def cells(self, part: int, side: int) -> Cells:
-        """See Family."""
+        """See `ComponentType`."""
         assert self.message_paths.routes is not None
         into = np.flatnonzero(self.message_paths.routes.ends[:, 1] == self.codes[part])
         return find_crossing_cells(self.message_paths, self.pairs, into, bidirectional=self.bidirectional)
@@ -183,34 +183,36 @@ def find_crossing_cells(message_paths: MessagePaths, pairs: Pairs, segments: Cod
     return key // width, key % width
 
 
-def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *, bidirectional: bool) -> list[Family]:
+def list_component_types(
+    pairs: Pairs, placement: Placement, message_paths: MessagePaths, *, bidirectional: bool
+) -> list[ComponentType]:
     """Return the component types that can be compared in this run: enough components, and not the same ranks twice."""
     many = len(placement.hosts) > 1
     switches = np.arange(len(placement.switches))
     group_of = np.full(len(placement.switches), -1, dtype=np.int64)
     group_of[placement.switch[placement.switch >= 0]] = placement.group[placement.switch >= 0]
     # The smaller type first: of two types with the same messages, the smaller one is reported.
-    kinds = [
+    candidates = [
         Endpoints("host", placement.hosts, placement.host, pairs),
         Endpoints("nic", placement.nics, placement.nic, pairs),
         Endpoints("rank", RankHosts(placement), np.arange(pairs.ranks), pairs),
         Endpoints("switch", placement.switches, placement.switch, pairs, switches),
         Endpoints("group", placement.groups, placement.group, pairs, group_of),
     ]
-    types: list[Family] = []
+    types: list[ComponentType] = []
     partitions: list[Codes] = []
-    for kind in kinds:
-        peers = np.unique(kind.code[kind.code >= 0])
-        if len(peers) < FEWEST_PEERS or any(_are_same_partition(kind.code, other) for other in partitions):
+    for candidate in candidates:
+        peers = np.unique(candidate.code[candidate.code >= 0])
+        if len(peers) < FEWEST_PEERS or any(_are_same_partition(candidate.code, other) for other in partitions):
             continue
-        if kind.component == "group" and _are_same_partition(kind.code, placement.switch):
+        if candidate.kind == "group" and _are_same_partition(candidate.code, placement.switch):
             continue  # groups of one switch, or none declared: the switch is reported
-        if kind.component == "switch" and _are_same_partition(kind.code, placement.host):
+        if candidate.kind == "switch" and _are_same_partition(candidate.code, placement.host):
             continue  # one host per switch: in series, and the host is reported
-        if not many and kind.component == "nic":
+        if not many and candidate.kind == "nic":
             continue  # no message crossed a NIC
-        types.append(kind)
-        partitions.append(kind.code)
+        types.append(candidate)
+        partitions.append(candidate.code)
     if (
         message_paths.known_links >= 2 * FEWEST_PEERS
         and message_paths.routes is not None
@@ -221,7 +223,7 @@ def families(pairs: Pairs, placement: Placement, message_paths: MessagePaths, *,
         spines = [code for code, name in enumerate(message_paths.routes.switches) if name not in leaves]
         if len(spines) >= FEWEST_PEERS:
             types.append(Spines("switch", np.array(spines, dtype=np.int64), message_paths, pairs, bidirectional))
-    elif any(kind.component == "switch" for kind in types):
+    elif any(candidate.kind == "switch" for candidate in types):
         # The cable of a message is unknown: all uplinks of a switch are one component.
         types.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, switches, outward=True))
     return types

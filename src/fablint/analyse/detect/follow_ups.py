@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.ambiguity import GroupMember
-from fablint.analyse.detect.components import Cables, Family, find_crossing_cells
+from fablint.analyse.detect.components import Cables, ComponentType, find_crossing_cells
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.fit.effects import Effects
@@ -36,7 +36,7 @@ def propose_follow_ups(
     suspects: Sequence[Detection],
     evidence: Evidence,
     effects: Effects,
-    parts: Sequence[Family],
+    component_types: Sequence[ComponentType],
     sides: Sides,
 ) -> list[FollowUp]:
     """Return the follow-up measurements of one view, those with the most evidence first.
@@ -53,15 +53,15 @@ def propose_follow_ups(
         Evidence without the pairs of detections.
     effects
         Model without the pairs of detections.
-    parts
+    component_types
         All component types.
     sides
         Rule for the directions of a host.
     """
     asked = Bar(SPEAKS, fewest=1, surely=False, most=MOST_FOLLOW_UPS)
     healthy = _healthy_ranks(evidence)
-    hidden = _hidden_links(evidence, parts)
-    cases = [*suspects, *detect_components(evidence, effects, parts, asked, sides=sides)]
+    hidden = _hidden_links(evidence, component_types)
+    cases = [*suspects, *detect_components(evidence, effects, component_types, asked, sides=sides)]
     found = [propose_follow_up(case, evidence, healthy) for case in cases]
     found += [propose_split(case, evidence, healthy) for case in detected if case.ambiguity_group.all]
     return [follow_up for follow_up in [*found, *_propose_link_pairs(hidden, evidence, healthy)] if follow_up.open]
@@ -152,9 +152,9 @@ def _healthy_ranks(evidence: Evidence) -> Codes:
     return healthy if healthy.size else np.arange(evidence.pairs.ranks)
 
 
-def _hidden_links(evidence: Evidence, parts: Sequence[Family]) -> Codes:
+def _hidden_links(evidence: Evidence, component_types: Sequence[ComponentType]) -> Codes:
     """Return the links with too few unexplained pairs, since a detection explains the others."""
-    if not any(isinstance(family, Cables) for family in parts):
+    if not any(isinstance(component_type, Cables) for component_type in component_types):
         return np.empty(0, dtype=np.int64)
     live = evidence.live.segment[: evidence.message_paths.known_links]
     speaks = evidence.total.segment[: evidence.message_paths.known_links] > -np.log(1000) * UNITS_PER_NAT

@@ -8,7 +8,7 @@ import numpy as np
 
 from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Cells, Codes
-from fablint.analyse.detect.components import Endpoints, Family
+from fablint.analyse.detect.components import ComponentType, Endpoints
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects
 
@@ -16,44 +16,48 @@ UNHEALTHY = 0.5  # share of the loss of a component: a user with a smaller loss,
 CHANCE = 0.01  # probability that a user of a faulty component looks healthy by chance, all users together
 
 
-def find_open_cells(family: Family, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
+def find_open_cells(component_type: ComponentType, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
     """Return the measured cells of the component that are not explained yet, each once."""
     width = evidence.gain.shape[1]
     keys = []
     for side in sides:
-        row, column = family.cells(part, side)
+        row, column = component_type.cells(part, side)
         is_open = evidence.gain[row, column] != 0
         keys.append(row[is_open].astype(np.int64) * width + column[is_open])
     key = np.unique(np.concatenate(keys)) if len(keys) > 1 else keys[0]
     return key // width, key % width
 
 
-def is_own_loss(family: Family, part: int, side: int, cells: Cells, evidence: Evidence, effects: Effects) -> bool:
+def is_own_loss(
+    component_type: ComponentType, part: int, side: int, cells: Cells, evidence: Evidence, effects: Effects
+) -> bool:
     """Return whether the loss is the component's own: towards all switches, and no user shows it to be healthy."""
     if not cells[0].size:
         return True  # one round trip per pair: the other direction has the evidence
     placement, to = evidence.placement, evidence.pairs.destination(cells)
     gain = evidence.gain[cells].astype(np.int64)
-    if isinstance(family, Endpoints):
+    if isinstance(component_type, Endpoints):
         own, far_switch = (placement.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
         is_remote = (far_switch >= 0) & (
-            (far_switch != own) | (family.of_switch.size == 0)
+            (far_switch != own) | (component_type.of_switch.size == 0)
         )  # of a switch: to other switches
         if is_remote.any():
             totals = np.bincount(far_switch[is_remote], weights=gain[is_remote], minlength=len(placement.switches))
             elsewhere = is_remote & (far_switch != int(np.argmax(totals)))
             if elsewhere.any() and int(gain[elsewhere].sum()) <= 0:
                 return False  # slow to one switch only
-        if not family.of_switch.size:
+        if not component_type.of_switch.size:
             # Streams on a switch show the speed of a host: if they are fast, the slow component is behind the switch.
             is_near = (far_switch == own) & (far_switch >= 0) & (placement.host[cells[0]] != placement.host[to])
             return not _contradicts(is_near.astype(np.int64), cells, evidence, effects, most=1)
-        is_inside = (family.code[cells[0]] == part) & (family.code[to] == part) & (not family.outward)
+        is_inside = (
+            (component_type.code[cells[0]] == part) & (component_type.code[to] == part) & (not component_type.outward)
+        )
         if _contradicts(is_inside.astype(np.int64), cells, evidence, effects, most=1):
             return False
         is_outside = np.logical_not(is_inside)
         cells, to = (cells[0][is_outside], cells[1][is_outside]), to[is_outside]
-        if _is_healthy_host(family, part, side, placement.host[to if side else cells[0]], evidence, effects):
+        if _is_healthy_host(component_type, part, side, placement.host[to if side else cells[0]], evidence, effects):
             return False
     return not any(_contradicts(placement.host[end] + 1, cells, evidence, effects) for end in (cells[0], to))
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Cells, Codes, Values, unordered
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember, find_ambiguity_group, group_member
-from fablint.analyse.detect.components import Endpoints, Family, Kind
+from fablint.analyse.detect.components import ComponentType, Endpoints, Kind
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.fit.effects import Effects
@@ -83,7 +83,7 @@ class Bar:
 
 
 def detect_components(
-    evidence: Evidence, effects: Effects, parts: Sequence[Family], bar: Bar, *, sides: Sides
+    evidence: Evidence, effects: Effects, component_types: Sequence[ComponentType], bar: Bar, *, sides: Sides
 ) -> list[Detection]:
     """Return the detections of one view, the one with the most evidence first. Their pairs are removed from `evidence`.
 
@@ -93,7 +93,7 @@ def detect_components(
         Evidence of all pairs.
     effects
         Fitted model of the view.
-    parts
+    component_types
         All component types.
     bar
         Requirements of a detection.
@@ -101,34 +101,34 @@ def detect_components(
         Rule for the directions of a host.
     """
     threshold = int(np.ceil(bar.log_e * UNITS_PER_NAT))
-    rejected = [np.zeros(len(family), dtype=bool) for family in parts]
+    rejected = [np.zeros(len(component_type), dtype=bool) for component_type in component_types]
     detections: list[Detection] = []
     while len(detections) < bar.most:
         best, best_score = None, 0
-        for family, excluded in zip(parts, rejected, strict=True):
-            part, score, slow_sides = _strongest(family, evidence, threshold, excluded, sides)
+        for component_type, excluded in zip(component_types, rejected, strict=True):
+            part, score, slow_sides = _strongest(component_type, evidence, threshold, excluded, sides)
             if score > best_score:
-                best, best_score = (family, part, slow_sides, excluded), score
+                best, best_score = (component_type, part, slow_sides, excluded), score
         if best is None:
             break
-        family, part, slow_sides, excluded = best
-        detection = _examine(family, part, slow_sides, evidence, effects, parts, bar)
+        component_type, part, slow_sides, excluded = best
+        detection = _examine(component_type, part, slow_sides, evidence, effects, component_types, bar)
         excluded[part] = True
         if detection:
             detections.append(detection)
-            evidence.remove(find_open_cells(family, part, slow_sides, evidence))
+            evidence.remove(find_open_cells(component_type, part, slow_sides, evidence))
             # components that it hid may now be detected
-            rejected = [np.zeros(len(family), dtype=bool) for family in parts]
+            rejected = [np.zeros(len(component_type), dtype=bool) for component_type in component_types]
     return detections
 
 
 def _strongest(
-    family: Family, evidence: Evidence, threshold: int, excluded: npt.NDArray[np.bool_], sides: Sides
+    component_type: ComponentType, evidence: Evidence, threshold: int, excluded: npt.NDArray[np.bool_], sides: Sides
 ) -> tuple[int, int, tuple[int, ...]]:
     """Return number, score and slow directions of the component of a type with the most evidence."""
-    first, second, inner = family.sums(evidence.total)
+    first, second, inner = component_type.sums(evidence.total)
     is_first_slow, is_second_slow = first >= threshold, second >= threshold
-    if isinstance(family, Endpoints):
+    if isinstance(component_type, Endpoints):
         if sides is Sides.BOTH:
             is_first_slow = is_second_slow = is_first_slow & is_second_slow
         elif sides is Sides.TOGETHER:
@@ -150,56 +150,60 @@ def _strongest(
     )
 
 
-def _informative(family: Family, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
+def _informative(component_type: ComponentType, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
     """Return the open cells of the component that show how fast it is."""
-    cells = find_open_cells(family, part, sides, evidence)
-    if not isinstance(family, Endpoints):
+    cells = find_open_cells(component_type, part, sides, evidence)
+    if not isinstance(component_type, Endpoints):
         return cells
     is_informative = evidence.of_ends(cells)
     return cells[0][is_informative], cells[1][is_informative]
 
 
 def _examine(
-    family: Family,
+    component_type: ComponentType,
     part: int,
     sides: tuple[int, ...],
     evidence: Evidence,
     effects: Effects,
-    parts: Sequence[Family],
+    component_types: Sequence[ComponentType],
     bar: Bar,
 ) -> Detection | None:
     """Return the detection if the loss is real (its interval beyond the tolerance) and the component's own; else
     None.
     """
-    tolerance = effects.host_tolerance if isinstance(family, Endpoints) else effects.link_tolerance
+    tolerance = effects.host_tolerance if isinstance(component_type, Endpoints) else effects.link_tolerance
     for side in sides:
-        if not is_own_loss(family, part, side, _informative(family, part, (side,), evidence), evidence, effects):
+        if not is_own_loss(
+            component_type, part, side, _informative(component_type, part, (side,), evidence), evidence, effects
+        ):
             return None
-    cells = _informative(family, part, sides, evidence)
-    clusters = _clusters(family, part, cells, evidence)
+    cells = _informative(component_type, part, sides, evidence)
+    clusters = _clusters(component_type, part, cells, evidence)
     partners = np.unique(clusters).size
     if cells[0].size < bar.fewest or partners < bar.partners:
         return None
     if _clustered(clusters, evidence.gain[cells], bar) < bar.log_e:
         return None
-    loss = np.sort(_loss(family, part, sides, cells, effects))
+    loss = np.sort(_loss(component_type, part, sides, cells, effects))
     lower, upper = (int(rank) for rank in interval_ranks(loss.size))
     bounds = (float(loss[lower]), float(np.median(loss)), float(loss[upper]))
     if (bounds[0] if bar.surely else bounds[1]) <= tolerance:
         return None
     score = int(evidence.gain[cells].sum(dtype=np.int64))
     return Detection(
-        family.component,
-        family.reference(part),
-        _ends(family, part, cells, evidence),
+        component_type.kind,
+        component_type.reference(part),
+        _ends(component_type, part, cells, evidence),
         sides,
         bounds,
         loss.size,
         int(np.count_nonzero(loss > tolerance)),
         score / UNITS_PER_NAT,
         cells,
-        find_ambiguity_group(family, part, sides, cells, evidence, parts),
-        own=tuple(group_member(family, part, side) for side in sides if family.component in ("host", "cable")),
+        find_ambiguity_group(component_type, part, sides, cells, evidence, component_types),
+        own=tuple(
+            group_member(component_type, part, side) for side in sides if component_type.kind in ("host", "cable")
+        ),
         partners=int(partners),
     )
 
@@ -214,7 +218,7 @@ def _clustered(clusters: Codes, gain: npt.NDArray[np.int8], bar: Bar) -> float:
     return float(np.minimum(np.bincount(inverse, weights=gain) / UNITS_PER_NAT, most).sum())
 
 
-def _clusters(family: Family, part: int, cells: Cells, evidence: Evidence) -> Codes:
+def _clusters(component_type: ComponentType, part: int, cells: Cells, evidence: Evidence) -> Codes:
     """Return the (k,) cluster of each cell: the other host; of a link, the pair of hosts.
 
     With very few of these, a component is not distinguishable from them. In a run on one host, ranks are partners.
@@ -222,28 +226,30 @@ def _clusters(family: Family, part: int, cells: Cells, evidence: Evidence) -> Co
     placement, to = evidence.placement, evidence.pairs.destination(cells)
     unit = np.arange(evidence.pairs.ranks) if len(placement.hosts) == 1 else placement.host
     a, b = unit[cells[0]].astype(np.int64), unit[to].astype(np.int64)
-    if isinstance(family, Endpoints):
-        return np.asarray(np.where(family.code[cells[0]] == part, b, a))
+    if isinstance(component_type, Endpoints):
+        return np.asarray(np.where(component_type.code[cells[0]] == part, b, a))
     return unordered(a, b, int(unit.max()) + 1)
 
 
-def _ends(family: Family, part: int, cells: Cells, evidence: Evidence) -> Codes:
+def _ends(component_type: ComponentType, part: int, cells: Cells, evidence: Evidence) -> Codes:
     """Return the ranks at the ends of a component."""
-    if isinstance(family, Endpoints):
-        return family.ranks(part)
+    if isinstance(component_type, Endpoints):
+        return component_type.ranks(part)
     return np.unique(np.concatenate([cells[0], evidence.pairs.destination(cells)]))
 
 
-def _loss(family: Family, part: int, sides: Sequence[int], cells: Cells, effects: Effects) -> npt.NDArray[np.float64]:
+def _loss(
+    component_type: ComponentType, part: int, sides: Sequence[int], cells: Cells, effects: Effects
+) -> npt.NDArray[np.float64]:
     """Return the (k,) log-effects of the component in its cells, without the tolerated effects of other components."""
     host, link = effects.host_tolerance, effects.link_tolerance
     to = effects.residual.destination(cells)
     loss = effects.residual.value[cells].astype(np.float64)
-    if not isinstance(family, Endpoints):
+    if not isinstance(component_type, Endpoints):
         return np.asarray(loss - _elsewhere(effects, cells, 0) - _elsewhere(effects, cells, 1))
     sent, received = np.clip(effects.sent, -host, host)[cells[0]], np.clip(effects.received, -host, host)[to]
-    own_sent = (family.code[cells[0]] == part) & (0 in sides)
-    own_received = (family.code[to] == part) & (1 in sides)
+    own_sent = (component_type.code[cells[0]] == part) & (0 in sides)
+    own_received = (component_type.code[to] == part) & (1 in sides)
     loss -= np.where(own_sent, 0.0, sent) + np.where(own_received, 0.0, received)
     if effects.message_paths.count:
         loss -= effects.path_effect(link)[effects.message_paths.of_cells(effects.residual, cells)]

@@ -21,7 +21,7 @@ from fablint.analyse.detect.circumstances import (
     find_slow_time_of_stratum,
     mark_usual_hosts,
 )
-from fablint.analyse.detect.components import Family, Kind, families
+from fablint.analyse.detect.components import ComponentType, Kind, list_component_types
 from fablint.analyse.detect.coverage import count_crossing_pairs, count_host_partners, host_bounds, link_bounds
 from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
@@ -120,15 +120,15 @@ def judge_view(
     # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
     timed = None if flows.row.layout == "list" and stream is None else flows.started
     effects = fit(pairs, classes, message_paths, settings, bidirectional=bidirectional, started=timed, stream=stream)
-    parts = [
-        family
-        for family in families(pairs, placement, message_paths, bidirectional=bidirectional)
-        if _is_comparable(family.component, effects, settings)
-        and (not flows.is_star or family.component in ENDPOINT_KINDS)
+    component_types = [
+        component_type
+        for component_type in list_component_types(pairs, placement, message_paths, bidirectional=bidirectional)
+        if _is_comparable(component_type.kind, effects, settings)
+        and (not flows.is_star or component_type.kind in ENDPOINT_KINDS)
     ]
     together = flows.forward and bidirectional
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
-    tests = HYPOTHESES * sum(len(family) for family in parts) * views
+    tests = HYPOTHESES * sum(len(component_type) for component_type in component_types) * views
     fitted = _as_fit(flows, effects)
     sample = _sample(flows, effects, placement)
     evidence = gather_evidence(effects, settings, tests=tests, later=flows.later)
@@ -139,7 +139,7 @@ def judge_view(
     else:
         late = routes if routes is not None and _is_judged_by_late_messages(flows, routes) else None
         result = _search(
-            evidence, effects, _SearchContext(flows, placement, parts, late, sides, tests, settings, views)
+            evidence, effects, _SearchContext(flows, placement, component_types, late, sides, tests, settings, views)
         )
     effects = result.effects
     return ViewResult(
@@ -155,7 +155,7 @@ def judge_view(
         retests=result.again,
         slow_pairs=result.pairs,
         slow_hosts=result.doubted,
-        compared=frozenset(family.component for family in parts),
+        compared=frozenset(component_type.kind for component_type in component_types),
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
         host_partners=partners,
@@ -181,7 +181,7 @@ class _SearchContext:
 
     flows: Flows
     placement: Placement
-    parts: Sequence[Family]
+    component_types: Sequence[ComponentType]
     late: Routes | None  # routes if links are judged by late messages
     sides: Sides
     tests: int
@@ -210,7 +210,7 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
     flows, placement, settings = context.flows, context.placement, context.settings
     crossed = count_crossing_pairs(evidence, effects.message_paths)
     bar = Bar(required_evidence(context.tests, settings.alpha), partners=settings.min_partners)
-    detected = detect_components(evidence, effects, context.parts, bar, sides=context.sides)
+    detected = detect_components(evidence, effects, context.component_types, bar, sides=context.sides)
     detections = describe_detections(detected, flows, effects)
     if detections:
         effects = without(effects, evidence.gain == 0)
@@ -259,7 +259,7 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
         again=retests([*detections, *candidates], evidence),
         follow_ups=[
             *propose_late_follow_ups(doubtful, evidence, placement),
-            *propose_follow_ups(detections, candidates, evidence, effects, context.parts, context.sides),
+            *propose_follow_ups(detections, candidates, evidence, effects, context.component_types, context.sides),
         ],
     )
 
@@ -344,7 +344,7 @@ def _find_candidates(evidence: Evidence, effects: Effects, context: _SearchConte
     """Return the components that would be detected with one false detection allowed per run."""
     log_e, partners = float(np.log(max(context.tests, 1))), context.settings.min_partners
     bar = Bar(log_e, surely=False, most=MOST_CANDIDATES, partners=partners)
-    return detect_components(evidence, effects, context.parts, bar, sides=context.sides)
+    return detect_components(evidence, effects, context.component_types, bar, sides=context.sides)
 
 
 def _is_comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:

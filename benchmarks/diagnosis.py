@@ -21,7 +21,7 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Run
-from fablint.plan.check.follow_up import follow_up, measured_pairs
+from fablint.plan.check.follow_up import follow_up_rounds, measured_pairs
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import (
     Fabric,
@@ -108,7 +108,7 @@ def judged(simulated: SimulatedFabric, name: str, settings: Settings) -> tuple[R
         asked = [question for question in diagnosis.follow_ups if question.open]
         if room < 1 or not asked:
             return run, diagnosis, used, seconds
-        more = follow_up(asked, placement, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
+        more = follow_up_rounds(asked, placement, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
         if not more:
             return run, diagnosis, used, seconds
         run = simulated.extended(run, more[:room])

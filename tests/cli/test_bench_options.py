@@ -318,7 +318,7 @@ def test_only_threads_ask_mpi_for_threads(bench):
             "--validate excludes --buffers single: the messages of a window",
         ),
         ("osu_mbw_mr -V -W 8", "--vary-window goes through the windows by itself: leave --window out"),
-        ("osu_bw -i 5 --adaptive", "--adaptive and --iterations are two ways to stop"),
+        ("osu_bw -i 5 --adaptive", "--adaptive excludes --iterations: give one rule"),
     ],
 )
 def test_refused_by_name(refused, line, error):

@@ -75,16 +75,16 @@ def retest(
     IncompleteError
         The ranks were not on the hosts of the run.
     """
-    from fablint.plan.check.retest import accused, fates, plan_retest
+    from fablint.plan.check.retest import fates, plan_retest, reported_findings
 
     run = read(path)
     measurement.refuse_unmeasured(run, path)
     before = analysis.diagnose(run, topology)
-    if not accused(before):
+    if not reported_findings(before):
         return None
     planned = plan_retest(run, before, topology, budget_s)
     if planned is None:
-        names = ", ".join(finding.name for finding in accused(before)[:_SHOWN])
+        names = ", ".join(finding.name for finding in reported_findings(before)[:_SHOWN])
         raise UsageError(f"{path}: no pair of ranks is informative about {names}", "see its findings: fablint analyse")
     stage = planned.stage
     stage = replace(stage, plan=replace(stage.plan, slots=slots_of_job(context.system, stage.plan.slots)))

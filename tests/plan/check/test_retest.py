@@ -10,7 +10,7 @@ from simulated_check import SimulatedCheck, retested
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run
-from fablint.plan.check.retest import accused, fates, plan_retest, row_kinds
+from fablint.plan.check.retest import fates, plan_retest, reported_findings, row_kinds
 from fablint.simulate import Fault, fat_tree
 
 FABRIC = fat_tree(8, 3)
@@ -73,7 +73,7 @@ def test_a_retest_is_alone_and_has_the_kernels_of_the_run(checked, planned):
 
 def test_without_findings_there_is_nothing_to_plan():
     done = SimulatedCheck(fat_tree(4, 3)).run()
-    assert accused(done.diagnosis) == []
+    assert reported_findings(done.diagnosis) == []
     assert plan_retest(done.run, done.diagnosis) is None
 
 

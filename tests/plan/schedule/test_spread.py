@@ -190,6 +190,6 @@ def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
     retest = plan_retest(run, Diagnosis(verdict, (), retests=questions), fabric.topology)
     assert retest is not None
     (rounds,) = retest.stage.rounds.values()
-    where = of_questions(rounds, retest.questions)
-    for one in retest.questions:
+    where = of_questions(rounds, retest.follow_ups)
+    for one in retest.follow_ups:
         assert set(where["question", one.name]) == set(range(STRETCHES)), (one.name, where["question", one.name])

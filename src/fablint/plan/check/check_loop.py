@@ -30,7 +30,7 @@ Diagnose = Callable[[Run], Diagnosis]
 
 @dataclass(frozen=True)
 class LoopResult:
-    """Run and diagnosis after the last launch; `undecided` are the questions that stay open, `ended` says why."""
+    """Run and diagnosis after the last launch; `undecided` are the follow-ups that stay open, `ended` says why."""
 
     run: Run
     diagnosis: Diagnosis
@@ -78,33 +78,33 @@ class CheckLoop:
         if is_going:
             return self.follow_up(run)
         diagnosis = self.diagnose(run)
-        return LoopResult(run, diagnosis, _open_questions(diagnosis))
+        return LoopResult(run, diagnosis, _open_follow_ups(diagnosis))
 
     def follow_up(self, run: Run) -> LoopResult:
         """Measure what a run leaves undecided, until the budget (without one: the planned rounds) ends."""
         request = self.follow_up_request(run)
         diagnosis, is_going = self.diagnose(run), True
         repeated: set[ComponentRef] = set()  # components whose pairs were measured once more
-        rounds_left = _follow_up_rounds(request)
+        rounds_left = _most_rounds(request)
         before = _follow_ups_of(run)
         for number in range(before + 1, before + 1000):
-            questions = _open_questions(diagnosis)
+            follow_ups = _open_follow_ups(diagnosis)
             retests, routes, distances = (
                 [one for one in kind if one.open and one.component not in repeated]
                 for kind in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
             )
-            if not is_going or not (questions or retests or routes or distances):
+            if not is_going or not (follow_ups or retests or routes or distances):
                 break
             left_s = math.inf if request.budget_s is None else request.budget_s - self.spent_s()
             again = (routes, distances)
-            stage = next_stage(request, run, [*retests, *questions], number, left_s, rounds_left, again)
+            stage = next_stage(request, run, [*retests, *follow_ups], number, left_s, rounds_left, again)
             if stage is None:
                 break
             repeated |= {one.component for one in (*retests, *routes[:MOST_ROUTES], *distances)}
             rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
             run, is_going = self.measure(stage, run)
             diagnosis = self.diagnose(run)
-        undecided = _open_questions(diagnosis)
+        undecided = _open_follow_ups(diagnosis)
         ended = "the budget ended" if request.budget_s is not None else "the planned rounds ended"
         return LoopResult(run, diagnosis, undecided, ended if undecided and is_going else "")
 
@@ -128,11 +128,11 @@ def _follow_ups_of(run: Run) -> int:
     return len({spec.rounds_file for spec in planned_specs(run).values() if spec.purpose == "follow_up"})
 
 
-def _open_questions(diagnosis: Diagnosis) -> tuple[FollowUp, ...]:
-    return tuple(question for question in diagnosis.follow_ups if question.open)
+def _open_follow_ups(diagnosis: Diagnosis) -> tuple[FollowUp, ...]:
+    return tuple(follow_up for follow_up in diagnosis.follow_ups if follow_up.open)
 
 
-def _follow_up_rounds(request: CheckRequest) -> int:
+def _most_rounds(request: CheckRequest) -> int:
     if request.budget_s is not None:
         return 1000
     return MORE_ROUNDS if request.ranks <= MANY_RANKS else MORE_ROUNDS_OF_MANY

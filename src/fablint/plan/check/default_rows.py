@@ -1,4 +1,4 @@
-"""The rows that `fablint check` measures when nobody says otherwise."""
+"""The rows that `fablint check` measures by default."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float 
     Repeats: a slow second of one host slows all pairs that were measured in that second. Only a repeat at another
     time tells it from a slow part, so small fabrics are measured two to five times; a large one has so many
     rounds that every host is sampled all over the run anyway. Within a repeat every pair gets the same
-    time (no stopping on precision), so that all are exposed to the machine's noise alike.
+    time (no stopping on precision), so that all are exposed to the same noise of the machine.
 
     Time: `budget_s` is shared evenly by all rounds (pairs in serial order), between 0.01 s and 0.2 s each. The
     default is 20 s serial and 120 s parallel, and more where the fewest repeats at that floor take longer. When

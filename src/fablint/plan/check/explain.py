@@ -145,7 +145,7 @@ def _by_scope(rounds: Sequence[Pairs], placement: RoutedPlacement) -> dict[str, 
 
 
 def _all_pairs(stage: Stage, asked: CheckRequest, placement: RoutedPlacement) -> Explained:
-    """Every pair: who crosses what follows from the engine's schedule, and is not looked at."""
+    """Return the figures of a plan of all pairs, without messages per link: the engine makes the schedule."""
     row = stage.plan.rows[0].spec
     return Explained(
         ranks=asked.ranks,

@@ -1,4 +1,4 @@
-"""Rounds that answer questions: pairs that would decide about a part, packed into as few rounds as possible."""
+"""Rounds of follow-ups: pairs that decide about a component, packed into as few rounds as possible."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ Keys = npt.NDArray[np.int64]
 
 LEAST = 3  # new partners for each part: so often is a suspect connected anew
 MOST_ROUNDS = 8
-CONTROL_PASSES = 6  # over healthy ranks that are idle, to find pairs that collide with nobody
+CONTROL_PASSES = 6  # over healthy ranks that are idle, to find pairs without contention
 LEAST_SHARE = 0.05  # of a pair's messages, from which a link counts for it
 ROOM = 0.75  # messages to be expected on a link, up to which several pairs may cross it
 NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
-def follow_up(
-    questions: Sequence[FollowUp],
+def follow_up_rounds(
+    follow_ups: Sequence[FollowUp],
     placement: RoutedPlacement,
     measured: Keys = NO_KEYS,
     *,
     least: int = LEAST,
     most_rounds: int = MOST_ROUNDS,
 ) -> list[Pairs]:
-    """Rounds of disjoint pairs that answer the questions: at least `least` new pairs to each, where there are so many.
+    """Return rounds of disjoint pairs: at least `least` new pairs of each follow-up, where there are so many.
 
-    Questions take turns, so that none waits for another to be answered. Pairs that were measured already come after
+    Follow-ups take turns, so that none waits for the end of another. Pairs that were measured already come after
     those that were not. A pair goes to the first round in which both ranks are free and no cable is crossed
     twice in a direction; where there is none, a round is added; at `most_rounds` it goes where it collides least.
     At last what room the rounds have is used for further pairs.
 
     Args:
-        questions: what is open; their pairs with the most telling first.
+        follow_ups: what is open; their pairs with the most informative first.
         placement: where the ranks are.
         measured: keys of the pairs that were measured (`measured_pairs`).
-        least: pairs for each question.
+        least: pairs of each follow-up.
         most_rounds: rounds at most; what finds no room is left for the next time.
     """
-    turns = _Turns(questions, placement, measured)
+    turns = _Turns(follow_ups, placement, measured)
     packed = _Packing(placement, turns.pairs)
     for _ in range(least):
         turns.take(lambda pair: packed.add(pair, most_rounds))
@@ -67,11 +67,11 @@ def measured_pairs(run: Run, ranks: int) -> Keys:
 def with_controls(
     rounds: Sequence[Pairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, seed: int = 1
 ) -> list[Pairs]:
-    """The same with up to `each` more pairs in every round, of ranks that nobody suspects: what is healthy today.
+    """Return the rounds with up to `each` more pairs in each, of ranks of no candidate: what is healthy now.
 
-    They are the suspects' partners, meeting each other, and a few more from two switches of each of two groups, so that
-    every distance is seen. Who was measured least comes first. They cross no cable that the round crosses in their
-    direction already.
+    They are pairs of the suspects' partners, and a few more from two switches of each of two groups, so that every
+    distance is measured. Ranks that were measured least come first. No pair crosses a cable that the round crosses in
+    the same direction.
     """
     random = np.random.default_rng(seed)
     pool = _pool(rounds, placement, suspects, each, random)
@@ -107,7 +107,7 @@ def _as_many_as_fit(pairs: Pairs, found: Pairs, placement: RoutedPlacement, most
 def _pool(
     rounds: Sequence[Pairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, random: np.random.Generator
 ) -> Codes:
-    """Ranks that nobody suspects: all that are measured anyhow, and `2 each` others."""
+    """Return ranks of no candidate: all that are measured already, and `2 each` others."""
     used = np.unique(np.concatenate([np.zeros((0, 2), np.int32), *rounds]))
     clean = np.setdiff1d(np.arange(placement.ranks, dtype=np.int32), np.append(used, suspects))
     order = [
@@ -146,10 +146,10 @@ def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) 
 
 
 class _Turns:
-    """Pairs of all questions in one list, each question with its own queue."""
+    """Pairs of all follow-ups in one list, each follow-up with its own queue."""
 
-    def __init__(self, questions: Sequence[FollowUp], placement: RoutedPlacement, measured: Keys) -> None:
-        ordered = [_new_first(question, placement, measured) for question in questions]
+    def __init__(self, follow_ups: Sequence[FollowUp], placement: RoutedPlacement, measured: Keys) -> None:
+        ordered = [_new_first(follow_up, placement, measured) for follow_up in follow_ups]
         self.pairs: Pairs = np.concatenate([np.zeros((0, 2), np.int32), *ordered])
         ends = np.cumsum([len(pairs) for pairs in ordered]).tolist()
         self._queues = [
@@ -157,7 +157,7 @@ class _Turns:
         ]
 
     def take(self, add: Callable[[int], bool]) -> bool:
-        """One pair of each question that can be added; what cannot is dropped. False when nothing was added."""
+        """Add one pair of each follow-up; drop pairs that cannot be added. Return False when nothing was added."""
         added = False
         for queue in self._queues:
             while queue:
@@ -167,9 +167,9 @@ class _Turns:
         return added
 
 
-def _new_first(question: FollowUp, placement: RoutedPlacement, measured: Keys) -> Pairs:
-    """The pairs of a question, each once whatever its direction: both are measured."""
-    pairs = np.asarray(question.pairs, dtype=np.int32).reshape(-1, 2)
+def _new_first(follow_up: FollowUp, placement: RoutedPlacement, measured: Keys) -> Pairs:
+    """Return the pairs of a follow-up, each once whatever its direction: both are measured."""
+    pairs = np.asarray(follow_up.pairs, dtype=np.int32).reshape(-1, 2)
     pairs = pairs[placement.host[pairs[:, 0]] != placement.host[pairs[:, 1]]]
     keys = pair_keys(pairs, placement.ranks)
     first = np.sort(np.unique(keys, return_index=True)[1])
@@ -185,7 +185,7 @@ class _Packing:
         self._pairs = pairs
         links = len(placement.routes.ends) if placement.routes is not None else 0
         self._free = np.zeros(2 * links, np.float32)
-        found = [placement.crossings_of_pairs(pairs, way) for way in (0, 1)]  # each way has its turn
+        found = [placement.crossings_of_pairs(pairs, direction) for direction in (0, 1)]  # one after the other
         pair, link, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
         link += np.repeat(np.array([0, links], link.dtype), [len(query) for query, _, _ in found])
         tells = share >= LEAST_SHARE
@@ -201,7 +201,7 @@ class _Packing:
     def add(self, pair: int, most_rounds: int = 0) -> bool:
         """Into the first round that it fits; a new one, or one where it collides, while there are not `most_rounds`."""
         ends = self._ends(pair)
-        if (min(ends), max(ends)) in self._placed:  # asked for by two questions: it answers both
+        if (min(ends), max(ends)) in self._placed:  # a pair of two follow-ups counts for both
             return most_rounds > 0
         free = [number for number, busy in enumerate(self._busy) if not busy & set(ends)]
         clear = next((number for number in free if self.fits(pair, number)), None)

@@ -24,7 +24,7 @@ from fablint.plan.check.default_rows import (
     SMALL,
 )
 from fablint.plan.check.rate_adaptation import rows_at, slowest_seconds
-from fablint.plan.check.stages import Stage, stage_of, unlike
+from fablint.plan.check.stages import Stage, distinct_names, stage_of
 from fablint.plan.rows.cost import OVERHEAD
 from fablint.plan.schedule.bisection import bisection_rounds
 from fablint.plan.schedule.host_rounds import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
@@ -64,7 +64,7 @@ class Level:
 
 REACH_LEVEL = Level(
     "reach",
-    "everybody talks to somebody near and to somebody far, for the rate of the network",
+    "each rank with a near and a distant one, for the rate of the network",
     None,
     (
         RowSpec("latency", purpose="rate_probe", sizes=(8,), warmup=(2, 2), samples=20),
@@ -122,7 +122,7 @@ def level_stage(
         repeats = pace.repeats(len(rounds), fewest if budget_s is None else 1)
         rounds = repeated(rounds, repeats, placement, asked.seed)
     shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(specs)
-    names = unlike([f"{level.name}-{row.kernel}" for row in specs])
+    names = distinct_names([f"{level.name}-{row.kernel}" for row in specs])
     rows = [(replace(row, name=name), share) for row, name, share in zip(specs, names, shares, strict=True)]
     return _as_slow(stage_of(level.name, rounds, asked, "serial" if serial else "parallel", rows), rate, pace)
 

@@ -76,6 +76,6 @@ def slowest_seconds(row: RowSpec, rate: float | None) -> float:
         return 0.0
     samples = min(FEWEST_SAMPLES, row.samples or FEWEST_SAMPLES)
     repetitions = samples + (row.warmup[1] > 0) + (row.batch is None)
-    ways = row.directions_measured * (1 if row.kernel_info.is_windowed else 2)  # a round trip goes both ways
+    directions = row.directions_measured * (1 if row.kernel_info.is_windowed else 2)  # a round trip has both
     carried = sum(size * window for size, window in zip(row.sizes, windows(row), strict=True))
-    return repetitions * ways * carried / rate
+    return repetitions * directions * carried / rate

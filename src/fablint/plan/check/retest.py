@@ -1,4 +1,4 @@
-"""Measure again what a run accuses: the same kernels, the parts at fault beside healthy pairs, in a run of its own."""
+"""Retest the faulty and suspect components of a run: the same kernels, beside healthy pairs, in a run of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fablint.model import SCOPES, Diagnosis, Finding, FollowUp, RowSpec, Run, Scope, Slots, State, Topology
 from fablint.plan.check.check_request import CheckRequest
-from fablint.plan.check.follow_up import follow_up, with_controls
+from fablint.plan.check.follow_up import follow_up_rounds, with_controls
 from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
 from fablint.plan.rows.host_lists import joined
 from fablint.plan.rows.run_rows import spec_of
@@ -25,9 +25,9 @@ MOST_ROUNDS = 24
 NEAR = 4  # of the pairs, where there are so many on the same switch
 CONTROLS = 8  # healthy pairs in a round
 FEWEST_TIMES = 3  # of its pairs, to say that a part is fine
-ACCUSED = (State.FAULT, State.SUSPECT)
+REPORTED = (State.FAULT, State.SUSPECT)
 
-# What a row is measured with; all other options say whom, when and for how long.
+# What a row is measured with; all other options say which pairs, when and for how long.
 _KEPT = (
     "sizes",
     "window",
@@ -52,12 +52,12 @@ class Retest:
 
     stage: Stage
     placement: RoutedPlacement
-    questions: Sequence[FollowUp]
+    follow_ups: Sequence[FollowUp]
 
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a part that was accused; `effect` is the loss that its pairs have now."""
+    """What became of a reported component; `effect` is the loss that its pairs have now."""
 
     was: Finding
     state: Literal["gone", "still there", "undecided"]
@@ -74,27 +74,27 @@ class Fate:
         }
 
 
-def accused(diagnosis: Diagnosis) -> list[Finding]:
+def reported_findings(diagnosis: Diagnosis) -> list[Finding]:
     """The findings that a retest is about."""
-    return [finding for finding in diagnosis.verdict.findings if finding.state in ACCUSED]
+    return [finding for finding in diagnosis.verdict.findings if finding.state in REPORTED]
 
 
 def plan_retest(
     run: Run, diagnosis: Diagnosis, topology: Topology | None = None, budget_s: float | None = None
 ) -> Retest | None:
-    """Rounds with the pairs that test what is accused, and with others that show what is healthy now.
+    """Return rounds with pairs that test the reported components, and with pairs that show what is healthy now.
 
     Only hosts that take part are started, with all their ranks. None where no pair would tell, or there is no time.
     """
     names = run.rank_host
     nics = run.attributes.get("rank_nic") or ()
     placement = RoutedPlacement.on_routes(names, topology, nics)
-    questions = [_near_first(one, placement) for one in (*diagnosis.retests, *diagnosis.follow_ups) if one.open]
-    rounds = follow_up(questions, placement, least=PAIRS, most_rounds=MOST_ROUNDS)
+    follow_ups = [_near_first(one, placement) for one in (*diagnosis.retests, *diagnosis.follow_ups) if one.open]
+    rounds = follow_up_rounds(follow_ups, placement, least=PAIRS, most_rounds=MOST_ROUNDS)
     if not rounds:
         return None
-    rounds = with_controls(rounds, placement, suspects_of(questions), CONTROLS)
-    rounds = interleaved(rounds, placement, groups=[one.pairs for one in questions])
+    rounds = with_controls(rounds, placement, suspects_of(follow_ups), CONTROLS)
+    rounds = interleaved(rounds, placement, groups=[one.pairs for one in follow_ups])
     part = np.flatnonzero(np.isin(placement.host, placement.host[np.concatenate(rounds)]))
     hosts = [names[rank] for rank in part.tolist()]
     own_nics = [nics[rank] for rank in part.tolist()] if nics else []
@@ -109,17 +109,17 @@ def plan_retest(
     stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, rows)
     kept = [
         FollowUp(one.component, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
-        for one in questions
+        for one in follow_ups
     ]
     return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, own_nics), kept)
 
 
-def _near_first(question: FollowUp, placement: RoutedPlacement) -> FollowUp:
-    """A few partners on the same switch come first: without them a host is not told from its switch."""
-    scope = placement.scopes(question.pairs[:, 0], question.pairs[:, 1])
+def _near_first(follow_up: FollowUp, placement: RoutedPlacement) -> FollowUp:
+    """A few partners on the same switch come first: without them a host is indistinguishable from its switch."""
+    scope = placement.scopes(follow_up.pairs[:, 0], follow_up.pairs[:, 1])
     near = np.flatnonzero(scope == SCOPES.index(Scope.EDGE))[:NEAR]
-    rest = np.setdiff1d(np.arange(len(question.pairs)), near)
-    return FollowUp(question.component, question.pairs[np.concatenate([near, rest])])
+    rest = np.setdiff1d(np.arange(len(follow_up.pairs)), near)
+    return FollowUp(follow_up.component, follow_up.pairs[np.concatenate([near, rest])])
 
 
 def row_kinds(run: Run) -> Sequence[RowSpec]:
@@ -129,24 +129,23 @@ def row_kinds(run: Run) -> Sequence[RowSpec]:
 
 
 def fates(before: Diagnosis, after: Diagnosis, run: Run, retest: Retest) -> list[Fate]:
-    """What became of every part that was accused; `run` is the new one.
+    """Return what became of each reported component; `run` is the new run.
 
-    Still there: the new run finds it, or what it could not be told from, at fault; or suspects it, and its pairs have
-    half of their loss still. Gone: the new run says nothing
-    against it, and its pairs have lost less than half of what they had lost, compared with the others of their
-    distance. Undecided: neither.
+    Still there: the new run reports it, or a component of its ambiguity group, as FAULT; or as SUSPECT, and its pairs
+    have at least half of their loss. Gone: the new run reports nothing about it, and its pairs have less than half of
+    their loss, compared with other pairs of their distance. Undecided: neither.
     """
-    return [_fate(finding, after, run, retest) for finding in accused(before)]
+    return [_fate(finding, after, run, retest) for finding in reported_findings(before)]
 
 
 def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
-    about = [found for found in after.verdict.findings if found.state in ACCUSED and _is_about(found, was)]
+    about = [found for found in after.verdict.findings if found.state in REPORTED and _is_about(found, was)]
     effect = _effect_now(was, run, retest)
     now = about[0] if about else None
-    mended = effect is not None and was.effect is not None and _loss(effect, was) < _loss(was.effect, was) / 2
-    if now is not None and (now.state == State.FAULT or (effect is not None and not mended)):
+    has_recovered = effect is not None and was.effect is not None and _loss(effect, was) < _loss(was.effect, was) / 2
+    if now is not None and (now.state == State.FAULT or (effect is not None and not has_recovered)):
         return Fate(was, "still there", now, effect)
-    return Fate(was, "gone" if mended and now is None else "undecided", now, effect)
+    return Fate(was, "gone" if has_recovered and now is None else "undecided", now, effect)
 
 
 def _is_about(found: Finding, was: Finding) -> bool:
@@ -169,7 +168,7 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
     Of several rows and sizes the one with the largest loss; None where too few pairs were measured.
     """
     about = np.concatenate(
-        [np.zeros((0, 2), int), *(one.pairs for one in retest.questions if one.component in was.components)]
+        [np.zeros((0, 2), int), *(one.pairs for one in retest.follow_ups if one.component in was.components)]
     )
     losses = []
     for row in run.rows:

@@ -19,7 +19,7 @@ from fablint.plan.check.default_rows import (
     check_plan,
     rounded_down,
 )
-from fablint.plan.check.follow_up import LEAST, follow_up, measured_pairs, with_controls
+from fablint.plan.check.follow_up import LEAST, follow_up_rounds, measured_pairs, with_controls
 from fablint.plan.rows.cost import OVERHEAD, row_seconds
 from fablint.plan.rows.patterns import Extent
 from fablint.plan.schedule.interleaving import interleaved, repeated
@@ -30,7 +30,7 @@ from fablint.topology.routed_placement import RoutedPlacement
 FOLDER = "rounds"  # of a run directory
 FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
 
-FIRST_SHARE = 0.5  # of a budget: the rest is for questions
+FIRST_SHARE = 0.5  # of a budget: the rest is for follow-ups
 FEWEST_ROUNDS = 4
 ALONE_S = 20.0  # what measuring suspects one pair at a time may take
 MOST_DOUBLINGS = 3
@@ -46,7 +46,7 @@ class Stage:
 
     plan: Plan
     rounds: Mapping[str, Sequence[Pairs]] = field(default_factory=dict)
-    again: int = 0  # of the rounds bring nobody new together
+    again: int = 0  # number of rounds that repeat measured pairs
 
     def renamed(self, name: str, other: str) -> Stage:
         """The same with a rounds file of another name."""
@@ -101,44 +101,46 @@ def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pair
 def next_stage(
     asked: CheckRequest,
     run: Run,
-    questions: Sequence[FollowUp],
+    follow_ups: Sequence[FollowUp],
     number: int,
     left_s: float,
     rounds_left: int,
     the_same: tuple[Sequence[FollowUp], Sequence[FollowUp]] = ((), ()),
 ) -> Stage | None:
-    """Rounds that answer the questions within `left_s`; None where there is no time, no round or no pair left.
+    """Return rounds of the follow-ups within `left_s`; None where no time, no round or no pair is left.
 
     Few suspects are measured alone, one pair after the other; many side by side in rounds that share no cable. The
-    same pairs once more are wanted of two kinds of questions: pairs that were slow by themselves several times, since
+    same pairs are measured again for two kinds of follow-ups: pairs that were slow by themselves several times, since
     most of their times decide; and streams of far pairs alone, one after the other.
     """
     placement = RoutedPlacement.on_routes(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
     least = LEAST << min(number - 1, MOST_DOUBLINGS)  # what stays open needs more than a few
-    rounds = follow_up(questions, placement, measured_pairs(run, placement.ranks), least=least, most_rounds=rounds_left)
+    rounds = follow_up_rounds(
+        follow_ups, placement, measured_pairs(run, placement.ranks), least=least, most_rounds=rounds_left
+    )
     routes, distances = the_same
     new = len(rounds)
     rounds += _once_more(routes, placement)
     if distances:
         asked = replace(asked, oversubscribed=True)  # one after the other
-        rounds += follow_up(distances, placement, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
+        rounds += follow_up_rounds(distances, placement, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
     if not rounds:
         return None
-    every, seed = [*questions, *routes, *distances], asked.seed + number
+    every, seed = [*follow_ups, *routes, *distances], asked.seed + number
     rounds = with_controls(rounds, placement, suspects_of(every), CONTROLS, seed)
     rounds = interleaved(
         rounds, placement, seed, [one.pairs for one in every]
-    )  # else a question has its rounds together
-    crowded = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
+    )  # else the rounds of a follow-up are consecutive
+    is_oversubscribed = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
     again = len(rounds) - new
     rows = [replace(row, purpose="follow_up") for row in asked.rows]
-    stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=crowded), left_s, rows)
+    stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=is_oversubscribed), left_s, rows)
     return stage and replace(stage, again=again)
 
 
 def _once_more(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[Pairs]:
-    """The pairs of these questions in rounds of their own, each in several of them."""
-    rounds = follow_up(routes[:MOST_ROUTES], placement, least=1, most_rounds=MOST_ROUTES) if routes else []
+    """Return the pairs of these follow-ups in rounds of their own, each in several of them."""
+    rounds = follow_up_rounds(routes[:MOST_ROUTES], placement, least=1, most_rounds=MOST_ROUTES) if routes else []
     return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]
 
 
@@ -154,12 +156,12 @@ def timed_stage(
     return _stage(name, rounds, asked, "serial" if alone else "parallel", min(seconds, LONGEST_S), specs)
 
 
-def suspects_of(questions: Sequence[FollowUp]) -> list[int]:
-    """Ranks that a question is about: those that are in half of its pairs or more."""
+def suspects_of(follow_ups: Sequence[FollowUp]) -> list[int]:
+    """Return the ranks of the components in doubt: those in at least half of the pairs of a follow-up."""
     found: set[int] = set()
-    for question in questions:
-        ranks, counts = np.unique(question.pairs, return_counts=True)
-        found.update(ranks[2 * counts >= len(question.pairs)].tolist())
+    for follow_up in follow_ups:
+        ranks, counts = np.unique(follow_up.pairs, return_counts=True)
+        found.update(ranks[2 * counts >= len(follow_up.pairs)].tolist())
     return sorted(found)
 
 
@@ -173,13 +175,13 @@ def _stage(
 ) -> Stage:
     """Return the rows with the same rounds, names and seconds of a round."""
     stems = [row.kernel for row in specs]
-    names = unlike(stems if name in (FIRST, EVERY, RETEST) else [f"{stem}-{name}" for stem in stems])
+    names = distinct_names(stems if name in (FIRST, EVERY, RETEST) else [f"{stem}-{name}" for stem in stems])
     rows = [(replace(row, name=called), share) for row, called in zip(specs, names, strict=True)]
     return stage_of(name, rounds, asked, order, rows)
 
 
-def unlike(names: Sequence[str]) -> list[str]:
-    """The same with a number behind those that were there before."""
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number behind each that occurred before."""
     found: list[str] = []
     for name in names:
         found.append(next(one for one in (name, *(f"{name}-{k}" for k in range(2, 1000))) if one not in found))
@@ -189,8 +191,7 @@ def unlike(names: Sequence[str]) -> list[str]:
 def stage_of(
     name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, rows: Sequence[tuple[RowSpec, float]]
 ) -> Stage:
-    """Rows with the same rounds, which the rounds file of that name holds; with histograms where messages choose
-    their way.
+    """Return rows with the same rounds, in the rounds file of that name; with histograms if routing is adaptive.
 
     Args:
         name: of the rounds file.

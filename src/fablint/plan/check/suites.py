@@ -125,7 +125,7 @@ class PlanSummary:
     ranks: int
     levels: tuple[LevelEstimate, ...]
     rate: float | None  # bytes/s for which it was predicted
-    questions_s: float  # for what is asked next, where anything is suspect
+    follow_ups_s: float  # for what is asked next, where anything is suspect
 
     @property
     def predicted_s(self) -> float:
@@ -136,7 +136,7 @@ class PlanSummary:
     def walltime_s(self) -> float:
         """With what is asked next, every launch, and a margin."""
         launches = 1 + sum(bool(level.rows) for level in self.levels)
-        seconds = SAFETY * (self.predicted_s + self.questions_s) + LAUNCH_S * launches
+        seconds = SAFETY * (self.predicted_s + self.follow_ups_s) + LAUNCH_S * launches
         return math.ceil(seconds / WALLTIME_S) * WALLTIME_S
 
     def facts(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class PlanSummary:
             "ranks": self.ranks,
             "rate_bytes_per_s": self.rate,
             "predicted_s": self.predicted_s,
-            "questions_s": self.questions_s,
+            "follow_ups_s": self.follow_ups_s,
             "walltime_s": self.walltime_s,
             "levels": [{**vars(level), "rows": list(level.rows)} for level in self.levels],
         }
@@ -158,13 +158,13 @@ class PlanSummary:
         lines = []
         for level in self.levels:
             rows = ", ".join(row.removeprefix(f"{level.name}-") for row in level.rows)
-            told = f"{rows}: {level.what}" if level.rows else f"none: {level.why}"
-            lines.append(f"{level.rounds:>6} rounds {level.predicted_s / 60:>6.1f} min  {level.name:<{width}}  {told}")
+            what = f"{rows}: {level.what}" if level.rows else f"none: {level.why}"
+            lines.append(f"{level.rounds:>6} rounds {level.predicted_s / 60:>6.1f} min  {level.name:<{width}}  {what}")
         rounds = sum(level.rounds for level in self.levels)
-        whom = f"{self.hosts:,} hosts, {self.ranks:,} ranks"
-        lines.append(f"{rounds:>6} rounds {self.predicted_s / 60:>6.1f} min  {'in all':<{width}}  {whom}")
+        size = f"{self.hosts:,} hosts, {self.ranks:,} ranks"
+        lines.append(f"{rounds:>6} rounds {self.predicted_s / 60:>6.1f} min  {'in all':<{width}}  {size}")
         lines.append(
-            f"{'':>6}        {self.questions_s / 60:>6.1f} min  for what is suspect then, at most about so long"
+            f"{'':>6}        {self.follow_ups_s / 60:>6.1f} min  for what is suspect then, at most about so long"
         )
         if self.rate is None:
             lines.append("a network that turns out to be slow (below 1 Gbit/s) takes longer")
@@ -188,12 +188,12 @@ def plan_summary(
     """
     placement = placement or asked.placement()
     planned = tuple(_planned(level, suite, asked, placement, left_out, rate) for level in suite.levels)
-    questions = ALONE_S if asked.budget_s is None else asked.budget_s / 2
-    return PlanSummary(suite.name, len(placement.hosts), asked.ranks, planned, rate, questions)
+    follow_ups = ALONE_S if asked.budget_s is None else asked.budget_s / 2
+    return PlanSummary(suite.name, len(placement.hosts), asked.ranks, planned, rate, follow_ups)
 
 
 def level_budget(suite: Suite, asked: CheckRequest) -> float | None:
-    """Seconds for each level of a check with a budget: half of it is left for questions."""
+    """Seconds for each level of a check with a budget: half of it is left for follow_ups."""
     if asked.budget_s is None:
         return None
     return asked.budget_s / 2 / sum(level.name != REACH_LEVEL.name for level in suite.levels)

@@ -106,7 +106,7 @@ def _row(name: str, registry: Mapping[str, Benchmark], options: Mapping[str, str
 
 def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[RowSpec]:
     """The rows of a request, with their names."""
-    _refuse_two_ways(request)
+    _refuse_two_rules(request)
     benchmark = find_benchmark(request.name, registry)
     for part in _parts(request, benchmark):
         own = _row(part, registry)
@@ -156,10 +156,10 @@ def _same_messages(request: BenchRequest, own: RowSpec, row: RowSpec) -> RowSpec
     return replace(row, **counts)
 
 
-def _refuse_two_ways(request: BenchRequest) -> None:
-    ways = [option for option in ("iterations", "samples") if option in request.options]
-    if request.adaptive and ways:
-        raise UsageError(f"--adaptive and --{ways[0]} are two ways to stop", "leave one of them out")
+def _refuse_two_rules(request: BenchRequest) -> None:
+    rules = [option for option in ("iterations", "samples") if option in request.options]
+    if request.adaptive and rules:
+        raise UsageError(f"--adaptive excludes --{rules[0]}", "give one rule for when to stop")
     if request.vary_window and "window" in request.options:
         raise UsageError("--vary-window goes through the windows by itself", "leave --window out")
 

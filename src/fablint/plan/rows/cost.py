@@ -1,7 +1,7 @@
 """How long a row will take.
 
 A time budget is kept by the engine, so the prediction is arithmetic. Where a row stops on a count instead, the duration
-depends on a fabric that nobody has measured yet; the nominal fabric below stands in for it.
+depends on a fabric that is not measured yet; the nominal fabric below takes its place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many rounds and groups a pattern has: the planning side of engine/patterns/.
 
-Who meets whom is the engine's business; here only the counts matter, and rounds that are spelt out are checked before
-they are shipped to the nodes.
+The engine decides which ranks communicate. Here only the counts matter, and rounds of a file or option are checked
+before a launch.
 """
 
 from __future__ import annotations

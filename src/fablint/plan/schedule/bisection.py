@@ -79,7 +79,7 @@ def halves(
         unequal: where the groups make no equal halves, the nearest to it, and what is too many stays idle.
 
     Raises:
-        UsageError: no topology, one switch, or no equal halves; says how many hosts each group has, and whom to leave
+        UsageError: no topology, one switch, or no equal halves; says how many hosts each group has, and which to leave
             out.
     """
     table = ranks_of_hosts(placement, left_out)
@@ -87,7 +87,7 @@ def halves(
     if len(table) < 2:
         raise UsageError(f"bisection: {plural(len(table), 'host')}", "give two or more")
     if not (placement.location[lead] >= 0).any():
-        raise UsageError("bisection: nobody knows where the bottleneck is", "give a --topology")
+        raise UsageError("bisection: the bottleneck is not known", "give a --topology")
     kind, code = "group", placement.group_or_host[lead]
     if np.ptp(code) == 0:
         kind, code = "switch", placement.switch_or_host[lead]
@@ -136,7 +136,7 @@ def _name(host: str, kind: str, topology: Topology | None) -> str:
 
 
 def _unequal(kind: str, names: Sequence[str], sizes: Sequence[int], idle: Sequence[str]) -> UsageError:
-    """What the groups are like, and whom to leave out."""
+    """Return the sizes of the groups, and which hosts to leave out."""
     counts = [f"{name} {size}" for name, size in zip(names, sizes, strict=True)]
     return UsageError(
         f"bisection: no equal halves of {plural(sum(sizes), 'host')} ({kind}s: {_listed(counts)})",

@@ -17,10 +17,10 @@ AT_ONCE = 8  # one pair in so many is exchanged in a pass
 EVENNESS = 0.5  # what a crossing more than others have is worth, in flows
 
 
-def untangled(
+def reduce_contention(
     pairs: Pairs, placement: RoutedPlacement, scope: Scope, crossed: Flows, random: np.random.Generator
 ) -> Pairs:
-    """The same ranks in a round that collides less; the round itself where nothing collides or no way is known.
+    """Return the same ranks in a round with less contention; the round itself without contention or known paths.
 
     Two pairs (a, b), (c, d) become (a, d), (c, b) where that stays in the stratum and lowers the sum of squared flows;
     `crossed` says how often earlier rounds crossed each link, so that links that they left out are preferred.
@@ -72,9 +72,9 @@ def _exchanged(
 def _hot(pairs: Pairs, placement: RoutedPlacement, flows: Flows) -> npt.NDArray[np.int64]:
     """Pairs that share a link with others."""
     hot = np.zeros(len(pairs), dtype=bool)
-    for way in (0, 1):
-        query, link, _ = placement.crossings_of_pairs(pairs, way)
-        hot[query[flows[way][link] > 1.0]] = True
+    for direction in (0, 1):
+        query, link, _ = placement.crossings_of_pairs(pairs, direction)
+        hot[query[flows[direction][link] > 1.0]] = True
     return np.flatnonzero(hot)
 
 
@@ -82,8 +82,8 @@ def _price(pairs: Pairs, placement: RoutedPlacement, state: tuple[Flows, Flows],
     """(k,) what each pair adds to the tangle: of a pair that is in it, or (`more` is 1) of one that would come."""
     flows, spread = state
     price = np.zeros(len(pairs), dtype=np.float32)
-    for way in (0, 1):
-        query, link, share = placement.crossings_of_pairs(pairs, way)
-        each = 2 * (flows[way][link] + more) - 1 + spread[link]
+    for direction in (0, 1):
+        query, link, share = placement.crossings_of_pairs(pairs, direction)
+        each = 2 * (flows[direction][link] + more) - 1 + spread[link]
         price += np.bincount(query, weights=share * each, minlength=len(pairs)).astype(np.float32)
     return price

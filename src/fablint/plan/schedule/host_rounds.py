@@ -1,4 +1,4 @@
-"""Who meets whom at a level of a suite: rounds of hosts, in which all ranks of a host talk to those of one other.
+"""Rounds of the levels of a suite: in a round all ranks of a host communicate with those of one other host.
 
 Rank k of a host meets rank k of the other, as osu_mbw_mr and osu_multi_lat have it. Where the ranks of a host sit on
 NICs of several switches, those of each NIC are paired by themselves, for their distances differ.
@@ -69,7 +69,7 @@ def scope_rounds(
 
 
 def reach_rounds(placement: RoutedPlacement, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
-    """A few rounds in which everybody talks to somebody near and to somebody far."""
+    """Return a few rounds in which each rank communicates with a near and with a distant rank."""
     table = ranks_of_hosts(placement, left_out)
     if len(table) < 2:
         return []

@@ -40,7 +40,7 @@ def interleaved(
         rounds: disjoint pairs of ranks.
         placement: where the ranks are.
         seed: same seed, same order.
-        groups: pairs of ranks that measure one component each, such as those of a question about a link.
+        groups: pairs of ranks that measure one component each, such as those of a follow-up of a link.
     """
     random = np.random.default_rng(seed)
     if len(rounds) > MOST_ROUNDS:

@@ -3,7 +3,7 @@
 Partners on the same switch tell a cable from the port behind it, partners in the same group a switch's cables from
 those between groups. Rounds are shifts of whole switches and groups, which collide on no cable of a fat tree with
 destination routing (what OpenSM's ftree engine is built for), spread over all groups as a dragonfly needs; of several
-such rounds the one whose messages collide least is taken, and what still collides is mended by exchanging partners.
+such rounds the one whose messages collide least is taken, and its contention is reduced by exchanging partners.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Scope
-from fablint.plan.schedule.contention_reduction import untangled
+from fablint.plan.schedule.contention_reduction import reduce_contention
 from fablint.plan.schedule.interleaving import interleaved
 from fablint.plan.schedule.rank_pairs import Codes, Pairs, pair_keys
 from fablint.topology.contention import Flows, link_flows
@@ -25,7 +25,7 @@ COUNTS = {Scope.EDGE: 6, Scope.LOCAL: 9, Scope.GLOBAL: 9}
 FAR = (Scope.LOCAL, Scope.GLOBAL)
 
 LARGEST_GRID = 16  # empty places for each rank, above which a table of places is not worth having
-MANY_RANKS = 32_768  # from which the way that made the first round well makes the others
+MANY_RANKS = 32_768  # from which the method of the best first round makes the others
 EASY_RANKS = 8192  # up to which more than two rounds are drawn of which to choose
 TRIES = 12  # at most
 FINE = 1.01  # cost of a round that collides nowhere and repeats nothing
@@ -104,15 +104,15 @@ def strata(placement: RoutedPlacement, counts: Mapping[Scope, int] = COUNTS) -> 
 
 
 def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
-    """The rounds of one stratum; ways to make one that went well are tried first."""
-    ways = _ways(drawing.placement, scope, drawing.random)
+    """Return the rounds of one stratum; methods that made good rounds are tried first."""
+    methods = _methods(drawing.placement, scope, drawing.random)
     ranks = drawing.placement.ranks
     tries = 1 if ranks >= MANY_RANKS else min(max(2, EASY_RANKS // ranks), TRIES)
     taken: list[Pairs] = []
     for turn in range(rounds):
         costs, best = [], None
-        for way in ways if turn == 0 else (ways * TRIES)[:tries]:
-            pairs = _completed(way.round(turn, drawing.random), scope, drawing)
+        for method in methods if turn == 0 else (methods * TRIES)[:tries]:
+            pairs = _completed(method.round(turn, drawing.random), scope, drawing)
             cost = drawing.cost(pairs)
             costs.append(cost)
             if best is None or cost < best[0]:
@@ -121,9 +121,9 @@ def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
                 break
         if turn == 0:
             ranked = sorted(range(len(costs)), key=costs.__getitem__)
-            ways = [*(ways[index] for index in ranked), *ways[len(costs) :]]
+            methods = [*(methods[index] for index in ranked), *methods[len(costs) :]]
         assert best is not None
-        pairs = untangled(best[1], drawing.placement, scope, drawing.crossed, drawing.random)
+        pairs = reduce_contention(best[1], drawing.placement, scope, drawing.crossed, drawing.random)
         drawing.take(pairs)
         taken.append(pairs)
     return taken
@@ -149,11 +149,11 @@ def _completed(pairs: Pairs, scope: Scope, drawing: _Drawing) -> Pairs:
     return np.concatenate(parts)
 
 
-# ------------------------------------------------------------------------------------------------ ways to make a round
+# ------------------------------------------------------------------------------------------------ methods for a round
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Stride:
     """A table of ranks, and how the units of a container are shifted against each other.
 
     The members of a unit form two halves: the lower half of each unit meets the upper half of others. Which one:
@@ -202,20 +202,20 @@ class _Neighbours:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Nobody has a place: all are left over, and drawn."""
+    """All ranks are left over, and sampled."""
 
     def round(self, turn: int, random: np.random.Generator) -> Pairs:
         return np.zeros((0, 2), dtype=np.int32)
 
 
 def tournament(labels: Codes, turn: int) -> tuple[Codes, Codes]:
-    """Pairs of one round of the circle method: every two meet once in as many rounds as there are players, less one."""
+    """Return one round of a round-robin tournament: each pair meets once in as many rounds as players, less one."""
     players = labels.size
-    circle = players - 1 + players % 2
-    distance = np.arange(1, (circle + 1) // 2)
-    one, other = (turn + distance) % circle, (turn - distance) % circle
+    others = players - 1 + players % 2
+    distance = np.arange(1, (others + 1) // 2)
+    one, other = (turn + distance) % others, (turn - distance) % others
     if players % 2 == 0:
-        one, other = np.append(one, circle), np.append(other, turn % circle)
+        one, other = np.append(one, others), np.append(other, turn % others)
     return labels[one], labels[other]
 
 
@@ -223,17 +223,19 @@ def _labels(players: int, random: np.random.Generator) -> Codes:
     return random.permutation(players).astype(np.int32)
 
 
-def _ways(placement: RoutedPlacement, scope: Scope, random: np.random.Generator) -> list[_Way | _Neighbours | _Drawn]:
-    """Ways to make a round of a stratum, of which the more regular come first."""
+def _methods(
+    placement: RoutedPlacement, scope: Scope, random: np.random.Generator
+) -> list[_Stride | _Neighbours | _Drawn]:
+    """Return methods to make a round of a stratum, the more regular ones first."""
     full, packed = (_table(placement, as_built) for as_built in (True, False))
     tables = [table for table in (full, packed) if table is not None]
     if len(tables) == 2 and full is not None and packed is not None and full.shape == packed.shape:
         tables.pop()
-    ways: list[_Way | _Neighbours | _Drawn] = []
+    methods: list[_Stride | _Neighbours | _Drawn] = []
     for table in tables:
         groups, switches, hosts, ranks = table.shape
         if scope == Scope.EDGE:
-            ways.append(_Neighbours(table.reshape(groups * switches, hosts, ranks), _labels(hosts, random)))
+            methods.append(_Neighbours(table.reshape(groups * switches, hosts, ranks), _labels(hosts, random)))
             continue
         every = [table.reshape(groups, switches, hosts * ranks)]
         if scope == Scope.GLOBAL:
@@ -242,8 +244,8 @@ def _ways(placement: RoutedPlacement, scope: Scope, random: np.random.Generator)
                 members.reverse()
             every = [one.reshape(1, groups, -1) for one in members[: 2 if switches * hosts > 1 else 1]]
         labels = _labels(every[0].shape[1], random)
-        ways += [_Way(one, labels, stride) for stride in (0, 1, None) for one in every]
-    return [*ways[: 2 if placement.ranks >= MANY_RANKS else None], _Drawn()]
+        methods += [_Stride(one, labels, stride) for stride in (0, 1, None) for one in every]
+    return [*methods[: 2 if placement.ranks >= MANY_RANKS else None], _Drawn()]
 
 
 def _table(placement: RoutedPlacement, as_built: bool) -> Table | None:
@@ -273,7 +275,7 @@ def collisions(rounds: Sequence[Pairs], placement: RoutedPlacement) -> int:
     count = 0
     for pairs in rounds:
         flows = link_flows(pairs, placement)
-        for way in (0, 1):
-            query, link, _ = placement.crossings_of_pairs(pairs, way)
-            count += np.unique(query[flows[way][link] > 1.0 + 1e-3]).size
+        for direction in (0, 1):
+            query, link, _ = placement.crossings_of_pairs(pairs, direction)
+            count += np.unique(query[flows[direction][link] > 1.0 + 1e-3]).size
     return count

@@ -118,7 +118,7 @@ def with_undecided(diagnosis: Diagnosis, undecided: Sequence[FollowUp], why: str
 
     if not why:
         return diagnosis
-    names = [question.component.text for question in undecided[:_SHOWN]]
+    names = [follow_up.component.text for follow_up in undecided[:_SHOWN]]
     names += [f"{len(undecided) - _SHOWN:,} more"] if len(undecided) > _SHOWN else []
     note = f"undecided when {why}: {', '.join(names)} (a larger --budget decides more)"
     verdict = amended(diagnosis.verdict, notes=(*diagnosis.verdict.notes, note))
@@ -129,7 +129,7 @@ def _without_undecided_paths(diagnosis: Diagnosis) -> Diagnosis:
     """Refuse a pass where streams between switches were slow among others and could not be measured alone in time."""
     from fablint.analyse import amended
 
-    paths = [question.component.label for question in diagnosis.distances]
+    paths = [follow_up.component.label for follow_up in diagnosis.distances]
     if not paths:
         return diagnosis
     more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""

@@ -173,7 +173,7 @@ class Launches:
         return [*self.recovery.engine_options, *self.options]
 
     def _exclude_causes(self, entries: Sequence[Entry], reason: str) -> bool:
-        """Exclude the hosts that ended the last launch; False where a further launch would end in the same way.
+        """Exclude the hosts that ended the last launch; False where a further launch would end for the same reason.
 
         Raises IncompleteError where no two hosts can be launched together.
         """

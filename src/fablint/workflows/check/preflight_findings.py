@@ -36,7 +36,7 @@ def faulty_networks(fitness: Fitness) -> list[str]:
 def warnings(fitness: Fitness) -> list[Result]:
     """Results of all other checks that warn, or whose answer was not understood.
 
-    Networks that were not examined are told elsewhere.
+    Networks that were not examined are reported elsewhere.
     """
     return [
         one

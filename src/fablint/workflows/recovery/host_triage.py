@@ -75,7 +75,7 @@ class HostTriage:
         return bool(new)
 
     def exclude(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
-        """Exclude hosts and pairs of hosts that were found in another way."""
+        """Exclude hosts and pairs of hosts that were found by other means."""
         self.failed_hosts |= hosts
         self.failed_pairs |= paths
         self._say([*hosts.values(), *paths.values()])

@@ -71,8 +71,8 @@ class StartSearch:
     progress: Callable[[int, int], None] = lambda decided, rounds: None
     _groups: list[Hosts] = field(default_factory=list)  # that started
     _good: Hosts = ()
-    _fails: dict[str, list[str]] = field(default_factory=dict)  # by host: with whom it did not start
-    _starts: dict[str, list[str]] = field(default_factory=dict)  # by host: with whom it did
+    _fails: dict[str, list[str]] = field(default_factory=dict)  # by host: hosts with which it did not start
+    _starts: dict[str, list[str]] = field(default_factory=dict)  # by host: hosts with which it did
     _result: StartResult = field(default_factory=StartResult)
 
     def run(self) -> StartResult:
@@ -212,7 +212,7 @@ class StartSearch:
         return fails
 
     def _judge(self, host: str) -> None:
-        """A host that ended the start of those who start together: by chance, on one path, or on several."""
+        """A host that ended the start of hosts that start together: by chance, on one path, or on several."""
         if host in self.unfit:  # it may start at the next attempt, and not at the one after it
             self._result.faulty.append(Cause(host, (), tuple(self._starts.get(host, ())), in_company=True))
             return
@@ -314,7 +314,7 @@ def _halves(group: Hosts) -> list[Hosts]:
 
 
 def _rounds_of_pairs(hosts: Sequence[str]) -> list[list[Hosts]]:
-    """Rounds of pairs that share no host, other pairs in each (circle method)."""
+    """Rounds of pairs that share no host, other pairs in each (round-robin tournament)."""
     ring: list[str | None] = [*hosts, *([None] if len(hosts) % 2 else [])]
     rounds: list[list[Hosts]] = []
     for _ in range(min(len(ring) - 1, _FIRST_TRIES)):

@@ -220,7 +220,7 @@ def _finding(state: State, host: str, evidence: str, group: tuple[ComponentRef, 
     if any(one.title == _SOFTWARE for one in group):
         step = f"start a program on {host} with the launcher; see its files, libraries and daemon"
     else:
-        step = f"ping {host} over each NIC from the hosts named; see routes, ARP and forwarding tables on the way to it"
+        step = f"ping {host} over each NIC from the hosts named; see routes, ARP and forwarding tables on its path"
     return Finding(
         state=state,
         components=(ComponentRef.of("host", host),),
@@ -235,7 +235,7 @@ def _of_path(host: str, kept: str, others: int, reason: str) -> Finding:
         state=State.FAULT,
         components=(ComponentRef.of("route", kept, host),),
         evidence=f"no launch of the two starts; each starts with {plural(others - 1, 'other host')}{reason}",
-        next_step="see the routes between the two, and the forwarding tables of the switches on the way",
+        next_step="see the routes between the two, and the forwarding tables of the switches on the path",
     )
 
 

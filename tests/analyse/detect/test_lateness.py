@@ -7,7 +7,7 @@ import pytest
 from lateness_cases import Layout, LossyFabric, cauchy, faults, named, pareto
 
 from fablint.analyse.data.samples import select_usable_rows
-from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch
+from fablint.analyse.detect.lateness.explanation import LateSearch, ScoredCandidates
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.settings import Settings
@@ -201,6 +201,6 @@ def test_a_component_that_others_cover_is_no_member_of_the_explanation() -> None
         np.repeat(np.arange(3), [len(pairs) for pairs in crossed.values()]),
     )
     search = LateSearch(candidates, np.where(np.arange(200) < 10, 1.0, 0.0), np.ones(200), 2.0)
-    members = search.members(Explanation((0, 1, 2)), 1.0)
+    members = search.members(ScoredCandidates((0, 1, 2)), 1.0)
     assert [candidates.candidate[one.number].component.label for one in members] == ["b", "c"]
     assert all(one.pairs.size for one in members)

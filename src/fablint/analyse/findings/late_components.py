@@ -17,12 +17,12 @@ import numpy as np
 
 from fablint.analyse.data.mean_ratios import Mask, MeanRatios, read_mean_ratios
 from fablint.analyse.data.samples import UsableRow
-from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
+from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.detect.lateness.late_pairs import (
     Candidate,
     Candidates,
     Floats,
-    HostPairs,
+    MeasuredHostPairs,
     candidates_of,
     host_pairs_of,
 )
@@ -69,10 +69,10 @@ class _Judgement:
 
     late: Mask
     search: LateSearch
-    explanation: Explanation
+    explanation: ScoredCandidates
 
 
-def _judged(cells: MeanRatios, pairs: HostPairs, candidates: Candidates) -> _Judgement | None:
+def _judged(cells: MeanRatios, pairs: MeasuredHostPairs, candidates: Candidates) -> _Judgement | None:
     """The judgement by the bound whose explanation scores most; None where nothing is to be explained."""
     price = math.log(len(candidates.candidate)) + SPEAKS
     best: _Judgement | None = None
@@ -92,7 +92,7 @@ class _Evidence:
     """What speaks for the components of an explanation."""
 
     cells: MeanRatios
-    pairs: HostPairs
+    pairs: MeasuredHostPairs
     candidates: Candidates
     late: Mask  # (k,) cells
     placement: Placement

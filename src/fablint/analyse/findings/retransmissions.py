@@ -20,7 +20,7 @@ import numpy as np
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.segments import Segments, read_segments
-from fablint.analyse.detect.lateness.explanation import Explanation, LateSearch, Member
+from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.phrasing import NEXT_STEP
@@ -157,7 +157,7 @@ class _Evidence:
     candidates: Candidates
     bound: float
     search: LateSearch
-    explanation: Explanation
+    explanation: ScoredCandidates
     placement: Placement
     settings: Settings
 

@@ -44,7 +44,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ScoredCandidates:
     """A set of candidates and its score in nats, with prices."""
 
     chosen: tuple[int, ...] = ()
@@ -74,7 +74,7 @@ class LateSearch:
         self._of = candidates.of[order]
         self._first = np.searchsorted(candidates.pair[order], np.arange(late.size + 1))
 
-    def best(self) -> Explanation:
+    def best(self) -> ScoredCandidates:
         """Return the set of candidates with the highest score."""
         kinds = np.array([entry.kind for entry in self.candidates.candidate])
         component = kinds != "scope"
@@ -85,7 +85,7 @@ class LateSearch:
             (np.isin(kinds, ("host", "cable", "path")), True),
             (np.ones(kinds.size, bool), False),
         ]
-        explanation = Explanation()
+        explanation = ScoredCandidates()
         for allowed, biased in starts:
             if allowed.any():
                 explanation = max(
@@ -93,7 +93,7 @@ class LateSearch:
                 )
         return explanation
 
-    def members(self, explanation: Explanation, nearly: float) -> list[Member]:
+    def members(self, explanation: ScoredCandidates, nearly: float) -> list[Member]:
         """Return the gain of each member, and its alternatives.
 
         Alternatives are candidates that cost less than `nearly` nats in its place.
@@ -126,9 +126,9 @@ class LateSearch:
 
     # ------------------------------------------------------------------------------------------------ search
 
-    def _greedy(self, allowed: Mask, biased: bool) -> Explanation:
+    def _greedy(self, allowed: Mask, biased: bool) -> ScoredCandidates:
         """Return the best set of a greedy search over the allowed candidates."""
-        state, best = self._state(()), Explanation()
+        state, best = self._state(()), ScoredCandidates()
         chosen: list[int] = []
         score, ahead = 0.0, 0
         while ahead <= AHEAD and len(chosen) < MOST_STEPS:
@@ -141,10 +141,10 @@ class LateSearch:
             state = self._without(state, number)
             ahead = 0 if score > best.score else ahead + 1
             if score > best.score:
-                best = Explanation(tuple(chosen), score)
+                best = ScoredCandidates(tuple(chosen), score)
         return best
 
-    def _improved(self, found: Explanation, allowed: Mask) -> Explanation:
+    def _improved(self, found: ScoredCandidates, allowed: Mask) -> ScoredCandidates:
         """Return the explanation after members were removed or replaced, as long as that raises the score."""
         if not 0 < len(found.chosen) <= MOST_REPLACED:
             return found
@@ -158,7 +158,7 @@ class LateSearch:
             found = better
         return found
 
-    def _replaced(self, found: Explanation, number: int, allowed: Mask) -> Explanation:
+    def _replaced(self, found: ScoredCandidates, number: int, allowed: Mask) -> ScoredCandidates:
         """Return the explanation with the best candidate, or none, in place of a member."""
         others = tuple(other for other in found.chosen if other != number)
         state = self._state(others)
@@ -166,8 +166,8 @@ class LateSearch:
         gains = np.where(allowed, self._gains(state, biased=False), -np.inf)
         best = int(np.argmax(gains))
         if gains[best] <= self.price:
-            return Explanation(others, score)
-        return Explanation((*others, best), score + float(gains[best]) - self.price)
+            return ScoredCandidates(others, score)
+        return ScoredCandidates((*others, best), score + float(gains[best]) - self.price)
 
     def _score(self, chosen: Sequence[int]) -> float:
         """Return the nats of a set: each pair is explained by the first member that it crosses."""

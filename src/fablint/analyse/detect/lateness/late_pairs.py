@@ -21,7 +21,7 @@ FEWEST_PAIRS = 2  # late pairs of a candidate: a single late pair is not a compo
 
 
 @dataclass(frozen=True)
-class HostPairs:
+class MeasuredHostPairs:
     """Pairs of hosts. With several switches per host, a pair of hosts has an entry for each two switches."""
 
     hosts: Codes  # (u, 2)
@@ -35,7 +35,7 @@ class HostPairs:
         return np.bincount(self.of_cell, weights=cells, minlength=self.weight.size) / np.bincount(self.of_cell)
 
 
-def host_pairs_of(cells: MeanRatios, placement: Placement) -> HostPairs:
+def host_pairs_of(cells: MeanRatios, placement: Placement) -> MeasuredHostPairs:
     """Return the pairs of hosts of some cells."""
     turned = placement.host[cells.src] > placement.host[cells.dst]
     ranks = np.stack([np.where(turned, cells.dst, cells.src), np.where(turned, cells.src, cells.dst)], axis=1)
@@ -45,7 +45,7 @@ def host_pairs_of(cells: MeanRatios, placement: Placement) -> HostPairs:
     key = (of_hosts * size + switches[:, 0] + 1) * size + switches[:, 1] + 1
     _, first, of_cell = np.unique(key, return_index=True, return_inverse=True)
     _, same, count = np.unique(of_hosts[first], return_inverse=True, return_counts=True)
-    return HostPairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
+    return MeasuredHostPairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
 
 
 BETWEEN_SWITCHES = ComponentRef(kind="config", title="paths between switches")
@@ -125,7 +125,7 @@ class CandidateBuilder:
         )
 
 
-def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None) -> Candidates:
+def candidates_of(pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None) -> Candidates:
     """Return hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
     builder = CandidateBuilder()
     every = np.arange(pairs.weight.size)
@@ -145,7 +145,7 @@ def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None)
     return builder.candidates(every.size)
 
 
-def _add_paths(builder: CandidateBuilder, pairs: HostPairs, placement: Placement) -> None:
+def _add_paths(builder: CandidateBuilder, pairs: MeasuredHostPairs, placement: Placement) -> None:
     """Add paths between two switches, all paths of a switch, and all pairs of a distance."""
     here, there = pairs.switches.min(axis=1), pairs.switches.max(axis=1)
     far = np.flatnonzero((here >= 0) & (here != there))
@@ -167,7 +167,11 @@ def _path(code: int, placement: Placement) -> ComponentRef:
 
 
 def _add_switches(
-    builder: CandidateBuilder, pairs: HostPairs, placement: Placement, routes: Routes | None, links: tuple[Codes, Codes]
+    builder: CandidateBuilder,
+    pairs: MeasuredHostPairs,
+    placement: Placement,
+    routes: Routes | None,
+    links: tuple[Codes, Codes],
 ) -> None:
     """Add each switch with all pairs that begin or end on it, or cross one of its links."""
     names = list(placement.switches if routes is None else routes.switches)
@@ -182,7 +186,7 @@ def _add_switches(
     builder.add("switch", [ComponentRef.of("switch", name) for name in names], pair, of)
 
 
-def _links(pairs: HostPairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:
+def _links(pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:
     """Return flat lists: pair, and directed link that its round trips cross; empty if no path is known."""
     nothing = np.zeros(0, np.int64)
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):

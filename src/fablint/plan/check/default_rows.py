@@ -49,14 +49,21 @@ def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float 
     an explicit budget cannot hold all pairs at the floor, random matchings take their place: as many as fit, at
     least 4.
 
-    Args:
-        ranks: ranks that will run it.
-        hosts: hosts that they sit on.
-        oversubscribed: does some host have more ranks than CPUs?
-        budget_s: upper limit of `Plan.predicted_s` in seconds; None for the default.
+    Parameters
+    ----------
+    ranks
+        Ranks that will run it.
+    hosts
+        Hosts that they sit on.
+    oversubscribed
+        Does some host have more ranks than CPUs?
+    budget_s
+        Upper limit of `Plan.predicted_s` in seconds; None for the default.
 
-    Raises:
-        UsageError: fewer than two ranks, or a budget that is not above 0.
+    Raises
+    ------
+    UsageError
+        Fewer than two ranks, or a budget that is not above 0.
     """
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")

@@ -37,12 +37,18 @@ def follow_up_rounds(
     twice in a direction; where there is none, a round is added; at `most_rounds` it goes where it collides least.
     At last what room the rounds have is used for further pairs.
 
-    Args:
-        follow_ups: what is open; their pairs with the most informative first.
-        placement: where the ranks are.
-        measured: keys of the pairs that were measured (`measured_pairs`).
-        least: pairs of each follow-up.
-        most_rounds: rounds at most; what finds no room is left for the next time.
+    Parameters
+    ----------
+    follow_ups
+        What is open; their pairs with the most informative first.
+    placement
+        Where the ranks are.
+    measured
+        Keys of the pairs that were measured (`measured_pairs`).
+    least
+        Pairs of each follow-up.
+    most_rounds
+        Rounds at most; what finds no room is left for the next time.
     """
     turns = _Turns(follow_ups, placement, measured)
     packed = _Packing(placement, turns.pairs)

@@ -17,10 +17,14 @@ from fablint.plan.schedule.rank_pairs import Pairs
 def begun_stage(run: Run, slots: tuple[Slots, ...], read_file: ReadFile) -> Stage:
     """The rows of rounds that a run is to have, each whole, as one stage for the ranks of the run.
 
-    Args:
-        run: the run to finish.
-        slots: where its ranks are.
-        read_file: reads the rounds files that its rows name.
+    Parameters
+    ----------
+    run
+        The run to finish.
+    slots
+        Where its ranks are.
+    read_file
+        Reads the rounds files that its rows name.
     """
     rows: list[PlanRow] = []
     rounds: dict[str, tuple[Pairs, ...]] = {}

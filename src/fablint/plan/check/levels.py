@@ -94,16 +94,25 @@ def level_stage(
     Where the busiest host has no more than 24 partners all pairs are measured, on up to 64 hosts at least twice, for
     the reasons of `check_plan`; else matchings of the scope. Rows are named LEVEL-KERNEL and share `rounds/LEVEL.txt`.
 
-    Args:
-        level: what is measured.
-        asked: ranks, fabric, seed.
-        placement: where the ranks are (`asked.placement()`).
-        left_out: ranks that take no part.
-        rate: bytes/s of a healthy rank (`rate_of`), None where it is not known.
-        budget_s: time for the level; None: some 20 s, more where the rounds take longer.
+    Parameters
+    ----------
+    level
+        What is measured.
+    asked
+        Ranks, fabric, seed.
+    placement
+        Where the ranks are (`asked.placement()`).
+    left_out
+        Ranks that take no part.
+    rate
+        Bytes/s of a healthy rank (`rate_of`), None where it is not known.
+    budget_s
+        Time for the level; None: some 20 s, more where the rounds take longer.
 
-    Raises:
-        UsageError: the fabric has no two halves, or a budget that is not above 0.
+    Raises
+    ------
+    UsageError
+        The fabric has no two halves, or a budget that is not above 0.
     """
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")

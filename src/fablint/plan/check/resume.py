@@ -21,16 +21,24 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
     were never started are planned whole, from the root attribute `plan`. A row that was measured again in part (its
     `NAME-retest` was begun) is not retested a second time: the retest is a row of the run, with rounds of its own.
 
-    Args:
-        run: the run to finish.
-        missing: rounds to measure, per row name (`store.missing_rounds`); rows without an entry are complete.
-        read_file: reads the rounds files of rows that were never started.
+    Parameters
+    ----------
+    run
+        The run to finish.
+    missing
+        Rounds to measure, per row name (`store.missing_rounds`); rows without an entry are complete.
+    read_file
+        Reads the rounds files of rows that were never started.
 
-    Returns:
+    Returns
+    -------
+    Plan
         A plan for the same ranks, on the hosts where they were. It has no rows when nothing is missing.
 
-    Raises:
-        UsageError: a row that was never started cannot be planned.
+    Raises
+    ------
+    UsageError
+        A row that was never started cannot be planned.
     """
     started = {row.name: row for row in run.rows}
     specs = planned_specs(run)

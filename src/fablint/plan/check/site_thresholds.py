@@ -40,12 +40,17 @@ _PERCENT = re.compile(rf"({_NUMBER}) ?%")
 def parse_thresholds(text: str, source: str) -> tuple[Threshold, ...]:
     """The thresholds of a site file, in its order.
 
-    Args:
-        text: the file, TOML.
-        source: its name, for messages: `site.toml: threshold 3: unknown scope 'egde': did you mean edge`.
+    Parameters
+    ----------
+    text
+        The file, TOML.
+    source
+        Its name, for messages: `site.toml: threshold 3: unknown scope 'egde': did you mean edge`.
 
-    Raises:
-        UsageError: no TOML, an unknown key, scope, kernel or unit, a value that is none, one threshold twice.
+    Raises
+    ------
+    UsageError
+        No TOML, an unknown key, scope, kernel or unit, a value that is none, one threshold twice.
     """
     document = read_document(text, source)
     found_at: dict[tuple[object, ...], int] = {}

@@ -67,8 +67,10 @@ def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -
 
     What may be followed by further rounds is spelt out as rounds itself: together they are one body of evidence.
 
-    Raises:
-        UsageError: fewer than two ranks, or a budget that is not above 0.
+    Raises
+    ------
+    UsageError
+        Fewer than two ranks, or a budget that is not above 0.
     """
     hosts = len(set(asked.rank_hosts))
     budget = None if asked.budget_s is None else asked.budget_s * (FIRST_SHARE if hosts > 1 else 1.0)
@@ -193,12 +195,18 @@ def stage_of(
 ) -> Stage:
     """Return rows with the same rounds, in the rounds file of that name; with histograms if routing is adaptive.
 
-    Args:
-        name: of the rounds file.
-        rounds: pairs of ranks.
-        asked: ranks and fabric.
-        order: parallel or serial.
-        rows: each with the seconds of a round (serial: of a pair). A row that is serial by itself stays serial.
+    Parameters
+    ----------
+    name
+        Of the rounds file.
+    rounds
+        Pairs of ranks.
+    asked
+        Ranks and fabric.
+    order
+        Parallel or serial.
+    rows
+        Each with the seconds of a round (serial: of a pair). A row that is serial by itself stays serial.
     """
     file = f"{FOLDER}/{name}.txt"
     adaptive = asked.topology is not None and asked.topology.routing.kind == "adaptive"

@@ -183,8 +183,10 @@ def plan_summary(
 
     A budget of `asked` is for all levels and what is asked next; half of it is shared by the levels.
 
-    Raises:
-        UsageError: the suite has a bisection, and the fabric no two halves.
+    Raises
+    ------
+    UsageError
+        The suite has a bisection, and the fabric no two halves.
     """
     placement = placement or asked.placement()
     planned = tuple(_planned(level, suite, asked, placement, left_out, rate) for level in suite.levels)

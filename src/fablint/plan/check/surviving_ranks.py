@@ -26,12 +26,18 @@ def narrowed(
     Rounds keep their numbers, so that the cells find their places in the run: a round without a pair is written
     with one that is not measured. Ranks are counted anew, without those of the hosts left out.
 
-    Args:
-        stage: rows of rounds.
-        slots: where its ranks are.
-        left_out: hosts that are not launched.
-        apart: pairs of hosts that are not measured with each other.
-        wanted: rounds to measure, per row name; None: all of all rows. Rows without an entry are left out.
+    Parameters
+    ----------
+    stage
+        Rows of rounds.
+    slots
+        Where its ranks are.
+    left_out
+        Hosts that are not launched.
+    apart
+        Pairs of hosts that are not measured with each other.
+    wanted
+        Rounds to measure, per row name; None: all of all rows. Rows without an entry are left out.
     """
     hosts = [slot.host for slot in slots for _ in range(slot.ranks)]
     number = np.full(len(hosts), -1, dtype=np.int32)

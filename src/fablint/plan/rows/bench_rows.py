@@ -44,8 +44,10 @@ class BenchRequest:
 def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan:
     """The rows that measure what was asked for; each is named after its benchmark.
 
-    Raises:
-        UsageError: there is no such benchmark, or its row makes no sense with these options or ranks.
+    Raises
+    ------
+    UsageError
+        There is no such benchmark, or its row makes no sense with these options or ranks.
     """
     for option in request.options:
         if why := without_meaning(option, bench_rows(request, registry)):

@@ -82,8 +82,10 @@ def list_benchmarks(registry: Mapping[str, Benchmark]) -> list[Benchmark]:
 def find_benchmark(name: str, registry: Mapping[str, Benchmark]) -> Benchmark:
     """The benchmark of that name; OSU's may be named without `osu_` where no kernel is called so.
 
-    Raises:
-        UsageError: there is none.
+    Raises
+    ------
+    UsageError
+        There is none.
     """
     known = {benchmark.name: benchmark for benchmark in list_benchmarks(registry)}
     found = known.get(name) or known.get(f"osu_{name}")

@@ -23,9 +23,10 @@ def parse_hosts(text: str) -> tuple[str, ...]:
     Braces mean what a shell makes of them: `client{1,5,7}` is client1, client5, client7, and so is `client[1,5,7]`;
     `n{a,b}` is na, nb. Braces around whole names, `{n1,n5}`, are left out; around mere numbers they name no host.
 
-    Raises:
-        UsageError: brackets that do not close, a host twice, a number in the place of a name, no host at all, more than
-            MOST_HOSTS.
+    Raises
+    ------
+    UsageError
+        Brackets that do not close, a host twice, a number in the place of a name, no host at all, more than MOST_HOSTS.
     """
     hosts = _expanded(text)
     if not hosts:

@@ -34,8 +34,10 @@ def extent(row: RowSpec, ranks: int, rounds: Rounds | None = None) -> Extent:
 
     Of fan-in and fan-out only the engine knows the groups, since they follow the hosts: they count as one star.
 
-    Raises:
-        UsageError: too few ranks, or too many.
+    Raises
+    ------
+    UsageError
+        Too few ranks, or too many.
     """
     refuse_ranks(row, ranks)
     half = ranks // 2
@@ -65,8 +67,10 @@ def extent(row: RowSpec, ranks: int, rounds: Rounds | None = None) -> Extent:
 def parse_rounds(text: str, ranks: int, source: str) -> Rounds:
     """The rounds of a rounds file: one round per line, pairs as `0-1 2-3`, `#` comments.
 
-    Raises:
-        UsageError: naming the line: not a pair, a rank that does not exist, a rank twice in a round, no round at all.
+    Raises
+    ------
+    UsageError
+        Naming the line: not a pair, a rank that does not exist, a rank twice in a round, no round at all.
     """
     rounds = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -81,8 +85,10 @@ def parse_rounds(text: str, ranks: int, source: str) -> Rounds:
 def parse_inline_rounds(text: str, ranks: int) -> Rounds:
     """The rounds of `--rounds`: `0-1,2-3;4-5`, a semicolon between rounds.
 
-    Raises:
-        UsageError: as `parse_rounds`, naming the round.
+    Raises
+    ------
+    UsageError
+        As `parse_rounds`, naming the round.
     """
     rounds = [part.split(",") for part in text.split(";")]
     return [_parse_round(words, ranks, f"--rounds: round {number}") for number, words in enumerate(rounds)]

@@ -24,18 +24,28 @@ def parse_plan(
 ) -> Plan:
     """Check a plan for `ranks` ranks and predict how long it takes.
 
-    Args:
-        text: content of the plan file.
-        ranks: ranks that will run it.
-        source: its name, for messages: `plan.txt:7: unknown option --sizs: did you mean --sizes`.
-        read_file: reads the rounds files that the plan names; rows with one need it.
-        benchmarks: the registry; rows that name a benchmark need it.
+    Parameters
+    ----------
+    text
+        Content of the plan file.
+    ranks
+        Ranks that will run it.
+    source
+        Its name, for messages: `plan.txt:7: unknown option --sizs: did you mean --sizes`.
+    read_file
+        Reads the rounds files that the plan names; rows with one need it.
+    benchmarks
+        The registry; rows that name a benchmark need it.
 
-    Returns:
-        The plan.
+    Returns
+    -------
+    Plan
+        The rows with their rounds and predicted times.
 
-    Raises:
-        UsageError: naming the line at fault, or the file when it holds no row.
+    Raises
+    ------
+    UsageError
+        Naming the line at fault, or the file when it holds no row.
     """
     rows: list[PlanRow] = []
     names: dict[str, int] = {}

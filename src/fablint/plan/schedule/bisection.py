@@ -71,16 +71,23 @@ def halves(
 ) -> Halves:
     """The halves of a fabric: whole groups, whole switches where there is but one group.
 
-    Args:
-        placement: where the ranks are.
-        rank_hosts: the host of each rank.
-        topology: names of switches and groups.
-        left_out: ranks that take no part.
-        unequal: where the groups make no equal halves, the nearest to it, and what is too many stays idle.
+    Parameters
+    ----------
+    placement
+        Where the ranks are.
+    rank_hosts
+        The host of each rank.
+    topology
+        Names of switches and groups.
+    left_out
+        Ranks that take no part.
+    unequal
+        Where the groups make no equal halves, the nearest to it, and what is too many stays idle.
 
-    Raises:
-        UsageError: no topology, one switch, or no equal halves; says how many hosts each group has, and which to leave
-            out.
+    Raises
+    ------
+    UsageError
+        No topology, one switch, or no equal halves; says how many hosts each group has, and which to leave out.
     """
     table = ranks_of_hosts(placement, left_out)
     lead = leads(table)

@@ -43,12 +43,18 @@ def scope_rounds(
 ) -> tuple[Rounds, bool]:
     """Rounds of pairs of a scope, and whether these are all of its pairs, each once.
 
-    Args:
-        placement: where the ranks are.
-        scope: edge, local or global; where no topology tells, all pairs are global.
-        left_out: ranks that take no part.
-        most: rounds up to which all pairs are measured; with more, matchings that collide little. None: always all.
-        seed: same seed, same rounds.
+    Parameters
+    ----------
+    placement
+        Where the ranks are.
+    scope
+        Edge, local or global; where no topology tells, all pairs are global.
+    left_out
+        Ranks that take no part.
+    most
+        Rounds up to which all pairs are measured; with more, matchings that collide little. None: always all.
+    seed
+        Same seed, same rounds.
     """
     table = ranks_of_hosts(placement, left_out)
     if len(table) < 2:
@@ -104,12 +110,18 @@ def neighbour_rounds(placement: RoutedPlacement, left_out: Collection[int] = ())
 def crossing_rounds(one: Codes, other: Codes, table: Codes, count: int, seed: int = 1) -> Rounds:
     """Rounds between two halves, host i of the one with host i of the other first, then matched at random.
 
-    Args:
-        one: hosts of a half, as rows of `table`.
-        other: as many hosts of the other half.
-        table: `ranks_of_hosts`.
-        count: rounds; fewer where there are fewer partners.
-        seed: same seed, same rounds.
+    Parameters
+    ----------
+    one
+        Hosts of a half, as rows of `table`.
+    other
+        As many hosts of the other half.
+    table
+        `ranks_of_hosts`.
+    count
+        Rounds; fewer where there are fewer partners.
+    seed
+        Same seed, same rounds.
     """
     random = np.random.default_rng(seed)
     labels, turns = random.permutation(other.size), random.permutation(other.size)

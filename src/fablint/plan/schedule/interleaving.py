@@ -36,11 +36,16 @@ def interleaved(
     exchanging two rounds of the halves while that helps (B. Kernighan and S. Lin, Bell System Technical Journal 49,
     1970).
 
-    Args:
-        rounds: disjoint pairs of ranks.
-        placement: where the ranks are.
-        seed: same seed, same order.
-        groups: pairs of ranks that measure one component each, such as those of a follow-up of a link.
+    Parameters
+    ----------
+    rounds
+        Disjoint pairs of ranks.
+    placement
+        Where the ranks are.
+    seed
+        Same seed, same order.
+    groups
+        Pairs of ranks that measure one component each, such as those of a follow-up of a link.
     """
     random = np.random.default_rng(seed)
     if len(rounds) > MOST_ROUNDS:

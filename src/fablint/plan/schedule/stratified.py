@@ -68,10 +68,14 @@ class _Drawing:
 def stratified_rounds(placement: RoutedPlacement, seed: int = 1, counts: Mapping[Scope, int] = COUNTS) -> list[Pairs]:
     """Rounds of disjoint pairs of ranks, in which (nearly) every rank is busy; strata are `interleaved`.
 
-    Args:
-        placement: where the ranks are, and the routes between them.
-        seed: same seed, same rounds.
-        counts: rounds per stratum: same switch, same group, far.
+    Parameters
+    ----------
+    placement
+        Where the ranks are, and the routes between them.
+    seed
+        Same seed, same rounds.
+    counts
+        Rounds per stratum: same switch, same group, far.
     """
     planned = strata(placement, counts)
     random = np.random.default_rng(seed)

@@ -49,8 +49,10 @@ class StartTrials:
     def search(self, hosts: Sequence[str], error: NotStartedError) -> StartResult:
         """Find the hosts that keep a launch of `hosts` from starting, which `error` is about.
 
-        Raises:
-            IncompleteError: no two hosts start, so that no host can be named.
+        Raises
+        ------
+        IncompleteError
+            No two hosts start, so that no host can be named.
         """
         self.searches += 1
         suspects = self.suspects(hosts, error.said)

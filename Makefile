@@ -3,7 +3,7 @@
 # make test-long  all other tests: sanitizers, further MPI libraries, test beds; CI runs both
 # make dev        set up for development: afterwards .venv/bin/fablint works
 # make bench      the figures, side by side
-# make lint       the linters alone
+# make lint       the linters only
 # make clean      remove what was built, the set-up included
 #
 # Every test is in exactly one of test and test-long (tests/test_selections.py). FABLINT_TEST_MPI="openmpi mpich" names the
@@ -69,6 +69,7 @@ lint-python: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
 
 lint-engine: format-engine
 	$(MAKE) --silent -C engine -j$(shell nproc) WERROR=1 BUILD=../build/lint

@@ -4,8 +4,8 @@
     python benchmarks/analyse_scale.py --case matrix --kind mesh --shape 313x32
 
 `matrix` is every pair of 16,384 hosts of a full mesh, `list` 24 rounds of 97,336 hosts of a fat tree with 584,016
-directed links. Runs are simulated with some sick parts by another process and read from files, so that the peak of
-memory is that of the judgement (and then of the report), with the times themselves included.
+directed links. Runs are simulated with some faulty components by another process and read from files, so that the peak
+of memory is that of the judgement (and then of the report), with the times themselves included.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
     else:
         rounds = stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology))
         faults = random_faults(fabric, 8, np.random.default_rng(1), rounds=rounds)
-    sick = SimulatedFabric(fabric, tuple(faults))
-    run = sick.measure(rounds, rows)
-    return run, sick.truth(run)
+    faulty_fabric = SimulatedFabric(fabric, tuple(faults))
+    run = faulty_fabric.measure(rounds, rows)
+    return run, faulty_fabric.truth(run)
 
 
 def save(folder: Path, case: Case, connection: object) -> None:

@@ -41,13 +41,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names of faults, with commas between them")
     parser.add_argument("--healthy", type=int, default=1, help="how often the healthy cluster is checked")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     if reason := why_not(slurm=True, lldp=True):
         print(f"left out: {reason}")
         return
-    wanted = [name for name in FAULTS if not asked.only or name in asked.only.split(",")]
+    wanted = [name for name in FAULTS if not requested.only or name in requested.only.split(",")]
     with cluster("bench", groups=2, switches=2, hosts=4) as bed:
-        for number in range(asked.healthy):
+        for number in range(requested.healthy):
             print(check(bed, f"healthy {number + 1}"), flush=True)
         for name in wanted:
             bed.fault(*FAULTS[name])

@@ -29,29 +29,29 @@ def row(shape: Shape, known: Knowledge, case: Case, outcome: Outcome) -> str:
     return f"{what}  {outcome.summary()}" + "".join(f"\n{'':>8}{text}" for text in wrong)
 
 
-def check_shape(shape: Shape, asked: argparse.Namespace) -> list[bool]:
-    """Check one cluster with all faults that are asked for; says of each check whether its verdict is right."""
-    cases = [case for case in shape.cases() if not asked.case or case.name in asked.case]
-    known = [one for one in shape.knowledge if not asked.known or one in asked.known]
+def check_shape(shape: Shape, requested: argparse.Namespace) -> list[bool]:
+    """Check one cluster with all faults that are requested for; says of each check whether its verdict is right."""
+    cases = [case for case in shape.cases() if not requested.case or case.name in requested.case]
+    known = [one for one in shape.knowledge if not requested.known or one in requested.known]
     right = []
     with cluster_of(shape) as bed:
         for case in cases:
-            for one in known * asked.repeats:
-                outcome = measured(bed, shape, case, one, asked)
+            for one in known * requested.repeats:
+                outcome = measured(bed, shape, case, one, requested)
                 print(row(shape, one, case, outcome), flush=True)
                 right.append(not outcome.wrong(case.faulty))
     return right
 
 
-def measured(bed: Cluster, shape: Shape, case: Case, known: Knowledge, asked: argparse.Namespace) -> Outcome:
-    """One check, in a folder that is kept where that is asked for."""
-    options = ("--budget", asked.budget) if asked.budget else ()
-    if asked.keep is None:
+def measured(bed: Cluster, shape: Shape, case: Case, known: Knowledge, requested: argparse.Namespace) -> Outcome:
+    """One check, in a folder that is kept where that is requested for."""
+    options = ("--budget", requested.budget) if requested.budget else ()
+    if requested.keep is None:
         with tempfile.TemporaryDirectory() as folder:
             return check_case(bed, shape, case, known, Path(folder), *options)
-    asked.keep.mkdir(parents=True, exist_ok=True)
+    requested.keep.mkdir(parents=True, exist_ok=True)
     name = f"{shape.name}-{known}-{case.name}-".replace(" ", "-").replace(",", "")
-    return check_case(bed, shape, case, known, Path(tempfile.mkdtemp(prefix=name, dir=asked.keep)), *options)
+    return check_case(bed, shape, case, known, Path(tempfile.mkdtemp(prefix=name, dir=requested.keep)), *options)
 
 
 def main() -> None:
@@ -62,12 +62,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1, help="checks of each case")
     parser.add_argument("--budget", help="of each check, such as 40s")
     parser.add_argument("--keep", type=Path, help="folder in which the runs are kept")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     if reason := why_not():
         print(f"left out: {reason}")
         return
     right = [
-        one for shape in SHAPES if not asked.shape or shape.name in asked.shape for one in check_shape(shape, asked)
+        one
+        for shape in SHAPES
+        if not requested.shape or shape.name in requested.shape
+        for one in check_shape(shape, requested)
     ]
     print(f"{sum(right)} of {len(right)} verdicts are right")
 

@@ -1,11 +1,12 @@
-"""How right the diagnosis is on simulated fabrics: sick ones, healthy ones, and runs of which most is missing.
+"""Accuracy of the diagnosis on simulated fabrics: faulty and healthy fabrics, and runs with missing measurements.
 
-    python benchmarks/diagnosis.py [--only sick,healthy,deleted] [--seeds 5] [--healthy-seeds 20] [--processes 2]
+    python benchmarks/diagnosis.py [--only faulty,healthy,deleted] [--seeds 5] [--healthy-seeds 20] [--processes 2]
 
-Each fabric is measured in the rounds that `fablint check` would measure; while parts are open, rounds that answer the
-questions are added, up to `--rounds` in all. `exact` and `class` are shares of the sick parts that were named as they
-are, or as what looks the same (same cable, same host's NIC); `wrong` counts parts at FAULT that are not sick, and is
-also given as a share of the sick ones; `direction` is the share that was right where it can be seen.
+Each fabric is measured in the rounds that `fablint check` would measure; while components are undecided, the rounds
+of follow-up measurements are added, up to `--rounds` in all. `exact` and `class` are shares of the faulty components
+that a finding names, or names an equivalent of (same cable, same host's NIC); `wrong` counts components at FAULT that
+are not faulty, and is also printed as a share of the faulty components; `direction` is the share of right directions
+where the direction is visible.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Outcome:
 
     score: Score
     rounds: int
-    open: int  # questions left
+    open: int  # undecided follow-up measurements
     seconds: float  # of judging
 
 
@@ -105,17 +106,17 @@ def judged(simulated: SimulatedFabric, name: str, settings: Settings) -> tuple[R
         diagnosis = diagnose(run, fabric.topology)
         seconds += time.perf_counter() - started
         room = settings.rounds - used
-        asked = [question for question in diagnosis.follow_ups if question.open]
-        if room < 1 or not asked:
+        requested = [measurement for measurement in diagnosis.follow_ups if measurement.open]
+        if room < 1 or not requested:
             return run, diagnosis, used, seconds
-        more = follow_up_rounds(asked, placement, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
+        more = follow_up_rounds(requested, placement, measured_pairs(run, run.ranks), most_rounds=min(room, 3))
         if not more:
             return run, diagnosis, used, seconds
         run = simulated.extended(run, more[:room])
         used += len(more[:room])
 
 
-def sick(name: str, k: int, settings: Settings, noise: str, seed: int) -> Outcome:
+def faulty(name: str, k: int, settings: Settings, noise: str, seed: int) -> Outcome:
     """`k` mixed faults."""
     fabric, _, rounds = place(name)
     faults = random_faults(fabric, k, np.random.default_rng(seed), settings.least, rounds=rounds)
@@ -128,12 +129,12 @@ def sick(name: str, k: int, settings: Settings, noise: str, seed: int) -> Outcom
     )
     run, diagnosis, used, seconds = judged(simulated, name, settings)
     found = score(diagnosis.verdict.findings, simulated.truth(run))
-    return Outcome(found, used, sum(question.open for question in diagnosis.follow_ups), seconds)
+    return Outcome(found, used, sum(measurement.open for measurement in diagnosis.follow_ups), seconds)
 
 
 def healthy(name: str, settings: Settings, noise: str, seed: int) -> Outcome:
     """No fault at all."""
-    return sick(name, 0, settings, noise, seed)
+    return faulty(name, 0, settings, noise, seed)
 
 
 def deleted(name: str, k: int, share: float, settings: Settings, noise: str, seed: int) -> Outcome:
@@ -186,10 +187,10 @@ def percent(part: int, whole: int) -> str:
 
 
 def cases(chosen: argparse.Namespace, settings: Settings) -> Iterator[Case]:
-    """The lines asked for."""
+    """The lines requested for."""
     fabrics, faults = chosen.fabrics.split(";"), [int(k) for k in chosen.faults.split(",")]
     kinds: dict[str, list[tuple[str, str, int, Callable[..., Outcome]]]] = {
-        "sick": [(name, f"{k} faults", chosen.seeds, partial(sick, name, k)) for name in fabrics for k in faults],
+        "faulty": [(name, f"{k} faults", chosen.seeds, partial(faulty, name, k)) for name in fabrics for k in faults],
         "healthy": [
             (name, "healthy", chosen.healthy_seeds, partial(healthy, name))
             for name in chosen.healthy_fabrics.split(";")
@@ -209,7 +210,7 @@ def cases(chosen: argparse.Namespace, settings: Settings) -> Iterator[Case]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", default="sick,healthy,deleted", help="of sick, healthy, deleted")
+    options.add_argument("--only", default="faulty,healthy,deleted", help="of faulty, healthy, deleted")
     options.add_argument("--fabrics", default="fat tree 4,096;dragonfly 4,224", help=f"of {'; '.join(FABRICS)}")
     options.add_argument("--healthy-fabrics", default="fat tree 256;fat tree 4,096")
     options.add_argument("--faults", default="1,5,10,20,40", help="how many at once")

@@ -47,7 +47,7 @@ class Case:
         window = ["--window", str(self.window)] if self.window > 1 else []
         single = ["--buffers", "single"] if self.kernel in ("bandwidth", "bibandwidth") else []
         both = self.kernel == "bibandwidth"
-        directions = [] if both else ["--directions", "forward"]
+        directions = [] if both else ["--directions", "single"]
         return [self.kernel, *directions, "--sizes", str(self.bytes), *counts, *window, *single]
 
     def bare_words(self, earlier: int) -> list[str]:
@@ -65,7 +65,7 @@ class Starts:
 
     def engine(self) -> float:
         counts = ["--iterations", str(self._earlier()), "--warmup", "0", "--batch", "1"]
-        earlier = ["latency", "--directions", "forward", "--sizes", "8", *counts]
+        earlier = ["latency", "--directions", "single", "--sizes", "8", *counts]
         return self.bench.engine_seconds(self.folder, self.case.engine_row(), earlier=earlier)
 
     def loop(self) -> float:

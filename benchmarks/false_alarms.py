@@ -1,4 +1,4 @@
-"""How often a healthy fabric is accused, and how often a sick part is named: one line per fabric, noise and fault.
+"""Rates of false findings on healthy fabrics and of named faults: one line per fabric, noise and fault.
 
     python benchmarks/false_alarms.py [--seeds 20] [--hosts 64,1024] [--processes 2] [--only healthy]
 

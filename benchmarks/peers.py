@@ -120,7 +120,7 @@ COMPARISONS: Sequence[Comparison] = (
     osu("osu_multi_lat"),
     Comparison(
         "IMB PingPong",
-        "latency --directions forward --iterations {count} --warmup {warmup}",
+        "latency --directions single --iterations {count} --warmup {warmup}",
         "IMB-MPI1",
         "PingPong -msglen {lengths} -iter {count} -iter_policy off",
         read_imb(2),
@@ -134,7 +134,7 @@ COMPARISONS: Sequence[Comparison] = (
     ),
     Comparison(
         "IMB Uniband",
-        "bandwidth --directions forward --buffers single --window 64 --iterations {windows} --warmup 10",
+        "bandwidth --directions single --buffers single --window 64 --iterations {windows} --warmup 10",
         "IMB-MPI1",
         "Uniband -msglen {lengths} -iter {windows} -iter_policy off -window_size 64",
         read_imb(2),
@@ -142,7 +142,7 @@ COMPARISONS: Sequence[Comparison] = (
     ),
     Comparison(
         "NetPIPE",
-        "latency --directions forward --iterations {count} --warmup {warmup}",
+        "latency --directions single --iterations {count} --warmup {warmup}",
         "NetPIPE",
         "-l {bytes} -u {bytes} -n {count} -p 0 -o /dev/null",
         read_netpipe,

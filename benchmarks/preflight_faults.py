@@ -1,4 +1,4 @@
-"""Fleets with one fault each, judged as the program judges them: what is found, what is missed, who is named wrongly.
+"""Fleets with one fault each, judged as the program judges them: found, missed and wrongly named faults.
 
     python benchmarks/preflight_faults.py [--sizes 3,8,20,200] [--machines infiniband,roce] [--only mtu,clock]
         [--mixes [--fleets 11:9,three] [--plant no-gpu] [--level quick]]

@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py [--repetitions 15] [--before FOLDER]
 
-Processes alternate, so that what disturbs the machine disturbs all alike. Wall time is from the start of a process to
-its end; CPU time is user and system time of it and its children. `python` is the same interpreter that does nothing,
+Processes alternate, so that a disturbance of the machine affects all equally. Wall time is from the start of a process
+to its end; CPU time is user and system time of it and its children. `python` is the same interpreter that does nothing,
 `launcher` starts two processes of `true`, and `MPI` the engine with `--version`: two ranks that initialise MPI and end.
 `engine` is `bench` without fablint: the same engine with the same plan. On a busy machine CPU times and ratios mean
 something, wall times do not. `--before` names another checkout of fablint, whose commands take turns with these.
@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fablint.measure import Silent, build_engine, find_launchers
+from fablint.measure import NoProgress, build_engine, find_launchers
 from fablint.model import Plan
 from fablint.store import read_run
 from fablint.system import System
@@ -76,7 +76,7 @@ def fablint(source: Path, words: Sequence[str]) -> Program:
 def floors(plan: str) -> dict[str, Program]:
     """What cannot be avoided: Python, the launcher, MPI, the engine. `plan` is the row that `bench` measured."""
     system = System()
-    engine = build_engine(system, Silent())
+    engine = build_engine(system, NoProgress())
     launcher = find_launchers(system, engine.mpicxx, engine.libraries).launchers[0]
     two = Plan(2, ())
     environ = {**os.environ, **launcher.kind.environ(oversubscribed=len(system.affinity()) < 2, unbound=False)}

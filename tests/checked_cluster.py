@@ -75,7 +75,7 @@ class Outcome:
     error: str = ""
 
     @property
-    def accusing(self) -> list[Mapping[str, Any]]:
+    def reported(self) -> list[Mapping[str, Any]]:
         return [finding for finding in self.findings if finding["state"] in ACCUSING]
 
     def wrong(self, faulty: Sequence[Faulty]) -> list[str]:
@@ -95,8 +95,8 @@ class Outcome:
         return found + (["PASS with a fault"] if faulty and self.exit_code == 0 else [])
 
     def summary(self) -> str:
-        """The findings that accuse, or the error."""
-        return self.error or "; ".join(map(sentence, self.accusing)) or "no component accused"
+        """Findings of faults and suspects, or the error."""
+        return self.error or "; ".join(map(sentence, self.reported)) or "no component reported"
 
     def not_measuring(self) -> str:
         """Seconds that went into other things than measuring, as the last note has them."""

@@ -12,7 +12,7 @@ import os
 import shutil
 from pathlib import Path
 
-from fablint.measure import Engine, Silent, build_engine
+from fablint.measure import Engine, NoProgress, build_engine
 from fablint.system import System
 
 DEFAULT = "default"
@@ -38,7 +38,7 @@ def built_engine(mpi: str) -> Engine:
     assert wrapper or mpi == DEFAULT, f"FABLINT_TEST_MPI: {name} is not installed"
     with (System().home_folder("engines") / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return build_engine(System(), Silent(), mpicxx=Path(wrapper) if wrapper else None)
+        return build_engine(System(), NoProgress(), mpicxx=Path(wrapper) if wrapper else None)
 
 
 def _is_on_path(mpi: str) -> bool:

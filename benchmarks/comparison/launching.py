@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fablint.measure import Mpiexec, build_engine, find_mpiexec
 from fablint.measure.engine import find_mpicxx
-from fablint.measure.progress import Silent
+from fablint.measure.progress import NoProgress
 from fablint.store import read_run
 from fablint.system import System
 
@@ -61,7 +61,7 @@ def begin(description: str) -> tuple[argparse.Namespace, Bench]:
     arguments = parser.parse_args()
     system = System()
     mpicxx, _ = find_mpicxx(system, arguments.mpicxx)
-    engine = build_engine(system, Silent(), mpicxx=mpicxx).path
+    engine = build_engine(system, NoProgress(), mpicxx=mpicxx).path
     bench = Bench(system, mpicxx, find_mpiexec(system, mpicxx), engine, tuple(shlex.split(arguments.prefix)))
     print(f"{bench.mpiexec.version}, {len(system.affinity())} CPUs, {arguments.repetitions} starts of each")
     return arguments, bench

@@ -263,7 +263,7 @@ HOST_FAULTS = (
         _nvidia,
     ),
     ("log-lockup", "a soft lockup", logged("watchdog: BUG: soft lockup - CPU#7 stuck for 26s! [kworker/7:1:88]")),
-    ("log-hung", "a task that hangs", logged("INFO: task ptlrpcd_00_01:2712 blocked for more than 120 seconds.")),
+    ("log-stalled", "a task that stalls", logged("INFO: task ptlrpcd_00_01:2712 blocked for more than 120 seconds.")),
     (
         "log-hot",
         "CPUs that were too hot, in the log",

@@ -287,7 +287,7 @@ NETWORK_FAULTS = (
     ("fec", "no error correction", said("ethtool-fec/{nic}", "Active FEC encoding: RS", "Active FEC encoding: Off")),
     (
         "fec-lost",
-        "blocks that error correction could not mend",
+        "blocks that error correction could not correct",
         said("ethtool-fec-later/{nic}", "uncorrectable_blocks: 0", "uncorrectable_blocks: 44"),
         _heard,
     ),
@@ -304,7 +304,7 @@ NETWORK_FAULTS = (
     ),
     ("symbol", "symbol errors while it is looked at", counted(f"{PORT}/counters/symbol_error", 70), _rdma),
     ("link-downed", "a link that is lost again and again", counted(f"{PORT}/counters/link_downed", 12), _rdma),
-    ("retries", "packets are lost on the way", counted(f"{PORT}/hw_counters/packet_seq_err", 25), _rdma),
+    ("retries", "packets are lost on the path", counted(f"{PORT}/hw_counters/packet_seq_err", 25), _rdma),
     (
         "init",
         "no subnet manager has seen the port",

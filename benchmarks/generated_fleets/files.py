@@ -93,10 +93,10 @@ def counters_of(machine: Machine) -> dict[str, str]:
     for name in ("eno1", *(rail.interface for rail in machine.rails)):
         at = f"/sys/class/net/{name}"
         found |= {f"{at}/carrier_changes": "2", f"{at}/carrier_up_count": "1", f"{at}/carrier_down_count": "1"}
-        for way in ("rx", "tx"):
+        for side in ("rx", "tx"):
             for what in ("bytes", "packets"):
-                found[f"{at}/statistics/{way}_{what}"] = f"@{{C{next(grown) % TRAFFIC}}}"
-            found |= {f"{at}/statistics/{way}_errors": "0", f"{at}/statistics/{way}_dropped": "0"}
+                found[f"{at}/statistics/{side}_{what}"] = f"@{{C{next(grown) % TRAFFIC}}}"
+            found |= {f"{at}/statistics/{side}_errors": "0", f"{at}/statistics/{side}_dropped": "0"}
         for what in ("crc", "frame", "missed", "over", "fifo"):
             found[f"{at}/statistics/rx_{what}_errors"] = "0"
     for rail in machine.rails:
@@ -251,9 +251,9 @@ def _telemetry(rail: Rail) -> Iterator[tuple[str, str]]:
     for name, text in _AER.items():
         yield f"{at}/{name}", text
     zero = ["hni_pcs_uncorrected_cw", "hni_tx_stall_llr", "hni_fgfc_discard"]
-    zero += [f"hni_{way}_bad_{kind}" for way in ("rx",) for kind in ("opt", "ieee")]
+    zero += [f"hni_{side}_bad_{kind}" for side in ("rx",) for kind in ("opt", "ieee")]
     zero += [f"hni_tx_poisoned_{kind}" for kind in ("opt", "ieee")]
-    zero += [f"hni_llr_{way}_replay_event" for way in ("tx", "rx")]
+    zero += [f"hni_llr_{side}_replay_event" for side in ("tx", "rx")]
     zero += [
         f"hni_{what}_{lane}"
         for what in ("discard_cntr", "pfc_fifo_oflw_cntr", "rx_paused", "tx_paused")
@@ -263,9 +263,9 @@ def _telemetry(rail: Rail) -> Iterator[tuple[str, str]]:
         yield f"{at}/telemetry/{name}", "0@@{MOMENT}"
     yield f"{at}/telemetry/hni_pcs_corrected_cw", "@{C13}@@{MOMENT}"
     yield f"{at}/telemetry/hni_pcs_good_cw", "@{GOOD}@@{MOMENT}"
-    for way in ("rx", "tx"):
-        yield f"{at}/telemetry/hni_{way}_ok_opt", "@{C14}@@{MOMENT}"
-        yield f"{at}/telemetry/hni_{way}_ok_ieee", "@{C15}@@{MOMENT}"
+    for side in ("rx", "tx"):
+        yield f"{at}/telemetry/hni_{side}_ok_opt", "@{C14}@@{MOMENT}"
+        yield f"{at}/telemetry/hni_{side}_ok_ieee", "@{C15}@@{MOMENT}"
     run = f"/run/cxi/{rail.device}"
     for name in ("nacks", "nack_no_matching_conn", "nack_sequence_error", "parked_nids", "connections_cancelled"):
         yield f"{run}/{name}", "0"

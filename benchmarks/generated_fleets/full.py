@@ -1,4 +1,4 @@
-"""Outputs of programs that are asked at level full: ethtool, lspci, nvidia-smi, loopback tests, the probe.
+"""Outputs of programs that are requested at level full: ethtool, lspci, nvidia-smi, loopback tests, the probe.
 
 Written after ethtool(8), SFF-8636 as ethtool prints it, lspci(8), NVIDIA's nvsmi_device_v12.dtd, the documentation of
 mlx5's counters, of HPE's cxi_service and cxi_gpu_loopback_bw, and of perftest.

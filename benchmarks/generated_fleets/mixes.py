@@ -27,7 +27,7 @@ _MIXES: Mapping[str, tuple[Machine, tuple[tuple[Machine, float], ...]]] = {
     **{f"one class: {name}": (machine, ()) for name, machine in MACHINES.items()},
     "MTU 9000 and 1500, 11:9": (ETHERNET, ((replace(ETHERNET, mtu=1500), 9 / 20),)),
     "BIOS, 11:9": (ROCE, ((replace(ROCE, bios="2.3"), 9 / 20),)),
-    "an update under way, 60:40": (SLINGSHOT, ((_NEWER, 0.4),)),
+    "an update in progress, 60:40": (SLINGSHOT, ((_NEWER, 0.4),)),
     "three classes and a login node": (INFINIBAND, ((CPU_HOST, 0.3), (LARGE_HOST, 0.1), (LOGIN, _ONE))),
     "Super Server with and without GPUs": (SUPER_GPU, ((SUPER_CPU, 0.25),)),
     "Super Server, mostly without GPUs": (SUPER_CPU, ((SUPER_GPU, 0.2),)),

@@ -1,4 +1,4 @@
-"""Outputs of programs that are asked at level quick: iproute2, lldpd, chrony, ethtool, systemctl, mpiexec."""
+"""Outputs of programs that are requested at level quick: iproute2, lldpd, chrony, ethtool, systemctl, mpiexec."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def three_level(
         for number in range(cores):
             up[agg(pod, index), core(index, number)] = cables.add(agg(pod, index), core(index, number))
 
-    def ways(a: int, b: int) -> tuple[tuple[int, ...], ...]:
+    def paths_between(a: int, b: int) -> tuple[tuple[int, ...], ...]:
         pod, other = a // leaves, b // leaves
         if pod == other:
             return tuple((up[a, agg(pod, x)], up[b, agg(pod, x)] + 1) for x in range(aggregations))
@@ -154,7 +154,7 @@ def three_level(
             for c, x in product(range(cores), range(aggregations))
         )
 
-    paths = {(a, b): ways(a, b) for a, b in product(range(lower), repeat=2) if a != b}
+    paths = {(a, b): paths_between(a, b) for a, b in product(range(lower), repeat=2) if a != b}
     names = [f"leaf{a + 1}" for a in range(lower)]
     names += [f"agg{a + 1}" for a in range(pods * aggregations)]
     names += [f"core{c + 1}" for c in range(aggregations * cores)]

@@ -63,8 +63,8 @@ class Fault:
         fabric = network.fabric
         a, _, b = self.name.partition("=" if self.kind == "cable" else ">")
         if a in fabric.hosts:
-            ways = ["up" if side == "tx" else "down" for side in sides]
-            return network.hosts([fabric.hosts.index(a)], *ways)
+            directions = ["up" if side == "tx" else "down" for side in sides]
+            return network.hosts([fabric.hosts.index(a)], *directions)
         ends = (fabric.switches.index(a), fabric.switches.index(b))
         links = [number for number, pair in enumerate(fabric.links.tolist()) if tuple(pair) == ends]
         chosen = links if self.cable is None else links[self.cable : self.cable + 1]

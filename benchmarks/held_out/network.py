@@ -93,10 +93,10 @@ class Network:
     def seconds(self, src: Ints, dst: Ints, quantity: str, size: int) -> Floats:
         """(P,) s: of a one-way stream's message (`bandwidth`), of half a round trip (`latency`)."""
         if quantity == "latency":
-            return (self._one_way(src, dst, size) + self._one_way(dst, src, size)) / 2
-        return self._one_way(src, dst, size)
+            return (self._one_direction(src, dst, size) + self._one_direction(dst, src, size)) / 2
+        return self._one_direction(src, dst, size)
 
-    def _one_way(self, src: Ints, dst: Ints, size: int) -> Floats:
+    def _one_direction(self, src: Ints, dst: Ints, size: int) -> Floats:
         crossed = self.crossed(src, dst)
         if self.model == "bottleneck":
             bytes_s = size / self.capacity[crossed].min(axis=2)

@@ -1,4 +1,4 @@
-"""Noise and other properties of healthy fabrics. Each is prepared once per run and then asked for every size.
+"""Noise and other properties of healthy fabrics. Each is prepared once per run and then requested for every size.
 
 An effect is `effect(conditions) -> factor(quantity, size) -> (P,) factors of the time`. What a launch, a host or a
 stretch of time has drawn is drawn in the first call, so that all sizes, directions and repeats share it.

@@ -1,4 +1,4 @@
-"""Who measures whom in which round, and when."""
+"""Pairs of each round, and the time of the round."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _of_rounds(matchings: list[npt.NDArray[np.int64]]) -> Schedule:
 
 
 def full_matrix(n: int, rng: np.random.Generator, repeats: int = 1) -> Schedule:
-    """Every pair once, or `repeats` times: rounds of the circle method in an order drawn by chance."""
+    """Every pair once, or `repeats` times: rounds of the round-robin method in random order."""
     even = n + n % 2
-    seats = rng.permutation(even)
+    positions = rng.permutation(even)
     matchings = []
     for turn in range(even - 1):
-        ring = np.concatenate([seats[:1], np.roll(seats[1:], turn)])
+        ring = np.concatenate([positions[:1], np.roll(positions[1:], turn)])
         pairs = np.stack([ring[: even // 2], ring[even // 2 :][::-1]], axis=1)
         matchings.append(pairs[(pairs < n).all(axis=1)])  # with an odd number of hosts one waits in each round
     return _of_rounds([matchings[at] for _ in range(repeats) for at in rng.permutation(even - 1)])

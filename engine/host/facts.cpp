@@ -98,8 +98,8 @@ Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optiona
 #ifndef SMPI_H  // simulated hosts have CPUs of their own
     const std::vector<std::string> machines = rank_group_.gather(machine_of(rank_group_.host_of(rank_group_.rank())));
     machines_ = static_cast<int>(std::set<std::string>(machines.begin(), machines.end()).size());
-    const bool crowded = rank_group_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
-    oversubscribed_ = rank_group_.maximum(crowded ? 1.0 : 0.0) > 0.0;
+    const bool too_many = rank_group_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
+    oversubscribed_ = rank_group_.maximum(too_many ? 1.0 : 0.0) > 0.0;
 #endif
 }
 

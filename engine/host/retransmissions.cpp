@@ -25,7 +25,7 @@ TcpTraffic since(const TcpCounts& before, const TcpCounts& after) {
 
 std::string lines(const std::vector<LocalAddress>& addresses) {
     std::string text;
-    for (const LocalAddress& one : addresses) text += one.interface + " " + one.address + "\n";
+    for (const LocalAddress& address : addresses) text += address.interface + " " + address.address + "\n";
     return text;
 }
 
@@ -118,7 +118,7 @@ std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::
         text << "end " << local << ' ' << segments.sent << ' ' << segments.received << ' ' << omitted[local] << ' '
              << segments.knows_spurious << '\n';
     for (const auto& [path, segments] : lossy)
-        text << "way " << path.first << ' ' << path.second << ' ' << segments.sent << ' ' << segments.retransmitted
+        text << "path " << path.first << ' ' << path.second << ' ' << segments.sent << ' ' << segments.retransmitted
              << ' ' << segments.spurious << '\n';
     return text.str();
 }

@@ -19,7 +19,7 @@ struct TcpCounts {
 };
 
 struct TcpConnection {
-    std::uint64_t socket;  // inode number: unlike a descriptor, it is not reused
+    std::uint64_t socket;  // inode number: not reused, in contrast to a descriptor
     std::string local;     // numeric addresses without ports; IPv4-mapped IPv6 addresses as IPv4
     std::string peer;
     TcpCounts counts;

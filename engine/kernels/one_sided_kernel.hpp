@@ -97,7 +97,7 @@ class OneSidedKernel : public Kernel {
 // Only the leader accesses, as in OSU with locks and flushes: the follower only makes MPI progress while it waits for
 // the next order.
 template <typename Operation>
-class OneWay : public OneSidedKernel<Operation> {
+class Unidirectional : public OneSidedKernel<Operation> {
   public:
     void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
@@ -109,10 +109,10 @@ class OneWay : public OneSidedKernel<Operation> {
 // For --validate: flushes after the accesses, since the follower checks as soon as the leader has finished, and
 // flush_local completes earlier.
 template <typename Operation>
-class OneWayConfirmed : public OneWay<Operation> {
+class UnidirectionalConfirmed : public Unidirectional<Operation> {
   public:
     void lead(const Endpoint& end, std::int64_t repetitions) override {
-        OneWay<Operation>::lead(end, repetitions);
+        Unidirectional<Operation>::lead(end, repetitions);
         end.remote->flush(end.peer());
     }
 };
@@ -142,7 +142,7 @@ class TakingTurns : public OneSidedKernel<Operation> {
 // With pscw and fence, for windows in one direction: one byte back, as in bandwidth. OSU has no such byte and counts
 // the last window before it has arrived.
 template <typename Operation>
-class OneWayAcknowledged : public OneSidedKernel<Operation> {
+class UnidirectionalAcknowledged : public OneSidedKernel<Operation> {
   public:
     void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
@@ -165,10 +165,11 @@ class OneWayAcknowledged : public OneSidedKernel<Operation> {
 template <typename Operation>
 std::unique_ptr<Kernel> make_one_sided(const RowOptions& row) {
     const bool both_ends = sync_named(row.sync).both_ends;
-    if (both_ends && kernel_named(row.kernel).windowed()) return std::make_unique<OneWayAcknowledged<Operation>>();
+    if (both_ends && kernel_named(row.kernel).windowed())
+        return std::make_unique<UnidirectionalAcknowledged<Operation>>();
     if (both_ends) return std::make_unique<TakingTurns<Operation>>();
-    if (row.validate) return std::make_unique<OneWayConfirmed<Operation>>();
-    return std::make_unique<OneWay<Operation>>();
+    if (row.validate) return std::make_unique<UnidirectionalConfirmed<Operation>>();
+    return std::make_unique<Unidirectional<Operation>>();
 }
 
 }  // namespace fablint

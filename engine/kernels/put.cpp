@@ -13,9 +13,9 @@ struct Put : Writes<false, Content::message> {
 
 // A window of puts in each direction at once, as osu_put_bibw. It ends when the puts of this end are complete and those
 // of the peer have arrived.
-class PutBothWays : public OneSidedKernel<Put> {
+class BidirectionalPut : public OneSidedKernel<Put> {
   public:
-    PutBothWays() : OneSidedKernel<Put>(true) {}
+    BidirectionalPut() : OneSidedKernel<Put>(true) {}
     void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Access access(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {
@@ -35,7 +35,7 @@ std::unique_ptr<Kernel> make_put_bandwidth(const RowOptions& row) { return make_
 
 std::unique_ptr<Kernel> make_put_bibandwidth(const RowOptions& row) {
     refuse_posts_that_wait(row.sync);
-    return std::make_unique<PutBothWays>();
+    return std::make_unique<BidirectionalPut>();
 }
 
 }  // namespace fablint

@@ -1,7 +1,7 @@
 // Requests to a server that moves the data itself, as net_sanitizer: a client, the leader, requests the messages of a
 // window at once; the server, which may have many clients, puts each into the client's window or gets it from there,
-// and answers when the transfer is complete. Unlike net_sanitizer, gets are gets, and puts have arrived at the client
-// before the answer.
+// and answers when the transfer is complete. In contrast to net_sanitizer, gets are gets, and puts have arrived at the
+// client before the answer.
 #include <algorithm>
 
 #include "kernels/kernel.hpp"

@@ -53,7 +53,7 @@ Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round)
     connections_.connect(role.peers);
     Cell cell;
     const double deadline = clock_.now() + row_.stop.budget_s;
-    const bool both_directions = role.kind == Role::Kind::pair && !info_.bidirectional && !row_.forward;
+    const bool both_directions = role.kind == Role::Kind::pair && !info_.bidirectional && !row_.single_direction;
     const std::size_t directions = both_directions ? 2 : 1;
     std::size_t left = row_.sizes.size() * directions;
     round_ = round;

@@ -26,7 +26,7 @@ Json stop_json(const RowOptions& row) {
 
 const char* directions(const RowOptions& row) {
     if (!row.pattern_info().pairs()) return "one";
-    return row.forward ? "forward" : "both";
+    return row.single_direction ? "single" : "both";
 }
 
 void add_request(JsonObject& object, const RowOptions& row, const Schedule& schedule) {

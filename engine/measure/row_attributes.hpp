@@ -8,7 +8,7 @@
 
 namespace fablint {
 
-// What is known of a row besides its request.
+// State of a row, in addition to its request.
 struct RowState {
     std::string state;                 // measuring, complete, interrupted
     std::string corrupt;               // JSON objects of damaged messages, separated by commas

@@ -168,7 +168,7 @@ void Runner::take_part(std::int64_t round, const Role& role) {
     if (loaded) traffic_->wait_until_running();
     // The rank that leads first alternates, so that no rank always starts with cold caches.
     const bool lower = rank_group_.rank() < role.partner();
-    const bool first = row_.forward ? lower : lower == (round % 2 == 0);
+    const bool first = row_.single_direction ? lower : lower == (round % 2 == 0);
     Cell cell = measurement_->measure(role, first, round);
     if (loaded) traffic_->leave();
     cell.src = rank_group_.rank();

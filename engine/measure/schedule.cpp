@@ -77,7 +77,7 @@ std::vector<int> Schedule::cells_per_round() const {
     std::vector<int> cells;
     for (std::int64_t round = 0; round < total(); ++round) {
         const std::int64_t own_round = round % per_repeat_;
-        cells.push_back(row_.forward ? pattern().slots(own_round) : pattern().cells(own_round));
+        cells.push_back(row_.single_direction ? pattern().slots(own_round) : pattern().cells(own_round));
     }
     return cells;
 }

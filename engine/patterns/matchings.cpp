@@ -34,28 +34,28 @@ class Pairs : public Pattern {
     int half_;
 };
 
-// Every pair once: the 1-factorisation of the complete graph by the circle method (Kirkman 1847). The ranks are
+// Every pair once: the 1-factorisation of the complete graph by the round-robin method (Kirkman 1847). The ranks are
 // relabelled and the rounds reordered by the seed, so that neither neighbours nor time are confounded with rank
 // numbers. With n odd every round leaves one rank idle.
 class AllPairs : public Pattern {
   public:
     AllPairs(int ranks, std::uint64_t seed)
         : ranks_(ranks),
-          circle_(ranks % 2 == 0 ? ranks - 1 : ranks),
+          cycle_(ranks % 2 == 0 ? ranks - 1 : ranks),
           labels_(static_cast<std::uint64_t>(ranks), mix(seed, 1)),
-          order_(static_cast<std::uint64_t>(circle_), mix(seed, 2)) {}
-    std::int64_t rounds() const override { return circle_; }
+          order_(static_cast<std::uint64_t>(cycle_), mix(seed, 2)) {}
+    std::int64_t rounds() const override { return cycle_; }
     int slots(std::int64_t) const override { return ranks_ / 2; }
     Role role(std::int64_t round, int rank) const override {
         const std::int64_t turn = narrow(order_.image(static_cast<std::uint64_t>(round)));
         const std::int64_t label = narrow(labels_.image(static_cast<std::uint64_t>(rank)));
-        const bool has_hub = ranks_ % 2 == 0;  // the label outside the circle
-        if (has_hub && label == circle_) return paired(rank_of(turn), 0);
-        if (label == turn) return has_hub ? paired(rank_of(circle_), 0) : Role{};
-        // On the circle, labels x and y meet in the round r with x + y = 2 r.
-        const std::int64_t distance = ((label - turn) % circle_ + circle_) % circle_;
-        const std::int64_t other = ((2 * turn - label) % circle_ + circle_) % circle_;
-        const std::int64_t slot = std::min(distance, circle_ - distance) - (has_hub ? 0 : 1);
+        const bool has_hub = ranks_ % 2 == 0;  // the label outside the cycle
+        if (has_hub && label == cycle_) return paired(rank_of(turn), 0);
+        if (label == turn) return has_hub ? paired(rank_of(cycle_), 0) : Role{};
+        // On the cycle, labels x and y meet in the round r with x + y = 2 r.
+        const std::int64_t distance = ((label - turn) % cycle_ + cycle_) % cycle_;
+        const std::int64_t other = ((2 * turn - label) % cycle_ + cycle_) % cycle_;
+        const std::int64_t slot = std::min(distance, cycle_ - distance) - (has_hub ? 0 : 1);
         return paired(rank_of(other), static_cast<int>(slot));
     }
 
@@ -63,7 +63,7 @@ class AllPairs : public Pattern {
     int rank_of(std::int64_t label) const { return narrow(labels_.preimage(static_cast<std::uint64_t>(label))); }
 
     int ranks_;
-    std::int64_t circle_;
+    std::int64_t cycle_;
     Permutation labels_;
     Permutation order_;
 };

@@ -38,7 +38,7 @@ inline constexpr Shapes world = 8;
 // Sender in a star.
 enum class StarSender { both, leaves, hub };
 
-// Traffic of other ranks beside the pairs that are measured: what some patterns have besides their groups.
+// Traffic of other ranks in addition to the measured pairs, which some patterns have.
 class BackgroundTraffic {
   public:
     virtual ~BackgroundTraffic() = default;

@@ -17,7 +17,8 @@ Role hub_of(std::vector<int> leaves, int rank, int slot) {
 }
 
 // All ranks of the other hosts with the rank of the same number on the first host, as osu_bw_fan_in and osu_bw_fan_out.
-// On one host the first rank is the hub. Unlike in OSU, hosts may have different numbers of ranks: the numbers wrap.
+// On one host the first rank is the hub. In contrast to OSU, hosts may have different numbers of ranks: the numbers
+// wrap.
 class Fan : public Pattern {
   public:
     explicit Fan(const std::vector<int>& rank_host) {

@@ -96,14 +96,15 @@ double Watchdog::limit_for(const Heartbeat::Reading& reading) const {
 void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const {
     const bool measuring = reading.phase == Heartbeat::Phase::measuring;
     if (measuring && reading.peer < 0) {
-        std::fprintf(stderr, "fablint-engine: stuck: rank %d (%s), round %lld: no message from its group for %.0f s\n",
+        std::fprintf(stderr,
+                     "fablint-engine: stalled: rank %d (%s), round %lld: no message from its group for %.0f s\n",
                      rank_group_.rank(), rank_group_.host_of(rank_group_.rank()).c_str(),
                      static_cast<long long>(reading.round), silent_s);
         end();
     }
     char partner[32] = "none";
     if (measuring) std::snprintf(partner, sizeof partner, "%d", rank_group_.rank());
-    std::fprintf(stderr, "fablint-engine: lost: rank %d (%s), round %lld, partner %s: %s for %.0f s\n", reading.peer,
+    std::fprintf(stderr, "fablint-engine: failed: rank %d (%s), round %lld, partner %s: %s for %.0f s\n", reading.peer,
                  rank_group_.host_of(reading.peer).c_str(), static_cast<long long>(reading.round), partner,
                  measuring ? "no message" : "did not come to the next round", silent_s);
     end();

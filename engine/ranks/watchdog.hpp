@@ -16,7 +16,7 @@ namespace fablint {
 // waits itself is not reported. In a group of more than two ranks it is unknown which rank is late: every waiting rank
 // reports itself, and the rank without a report is the stalled one. In a pair the report comes after `limit_s` without
 // a message; at a barrier, where the peer may still be measuring, after the longest duration of a round more. A rank
-// that reports writes a `lost:` line and ends its process; the launcher then ends the other ranks.
+// that reports writes a `failed:` line and ends its process; the launcher then ends the other ranks.
 class Watchdog {
   public:
     // `round_s`: time limit of a round. `rescue`: called from the watchdog's thread when the rank has made no progress

@@ -37,11 +37,11 @@ struct RowOptions {
     std::optional<BySize<std::int64_t>> iterations;
     StopRule stop;
     std::optional<std::int64_t> batch;
-    bool forward = false;        // pairs: from the lower rank to the higher one only
-    bool single_buffer = false;  // one buffer for all messages of a window
-    bool barrier_each = false;   // a barrier of all ranks before every sample, as in osu_mbw_mr and osu_multi_lat
-    bool loop_mean = false;      // mean of the whole loop, clock readings included, as in osu_put_latency
-    Workers workers;             // of latency_mt and latency_mp
+    bool single_direction = false;  // pairs: from the lower rank to the higher one only
+    bool single_buffer = false;     // one buffer for all messages of a window
+    bool barrier_each = false;      // a barrier of all ranks before every sample, as in osu_mbw_mr and osu_multi_lat
+    bool loop_mean = false;         // mean of the whole loop, clock readings included, as in osu_put_latency
+    Workers workers;                // of latency_mt and latency_mp
     std::string win;
     std::string sync;
     int servers = 0;

@@ -1,4 +1,4 @@
-// Remote memory access of MPI 3.1. A window combines a way of creation and a synchronisation, from two tables.
+// Remote memory access of MPI 3.1. A window combines a method of creation and a synchronisation, from two tables.
 #include <cstdint>
 #include <cstring>
 #include <optional>

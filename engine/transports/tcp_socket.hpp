@@ -44,7 +44,7 @@ struct TcpAddress {
     static TcpAddress parsed(const std::string& text);
 };
 
-// Who connects: the stream is the index of one of several connections of a pair.
+// The connecting rank; the stream is the index of one of several connections of a pair.
 struct TcpCaller {
     int rank = 0;
     int stream = 0;

@@ -33,7 +33,7 @@ class Transport {
     // whose messages move only while they are called.
     virtual void finish() {}
 
-    // One blocking message. A transport that has a shorter way than posting and completing overrides them.
+    // One blocking message. A transport with a shorter path than posting and completing overrides them.
     virtual void send(int peer, const void* data, std::size_t bytes) {
         post_sends(peer, {static_cast<const char*>(data), 0, 1}, bytes);
         complete();

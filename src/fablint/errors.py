@@ -1,14 +1,14 @@
-"""Every way fablint stops, and the exit code it stops with.
+"""Errors that end fablint, and their exit codes.
 
     FablintError
     ├── UsageError            2  the command line, a plan file or a topology file is wrong
-    ├── IncompleteError       3  the measurement could not be finished (a host was lost, the disk is full, ...)
+    ├── IncompleteError       3  the measurement could not be finished (a host failed, the disk is full, ...)
     │   ├── BrokenRunError    3  a run directory cannot be read
     │   ├── NotStartedError   3  the ranks of a launch did not start
     │   └── StoppedError      3  a signal ended the measurement
     ├── PreflightError        4  a host is not fit to be measured
     ├── TooManyError          6  more hosts would be drained than --most allows
-    └── InternalError         5  fablint itself is at fault
+    └── InternalError         5  a defect of fablint
 
 Exit code 0 is a pass and 1 a fault found in the fabric: neither is an error, both are a `Verdict`.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class FablintError(Exception):
-    """Base of all errors. `message` says what is wrong and where, `hint` what to do about it."""
+    """Base of all errors. `message`: problem and place; `hint`: remedy."""
 
     exit_code = 5
 
@@ -52,11 +52,11 @@ class BrokenRunError(IncompleteError):
 
 
 class NotStartedError(IncompleteError):
-    """The ranks of a launch did not start. `said` are the last lines of its launcher."""
+    """The ranks of a launch did not start. `launcher_output`: last lines of its launcher."""
 
-    def __init__(self, message: str, hint: str = "", said: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, hint: str = "", launcher_output: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint)
-        self.said = said
+        self.launcher_output = launcher_output
 
 
 class PreflightError(FablintError):

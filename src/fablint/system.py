@@ -1,7 +1,7 @@
-"""The only door to the outside world: processes, environment, clock, CPUs, temporary files.
+"""Access to the outside world: processes, environment, clock, CPUs, temporary files.
 
-Everything that starts a program or asks the machine takes a `System`; tests hand in one of their own.
-Programs are argv lists, never shell strings.
+Everything that starts a program or queries the machine takes a `System`; tests pass a substitute. Programs are argv
+lists, never shell strings.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CAUGHT: list[list[int]] = []  # signals of each block of the main thread that catches them, the innermost last
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-_FORKED: list[Callable[[int], Any]] = []  # what forked processes compute
-_MOST_FORKED = 4  # each has counts of references of its own, a third of the memory
-_KILL_S = 5.0  # a process in the middle of a system call may take its time to die
+_FORKED: list[Callable[[int], Any]] = []  # functions that forked processes call
+_MOST_FORKED = 4  # each has its own reference counts, a third of the memory
+_KILL_S = 5.0  # a process inside a system call may need some time to end
 
 
 @dataclass(frozen=True)
 class Completed:
-    """What a program left behind."""
+    """Result of a program."""
 
     argv: tuple[str, ...]
     status: int
@@ -50,7 +50,7 @@ class Completed:
 
 
 class Process:
-    """A running program with its whole family: stdout and stderr are read as one stream of lines."""
+    """A running program with all its descendants: stdout and stderr are read as one stream of lines."""
 
     def __init__(self, argv: Sequence[str], text: str, environ: Mapping[str, str]) -> None:
         self._popen = subprocess.Popen(
@@ -59,7 +59,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=dict(environ),
-            start_new_session=True,  # the terminal's Ctrl-C reaches us alone; we decide what to pass on
+            start_new_session=True,  # the terminal's Ctrl-C reaches only this process, which decides what to pass on
             text=True,
             errors="replace",
         )
@@ -84,7 +84,7 @@ class Process:
         self._lines.put(None)
 
     def read_line(self, timeout_s: float) -> str | None:
-        """The next line, or None when none came in time. Raises EOFError after the last one."""
+        """Next line, or None if none came in time. Raises EOFError after the last line."""
         try:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty:
@@ -95,20 +95,20 @@ class Process:
         return line
 
     def poll(self) -> int | None:
-        """Exit status, negative for a signal; None while it runs."""
+        """Exit status, negative for a signal; None while the program runs."""
         return self._popen.poll()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Exit status, or None when it still runs after `timeout_s`."""
+        """Exit status, or None if the program still runs after `timeout_s`."""
         try:
             return self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
-    def family(self) -> list[int]:
+    def process_tree(self) -> list[int]:
         """Pids of the descendants and of the session, eldest first.
 
-        Launchers give their children process groups and sessions of their own, so that neither is enough alone.
+        Launchers start their children in separate process groups and sessions, so that neither is sufficient.
         """
         children: dict[int, list[int]] = {}
         session: list[int] = []
@@ -121,15 +121,15 @@ class Process:
             children.setdefault(int(fields[1]), []).append(pid)
             if int(fields[3]) == self.pid:
                 session.append(pid)
-        found = [self.pid, *session]
-        for pid in found:  # grows while we walk it
-            found.extend(child for child in children.get(pid, []) if child not in found)
-        return list(dict.fromkeys(found))[1:]
+        pids = [self.pid, *session]
+        for pid in pids:  # the list grows during the loop
+            pids.extend(child for child in children.get(pid, []) if child not in pids)
+        return list(dict.fromkeys(pids))[1:]
 
     def signal_program(self, program: Path, number: int) -> int:
-        """Send a signal to those of the family that execute `program`; returns how many there were."""
+        """Send a signal to the descendants that execute `program`; return their number."""
         reached = 0
-        for pid in self.family():
+        for pid in self.process_tree():
             with suppress(OSError):
                 if Path(f"/proc/{pid}/exe").resolve() == program.resolve():
                     os.kill(pid, number)
@@ -141,11 +141,11 @@ class Process:
         self._popen.send_signal(number)
 
     def kill(self) -> None:
-        """End the whole family at once; returns when it is gone."""
-        family = self.family()  # before the parent is gone and its children are somebody else's
+        """Kill the program with all descendants at once; return when all have ended."""
+        tree = self.process_tree()  # before the parent has ended and its children belong to another process
         self._popen.kill()
         deadline = time.monotonic() + _KILL_S
-        while (living := [pid for pid in family if _lives(pid)]) and time.monotonic() < deadline:
+        while (living := [pid for pid in tree if _lives(pid)]) and time.monotonic() < deadline:
             for pid in living:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
@@ -170,31 +170,31 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put a text into place in one step: where it cannot be written, what was there is there still, and nothing else.
+    """Replace a text file in one step; if that fails, the old file is kept and no other file remains.
 
     Raises OSError that names `path`.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(path)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_private(path: Path, octets: bytes) -> None:
-    """As `private_file`, all at once."""
+    """Write a `private_file` at once."""
     with private_file(path) as stream:
         stream.write(octets)
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Without the search for cycles: ten thousand snapshots are millions of objects, and none of them is freed."""
+    """Suspend garbage collection: ten thousand snapshots are millions of objects, none of which is garbage."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -202,7 +202,7 @@ def no_collection() -> Iterator[None]:
     finally:
         if was and not gc.get_freeze_count():
             gc.freeze()
-            gc.unfreeze()  # all of them are old now: the next search need not go through them
+            gc.unfreeze()  # all objects are old now: the next collection does not scan them
         if was:
             gc.enable()
 
@@ -212,7 +212,7 @@ def _forked(index: int) -> Any:
 
 
 def _lives(pid: int) -> bool:
-    """Is there such a process, and is it more than an entry that waits for its parent?"""
+    """Whether the process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except OSError:
@@ -229,14 +229,14 @@ class System:
 
     @property
     def home(self) -> Path:
-        """Where fablint keeps what outlives a run: built engines, logs, scratch runs."""
+        """Folder for files that outlive a run: built engines, logs, scratch runs."""
         if set_by_user := self.environ.get("FABLINT_HOME"):
             return Path(set_by_user)
         cache = self.environ.get("XDG_CACHE_HOME")
         return (Path(cache) if cache else Path.home() / ".cache") / "fablint"
 
     def home_folder(self, name: str, mode: int = 0o777) -> Path:
-        """A folder below `home`, made if need be, then with this mode. Raises UsageError where it cannot be."""
+        """Folder below `home`, created if needed, then with this mode. Raises UsageError if it cannot be created."""
         folder = self.home / name
         try:
             folder.mkdir(mode, parents=True, exist_ok=True)
@@ -248,7 +248,7 @@ class System:
 
     @contextmanager
     def temporary_folder(self, parent: Path) -> Iterator[Path]:
-        """A folder inside `parent` that is gone afterwards."""
+        """Temporary folder inside `parent`, removed when the block ends."""
         with tempfile.TemporaryDirectory(prefix=".tmp-", dir=parent, ignore_cleanup_errors=True) as name:
             yield Path(name)
 
@@ -257,12 +257,12 @@ class System:
         return Path(sys.executable)
 
     def which(self, name: str) -> Path | None:
-        """Where a program is, by name on the PATH or by path."""
+        """Path of a program, by name on the PATH or by path; None if it does not exist."""
         found = shutil.which(name, path=self.environ.get("PATH"))
         return Path(found) if found else None
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60, cwd: Path | None = None) -> Completed:
-        """Run a program to its end. A program that is not there, or too slow, has status 127 or 124."""
+        """Run a program to its end. A missing program has status 127, a program that exceeds the time limit 124."""
         try:
             done = subprocess.run(
                 list(argv),
@@ -282,14 +282,15 @@ class System:
         return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
 
     def spawn(self, argv: Sequence[str], *, text: str = "", environ: Mapping[str, str] | None = None) -> Process:
-        """Start a program in a session of its own, with `text` on its stdin and `environ` added to ours."""
+        """Start a program in a separate session, with `text` on its stdin and `environ` added to the environment."""
         return Process(argv, text, {**self.environ, **(environ or {})})
 
     @contextmanager
     def caught_signals(self) -> Iterator[list[int]]:
-        """Collect SIGINT and SIGTERM in a list instead of ending, as long as the block lasts.
+        """Collect SIGINT and SIGTERM in a list instead of ending, while the block lasts.
 
-        Only the main thread can do that: blocks of other threads have the list of the block that it is in.
+        Only the main thread can do that: a block in another thread gets the list of the enclosing block of the main
+        thread.
         """
         if threading.current_thread() is not threading.main_thread():
             yield _CAUGHT[-1] if _CAUGHT else []
@@ -305,10 +306,10 @@ class System:
                 signal.signal(number, handler)
 
     def forked_map(self, function: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
-        """What a function makes of each item, in order, made by as many processes as there are CPUs, at most four.
+        """Results of a function for all items, in order, computed by as many processes as there are CPUs, at most four.
 
-        They are forked from this one, so that they have its data without a copy; what they make is pickled. A process
-        that is killed raises BrokenProcessPool.
+        The processes are forked from this one, so that they have its data without a copy; results are pickled. A
+        process that is killed raises BrokenProcessPool.
         """
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
@@ -317,7 +318,7 @@ class System:
         if workers < 2:
             yield from map(function, items)
             return
-        _FORKED.append(lambda index: function(items[index]))  # the processes inherit it: it cannot be pickled
+        _FORKED.append(lambda index: function(items[index]))  # inherited by the processes, because it cannot be pickled
         try:
             with ProcessPoolExecutor(workers, get_context("fork")) as pool:
                 yield from pool.map(_forked, range(len(items)))

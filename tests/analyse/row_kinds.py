@@ -47,7 +47,7 @@ def one_direction(row: Row) -> Row:
     n = times.shape[1]
     times[0, np.tril_indices(n)[0], np.tril_indices(n)[1]] = np.nan
     cells = int(row.attributes["cells_per_round"]) // 2
-    return _row(row, row.name, {"directions": "forward", "cells_per_round": cells}, times)
+    return _row(row, row.name, {"directions": "single", "cells_per_round": cells}, times)
 
 
 def one_direction_in_rounds(run: Run, row: Row, rounds: int, seed: int) -> Row:
@@ -57,7 +57,7 @@ def one_direction_in_rounds(run: Run, row: Row, rounds: int, seed: int) -> Row:
     follows = dst < np.arange(run.ranks)[:, None]
     times[follows], dst[follows] = np.nan, -1
     arrays = {**listed.arrays, "time_median": times, "dst": dst, "count": _count(times)}
-    return replace(listed, attributes={**listed.attributes, "directions": "forward"}, arrays=arrays)
+    return replace(listed, attributes={**listed.attributes, "directions": "single"}, arrays=arrays)
 
 
 def clients_servers(run: Run, kernel: str, servers: int, *, unfair: float = 0.0, seed: int = 0) -> Row:

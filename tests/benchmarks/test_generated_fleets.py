@@ -33,7 +33,7 @@ from fablint.system import System  # noqa: E402
 WARNINGS = {
     "MTU 9000 and 1500, 11:9": {"net.link.mtu"},
     "BIOS, 11:9": {"host.bios"},
-    "an update under way, 60:40": {"cxi.fw", "host.driver", "host.kernel", "host.module", "host.nic.fw"},
+    "an update in progress, 60:40": {"cxi.fw", "host.driver", "host.kernel", "host.module", "host.nic.fw"},
 }
 # Of three hosts: one with other cards is not a class of its own yet.
 FEW_WARNINGS = {"NDR and HDR cards in one chassis": {"ib.psid"}}

@@ -12,7 +12,7 @@ REFUSED = {
     "no verb of that name": (["chekc"], "No such command 'chekc'"),
     "one rank": (["check", "--local", "1"], "Invalid value for '--local': 1 is not in the range x>=2"),
     "no ranks": (["check", "--local", "0"], "Invalid value for '--local': 0 is not in the range x>=2"),
-    "no allocation": (["check"], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
+    "no allocation": (["check"], "nothing to check: no allocation here: name hosts with -w HOSTS, or use --local N"),
     "a budget of nothing": (["plan", "--budget", "0s"], "'0s' is not a duration above 0"),
     "a budget that is no figure": (["plan", "--budget", "nan"], "'nan' is not a duration above 0"),
     "an unknown kernel": (["measure", "-r", "latncy"], "-r:1: unknown kernel 'latncy'"),
@@ -22,7 +22,7 @@ REFUSED = {
     "neither plan nor rows": (["measure", "-n", "2"], "give either a plan file or rows with -r"),
     "a plan that is not there": (["measure", "nope.plan"], "cannot read nope.plan: No such file or directory"),
     "an unknown percentile": (["bench", "latency", "--percentiles", "50,101"], "give numbers between 0 and 100"),
-    "an mpicxx that is none": (["engine", "build", "--mpicxx", "/nope"], "--mpicxx names /nope, which is no program"),
+    "an mpicxx that is none": (["engine", "build", "--mpicxx", "/nope"], "names /nope, which is not a program"),
     "an output without a parent": (["measure", "-r", ROW, "-o", "no/x.run"], "no is not a directory: create it"),
     "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),
     "a topology that is not there": (["check", "--local", "2", "--topology", "nope.yaml"], "nope.yaml"),
@@ -93,7 +93,7 @@ def test_a_full_disk_under_stdout(fablint, tmp_path):
         command = [sys.executable, "-m", "fablint.cli", "plan"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr == "fablint: cannot write the result: No space left on device: make room, or write elsewhere\n"
+    assert done.stderr == "fablint: cannot write the result: No space left on device: free space, or write elsewhere\n"
 
 
 def test_debug_shows_where(fablint):

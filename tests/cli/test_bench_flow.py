@@ -1,4 +1,4 @@
-"""What `flow` makes of a benchmark that was measured: the placement is read from the run, damage is told."""
+"""What `flow` makes of a benchmark that was measured: the placement is read from the run, damage is reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from fablint import measure, report, store
 from fablint.cli import main
 from fablint.errors import IncompleteError
-from fablint.measure import EngineOutcome, Silent
+from fablint.measure import EngineOutcome, NoProgress
 from fablint.model import Plan, PlanRow, Row, RowSpec, Run, Slots
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -27,10 +27,10 @@ def measured(monkeypatch, tmp_path, staged):
     """Measure a plan with an engine that leaves the given run; returns what came of it, and its options."""
 
     def call(plan: Plan, run: Run, status: int = 0) -> tuple[measurement.MeasurementResult, list[str]]:
-        told: list[str] = []
+        reported: list[str] = []
 
         def run_on_first(system, progress, launchers, engine, plan, output, *, options):
-            told.extend(options.words)
+            reported.extend(options.words)
             output.mkdir()
             (output / "zarr.json").touch()
             return EngineOutcome(status)
@@ -41,8 +41,8 @@ def measured(monkeypatch, tmp_path, staged):
         monkeypatch.setattr(measure, "find_launchers", lambda *_: measure.Choice(()))
         monkeypatch.setattr(measure, "run_on_first", run_on_first)
         monkeypatch.setattr(store, "read_run", lambda _: run)
-        context = Context(staged, Silent())
-        return measurement.measure(context, plan, tmp_path / "x.run", ["--counters"]), told
+        context = Context(staged, NoProgress())
+        return measurement.measure(context, plan, tmp_path / "x.run", ["--counters"]), reported
 
     return call
 
@@ -64,15 +64,17 @@ def test_a_launcher_that_places_ranks_elsewhere_is_found_out(measured, rank_host
     assert str(caught.value).startswith(f"rank {rank} ran on {found} and not on {wanted}: ")
 
 
-def test_where_nobody_said_where_anything_goes(measured):
+def test_without_hosts_the_launcher_places_the_ranks(measured):
     found, _ = measured(Plan(2, ()), a_run(["a", "b"], [0, 1]))
     assert found.exit_code == 0
 
 
-@pytest.mark.parametrize(("kernel", "told"), [("latency_mt", ["--counters", "--threads"]), ("latency", ["--counters"])])
-def test_the_engine_is_told_of_threads(measured, kernel, told):
+@pytest.mark.parametrize(
+    ("kernel", "expected"), [("latency_mt", ["--counters", "--threads"]), ("latency", ["--counters"])]
+)
+def test_the_engine_gets_the_option_for_threads(measured, kernel, expected):
     _, options = measured(Plan(2, (PlanRow(RowSpec(kernel), 1, 1.0),)), a_run(["a"], [0, 0]))
-    assert options == told
+    assert options == expected
 
 
 class RecordedTable:
@@ -100,15 +102,15 @@ def test_a_table_is_printed(benched):
     assert benched(a_run(["a"], [0, 0])) == (0, "# a table\n", "")
 
 
-def test_damaged_payloads_are_told_and_end_with_1(benched):
+def test_damaged_payloads_are_reported_and_end_with_1(benched):
     run = a_run(["a", "b"], [0, 0, 1], corrupt=[DAMAGED, DAMAGED | {"message": 5}])
-    status, shown, told = benched(run, 1)
+    status, shown, reported = benched(run, 1)
     assert (status, shown) == (1, "# a table\n")
-    assert told == (
+    assert reported == (
         "fablint: 2 payloads were damaged, the first in row osu_bw: from rank 0 (a) to rank 2 (b), 64 bytes, "
         "offset 17 of message 4\n"
     )
 
 
 def test_an_interrupted_benchmark_has_no_table(benched):
-    assert benched(a_run(["a"], [0, 0]), 3, "rank 1 was lost") == (3, "", "fablint: rank 1 was lost\n")
+    assert benched(a_run(["a"], [0, 0]), 3, "rank 1 failed") == (3, "", "fablint: rank 1 failed\n")

@@ -198,9 +198,9 @@ def test_windows_of_one_table(bench):
     assert asked.name == "osu_mbw_mr"
 
 
-def test_fixed_counts_give_way(bench):
+def test_fixed_counts_are_replaced(bench):
     row = bench("osu_latency --adaptive").row
-    assert (row.iterations, row.samples, row.directions) == (None, None, "forward")
+    assert (row.iterations, row.samples, row.directions) == (None, None, "single")
 
 
 def test_pairs_are_twice_as_many_ranks(bench):
@@ -265,7 +265,7 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ("osu_latency -V", "--vary-window does not apply to osu_latency: it is for osu_mbw_mr"),
         (
             "osu_bw -w create",
-            "--win does not apply to osu_bw: the kernel uses no RMA window: beyond the options of all",
+            "--win does not apply to osu_bw: the kernel uses no RMA window: beyond the common options",
         ),
         ("osu_bw -s flush", "--sync does not apply to osu_bw: the kernel has no choice of RMA synchronisation"),
         ("osu_bw -t 2:2", "--workers does not apply to osu_bw: only latency_mt and latency_mp have workers"),
@@ -292,19 +292,19 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ),
         (
             "latency --adaptive",
-            "--adaptive does not apply to latency: latency has no fixed counts and stops when it is",
+            "--adaptive does not apply to latency: latency has no fixed counts and stops when the",
         ),
         ("linktest --bidirectional --unidirectional", "--bidirectional and --unidirectional contradict each other"),
-        ("osu_bw -m 8 --sizes 8", "--message-size and --sizes say the same: give one of them"),
-        ("linktest --num-messages 5 -i 5", "--num-messages and --iterations say the same: give one of them"),
-        ("osu_mbw_mr -p 3 -n 4", "--pairs 3 means 6 ranks, -n 4: leave one of them out"),
-        ("osu_mbw_mr --hosts a,b -n 4", "the hosts means 2 ranks, -n 4: leave one of them out"),
+        ("osu_bw -m 8 --sizes 8", "--message-size and --sizes are the same option: give one of them"),
+        ("linktest --num-messages 5 -i 5", "--num-messages and --iterations are the same option: give one of them"),
+        ("osu_mbw_mr -p 3 -n 4", "--pairs 3 means 6 ranks, -n 4: omit one of them"),
+        ("osu_mbw_mr --hosts a,b -n 4", "the hosts means 2 ranks, -n 4: omit one of them"),
         ("osu_bw --ppn 2", "--ppn requires --hosts: give --hosts as well"),
         ("net_sanitizer --clients-nranks 2", "--clients-nranks requires --clients: give --clients as well"),
         ("net_sanitizer --servers a", "--servers requires --clients: give --clients as well"),
         ("netsan_put --clients a,b", "--clients requires --servers: give --servers as well"),
-        ("net_sanitizer --hosts a,b --clients c", "--hosts and --clients say the same: give one of them"),
-        ("net_sanitizer --nservers 1 --servers a --clients b", "--nservers and --servers say the same"),
+        ("net_sanitizer --hosts a,b --clients c", "--hosts and --clients are the same option: give one of them"),
+        ("net_sanitizer --nservers 1 --servers a --clients b", "--nservers and --servers are the same option"),
         ("net_sanitizer --clients {1,5,7}", "'{1,5,7}': 1 is a number and no host: put the name before it"),
         ("netsan_put -n 2 --nservers 2", "--servers 2 leaves no client, this run has 2 ranks"),
         ("congestion -n 3", "1 victim pair needs at least 4 ranks, this run has 3"),
@@ -326,7 +326,7 @@ def test_refused_by_name(refused, line, error):
 
 
 def test_what_a_benchmark_has_is_named_when_something_else_is_asked_for(refused):
-    assert refused("osu_bw --win create").endswith("beyond the options of all it has --window, --buffers")
+    assert refused("osu_bw --win create").endswith("beyond the common options it has --window, --buffers")
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ REFUSED = {
         ["-w", "n[1-2]", "--dry-run"],
         "--dry-run requires --submit: give --submit as well",
     ),
-    "submit for nobody": (["--submit"], "--submit requires hosts: name them with -w or --hostfile"),
-    "submit for whom it excludes": (["--submit", "-x", "n1"], "--submit requires hosts"),
+    "submit without hosts": (["--submit"], "--submit requires hosts: name them with -w or --hostfile"),
+    "submit for excluded hosts only": (["--submit", "-x", "n1"], "--submit requires hosts"),
     "full and a suite": (
         ["-w", "n[1-2]", "--full", "--suite", "edge"],
         "--full and --suite edge contradict each other: give one of them",
@@ -152,11 +152,11 @@ REFUSED = {
     "an unknown suite": (["-w", "n[1-2]", "--suite", "quik"], "'quik' is not one of 'quick', 'edge'"),
     "no ranks": (["-w", "n[1-2]", "--ppn", "0"], "'--ppn': 0 is not in the range x>=1"),
     "a budget of nothing": (["-w", "n[1-2]", "--budget", "0s"], "'0s' is not a duration above 0"),
-    "no allocation": ([], "nothing to check: no allocation here: name hosts with -w LIST, or use --local N"),
-    "an allocation that nobody reads": (["-x", "n1"], "nothing to check: no allocation here"),
-    "nobody is left": (["-w", "n[1-2]", "-x", "n[1-2]"], "no host is left of --hosts: exclude fewer of them"),
-    "who is not there is left out": (["-w", "n[1-2]", "-x", "n7"], "--exclude: n7: not of --hosts"),
-    "hosts that nobody knows": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or exclude them"),
+    "no allocation": ([], "nothing to check: no allocation here: name hosts with -w HOSTS, or use --local N"),
+    "an allocation of an unsupported scheduler": (["-x", "n1"], "nothing to check: no allocation here"),
+    "no host remains": (["-w", "n[1-2]", "-x", "n[1-2]"], "no host of --hosts remains: exclude fewer of them"),
+    "an unknown host is excluded": (["-w", "n[1-2]", "-x", "n7"], "--exclude: n7: not in --hosts"),
+    "hosts that do not resolve": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or exclude them"),
     "a list that is none": (["-w", "n[1-"], "n[1-"),
     "a hostfile that is not there": (["--hostfile", "nope"], "nope"),
     "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is not a directory: create it"),
@@ -316,7 +316,7 @@ def test_the_job_does_the_same_check(
     assert second.fabric.nics == first.fabric.nics == ("eth2", "eth3")
     assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
     assert second.site == here / "site.toml"
-    assert (second.fabric.hosts, second.fabric.exclude) == ("n[1-4]", "n2")  # it names who is not measured
+    assert (second.fabric.hosts, second.fabric.exclude) == ("n[1-4]", "n2")  # excluded hosts are named
 
 
 def test_a_job_takes_the_wishes_of_the_scheduler(call: Call, scheduler: FakeScheduler) -> None:

@@ -1,4 +1,4 @@
-"""Ranks that are killed and users who lose patience, with the real engine: nothing hangs, nothing is lost."""
+"""Ranks that are killed and users that interrupt, with the real engine: nothing stalls, no data is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANKS = 4
 
 
 class Running:
-    """A measurement under way."""
+    """A measurement in progress."""
 
     def __init__(self, folder: Path, mpicxx: Path | None) -> None:
         self.path = folder / "x.run"
@@ -78,7 +78,7 @@ def test_a_killed_rank_ends_the_run_and_its_host_is_named(fablint, running):
     status, line = running.end()
     host = running.attributes["hosts"][0]
     assert status == 3
-    assert f"on {host} was ended by signal 9 (Killed): what was measured is kept: fablint resume x.run" in line
+    assert f"on {host} was ended by signal 9 (Killed): measured rounds are kept: fablint resume x.run" in line
     assert running.attributes["state"] == "interrupted"
     (lost,) = running.attributes["lost"]
     assert lost["host"] == host
@@ -93,7 +93,7 @@ def test_a_killed_rank_ends_the_run_and_its_host_is_named(fablint, running):
 def test_ctrl_c_finishes_the_round_and_keeps_it(fablint, running):
     running.process.send_signal(signal.SIGINT)
     status, line = running.end()
-    assert (status, line) == (130, "fablint: interrupted; what was measured is kept: fablint resume x.run")
+    assert (status, line) == (130, "fablint: interrupted; measured rounds are kept: fablint resume x.run")
     assert running.attributes["state"] == "interrupted"
     assert "lost" not in running.attributes
     assert running.survivors() == []
@@ -104,7 +104,7 @@ def test_a_scheduler_s_sigterm_is_an_incomplete_run(running):
     running.process.send_signal(signal.SIGTERM)
     status, line = running.end()
     assert status == 3
-    assert line == "fablint: interrupted by SIGTERM: what was measured is kept: fablint resume x.run"
+    assert line == "fablint: interrupted by SIGTERM: measured rounds are kept: fablint resume x.run"
     assert running.survivors() == []
 
 

@@ -67,7 +67,7 @@ def test_a_run_on_a_full_disk_is_readable_and_resumed(fablint: Fablint, disk, mp
     assert done.returncode == 3, done.stdout
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"fablint: cannot write {folder}/x.run/")
-    assert line.endswith(f": what was measured is kept: fablint resume {folder}/x.run")
+    assert line.endswith(f": measured rounds are kept: fablint resume {folder}/x.run")
     assert line.count("No space left on device") == 1
     assert half_written(folder) == []
     assert fablint("analyse", folder / "x.run").returncode == 3

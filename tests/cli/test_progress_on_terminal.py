@@ -35,7 +35,7 @@ sys.exit(cli._exit_code(SESSION, ["measure", "-n", "2", "-r", "latency"]))
 
 STATEMENTS = {
     "error": ("raise IncompleteError('cannot write x')", 3, ["fablint: cannot write x"]),
-    "warning": ("SESSION.warn('rank 1 was lost'); sys.exit(3)", 3, ["fablint: rank 1 was lost"]),
+    "warning": ("SESSION.warn('rank 1 failed'); sys.exit(3)", 3, ["fablint: rank 1 failed"]),
     "chatter": ("SESSION.say('report: x'); sys.exit(0)", 0, ["fablint: report: x"]),
     "result": ("SESSION.result('PASS\\nn1  fit', {}); sys.exit(0)", 0, ["PASS", "n1  fit"]),
     "note": ("context.progress.note('n3 is left out'); sys.exit(0)", 0, ["n3 is left out"]),

@@ -93,7 +93,7 @@ def test_a_kernel_prints_its_table_and_keeps_nothing(bench, tmp_path):
 def test_counts_are_kept_exactly(bench, tmp_path):
     assert bench("osu_latency --sizes 8K,16K -i 40,20 -x 3 -o x.run").returncode == 0
     row = rows_of(tmp_path / "x.run")["osu_latency"]
-    assert (row["stop"]["iterations"], row["warmups"], row["directions"]) == ([40, 20], [3, 3], "forward")
+    assert (row["stop"]["iterations"], row["warmups"], row["directions"]) == ([40, 20], [3, 3], "single")
 
 
 def test_ranks_go_to_the_hosts_of_the_list(bench, tmp_path):
@@ -106,7 +106,7 @@ def test_ranks_go_to_the_hosts_of_the_list(bench, tmp_path):
 
 
 @pytest.mark.skipif(HOST.startswith("localhost"), reason="this host calls itself localhost")
-def test_a_host_that_calls_itself_otherwise_is_told(bench):
+def test_a_host_that_calls_itself_otherwise_is_reported(bench):
     done = bench(f"osu_bw --hosts localhost --ppn 2 --sizes 8 {FEW}")
     assert (done.returncode, done.stdout) == (3, "")
     assert re.match(rf"fablint: rank 0 ran on {HOST}\S* and not on localhost: ", done.stderr)

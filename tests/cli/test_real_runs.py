@@ -24,7 +24,7 @@ def small_run(fablint, tmp_path, chosen) -> Path:
     return tmp_path / "x.run"
 
 
-def test_measure_then_read_it_in_every_way(fablint, small_run):
+def test_measure_then_read_it_with_every_verb(fablint, small_run):
     shown = json.loads(fablint("show", "x.run", "--json").stdout)
     assert shown["attributes"]["state"] == "complete"
     assert list(shown["rows"]) == ["latency", "bandwidth"]

@@ -10,13 +10,13 @@ from fablint.cluster import everywhere, find_hosts
 from fablint.model import Allocation, Answer
 
 FAKE_SSH = """#!/bin/sh
-# A fake of ssh: runs the command here, in the name of the host; some hosts are sick.
+# A fake of ssh: runs the command here, in the name of the host; some hosts are faulty.
 while [ "${1#-}" != "$1" ]; do case $1 in -o|-l) shift;; esac; shift; done
 host=$1
 shift
 case $host in
     refuses) echo "user@refuses: Permission denied (publickey)." >&2; exit 255;;
-    hangs) exec sleep 60;;
+    stalls) exec sleep 60;;
     greets) echo "Welcome to the cluster!"; echo "fablint-endless fun";;
 esac
 FAKE_HOST=$host exec /bin/sh -c "$*"
@@ -80,10 +80,10 @@ def test_words_reach_the_host_unharmed(fake_ssh):
 
 
 def test_silent_hosts_are_reported_and_the_others_answer(fake_ssh):
-    found = {a.host: a for a in ask(fake_ssh, "n1", "refuses", "hangs", "n2", argv=("echo", "up"), timeout_s=1)}
+    found = {a.host: a for a in ask(fake_ssh, "n1", "refuses", "stalls", "n2", argv=("echo", "up"), timeout_s=1)}
     assert found["n1"].output == found["n2"].output == "up\n"
     assert found["refuses"].error == "user@refuses: Permission denied (publickey)."
-    assert found["hangs"].error == "does not answer ssh within 4 s"
+    assert found["stalls"].error == "does not answer ssh within 4 s"
 
 
 def test_hosts_are_asked_all_at_once(fake_ssh, tmp_path):

@@ -196,7 +196,7 @@ def test_names_that_do_not_resolve(nowhere):
     assert unresolvable(nowhere, ["localhost", "no-such-host.invalid", "x" * 70]) == ["no-such-host.invalid", "x" * 70]
 
 
-# ------------------------------------------------------------------------------------------------ who is not measured
+# ------------------------------------------------------------------------------------------------ excluded hosts
 
 
 def test_hosts_that_are_not_of_the_job_are_absent_where_others_are(nowhere, tmp_path):
@@ -211,7 +211,7 @@ def test_hosts_that_are_not_of_the_job_are_absent_where_others_are(nowhere, tmp_
         find_hosts(nowhere, ["n7", "n8"], partly=True)
 
 
-def test_who_is_excluded_is_not_absent(nowhere):
+def test_an_excluded_host_is_not_absent(nowhere):
     slurm_job(nowhere)
     found = find_hosts(nowhere, ["n1", "n2", "n3", "n7", "n8"], ["n2", "n8"], partly=True)
     assert (found.hosts, found.excluded, found.absent) == (("n1", "n3"), ("n2", "n8"), ("n7",))
@@ -241,7 +241,7 @@ def test_each_host_that_was_asked_for_and_is_not_measured_is_named_with_the_reas
     ]
 
 
-def test_without_a_job_who_is_drained_or_excluded_is_named(nowhere, monkeypatch):
+def test_without_a_job_drained_or_excluded_hosts_are_named(nowhere, monkeypatch):
     monkeypatch.setattr(cluster, "host_states", states_of(n3=("drained", "disk")))
     monkeypatch.setattr(cluster, "unresolvable", lambda *_: [])
     allocation, left_out = fabric_discovery.usable_hosts(

@@ -112,7 +112,7 @@ def test_some_hosts_of_the_job_in_the_order_given(slurm):
     assert [answer["output"] for answer in facts["answers"]] == ["nid001003\n", "nid001000\n"]
 
 
-def test_a_host_that_hangs_is_named(slurm):
+def test_a_host_that_stalls_is_named(slurm):
     facts = asked(slurm, ["sh", "-c", "[ $(uname -n) != nid001001 ] || sleep 300; echo done"], timeout_s=8)
     answers = {answer["host"]: answer for answer in facts["answers"]}
     assert answers["nid001001"]["error"] == "no end after 8 s"
@@ -129,9 +129,9 @@ def test_outside_of_a_job_ssh_asks(slurm):
 
 def test_a_job_to_its_end(slurm, tmp_path):
     script = "cat; echo $SLURM_JOB_NODELIST; exit 1"
-    told = submitted(slurm, tmp_path, "sh", "-c", script, hosts=["nid001000", "nid001003"], time_s=60)
-    assert (told["word"], told["exit_code"], told["tail"]) == ("ended", 1, ["nid[001000,001003]"])
-    assert any("pending" in text or "running" in text for text in told["says"])
+    reported = submitted(slurm, tmp_path, "sh", "-c", script, hosts=["nid001000", "nid001003"], time_s=60)
+    assert (reported["word"], reported["exit_code"], reported["tail"]) == ("ended", 1, ["nid[001000,001003]"])
+    assert any("pending" in text or "running" in text for text in reported["says"])
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,15 @@ def test_a_job_to_its_end(slurm, tmp_path):
     ],
 )
 def test_refusals_in_the_words_of_slurm(slurm, tmp_path, wishes, words):
-    told = submitted(slurm, tmp_path, "true", **wishes)
-    assert words in told["refused"] and told["refused"].startswith("Slurm refuses the job: ")
+    reported = submitted(slurm, tmp_path, "true", **wishes)
+    assert words in reported["refused"] and reported["refused"].startswith("Slurm refuses the job: ")
     assert list((tmp_path / "home" / "jobs").iterdir()) == []
 
 
 def test_more_hosts_than_there_are(slurm, tmp_path):
-    told = submitted(slurm, tmp_path, "true", nodes=9)
-    slurm.run(["scancel", told["id"]])
-    assert told["stuck"] and told["reason"] == "PartitionNodeLimit"
+    reported = submitted(slurm, tmp_path, "true", nodes=9)
+    slurm.run(["scancel", reported["id"]])
+    assert reported["stuck"] and reported["reason"] == "PartitionNodeLimit"
 
 
 def test_a_job_that_is_cancelled(slurm, tmp_path):

@@ -33,7 +33,7 @@ def bed(virtual_cluster: StartCluster, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def sick(bed: Cluster) -> Iterator[Cluster]:
+def faulty(bed: Cluster) -> Iterator[Cluster]:
     """The cluster, healed afterwards: lldpd forgets the neighbours of a link that went down."""
     yield bed
     bed.heal()
@@ -42,7 +42,7 @@ def sick(bed: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def topology(bed: Cluster, tmp_path: Path) -> Path:
-    """What hangs where, as `fablint discover` finds it while all is well."""
+    """What stalls where, as `fablint discover` finds it while all is well."""
     output = tmp_path / "site.yaml"
     done = bed.run([*FABLINT, "-q", "discover", "-w", HOSTS, "-o", output], timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,7 +57,7 @@ def preflight(bed: Cluster, *words: str | Path, status: int) -> dict[str, Any]:
     return found
 
 
-def accused(found: dict[str, Any], *outcomes: str) -> set[tuple[str, str, str]]:
+def reported(found: dict[str, Any], *outcomes: str) -> set[tuple[str, str, str]]:
     """Check, host and target."""
     wanted = outcomes or ("FAIL",)
     return {(one["check"], one["host"], one["target"]) for one in found["results"] if one["outcome"] in wanted}
@@ -66,8 +66,8 @@ def accused(found: dict[str, Any], *outcomes: str) -> set[tuple[str, str, str]]:
 def test_a_clean_cluster_is_silent(bed: Cluster, topology: Path) -> None:
     found = preflight(bed, "--topology", topology, status=0)
     assert found["hosts"] == [f"nid{number:06}" for number in range(1000, 1008)]
-    assert accused(found, "FAIL", "WARN", "ERROR") == set()
-    passed = accused(found, "PASS")
+    assert reported(found, "FAIL", "WARN", "ERROR") == set()
+    passed = reported(found, "PASS")
     for check in ("net.link.mtu", "net.link.up", "lldp.neighbor", "lldp.placement", "net.ping", "net.ip.duplicate"):
         assert {host for name, host, _ in passed if name == check} == set(found["hosts"]), check
 
@@ -79,98 +79,98 @@ def test_a_clean_cluster_is_silent(bed: Cluster, topology: Path) -> None:
         (("down", SICK), "net.link.up"),
     ],
 )
-def test_a_fault_is_named_on_its_host(sick: Cluster, fault: tuple[str, ...], check: str) -> None:
-    sick.fault(*fault)
-    found = preflight(sick, status=1)
-    assert (check, SICK, "hsn0") in accused(found)
+def test_a_fault_is_named_on_its_host(faulty: Cluster, fault: tuple[str, ...], check: str) -> None:
+    faulty.fault(*fault)
+    found = preflight(faulty, status=1)
+    assert (check, SICK, "hsn0") in reported(found)
     assert set(found["unfit"]) == {SICK}
 
 
-def test_a_link_that_flaps_is_told_by_its_counter(sick: Cluster) -> None:
-    preflight(sick, status=0)  # the reading to compare with
-    sick.fault("flap", SICK, "--period", "0.6s", "--duty", "0.3")
+def test_a_link_that_flaps_is_reported_by_its_counter(faulty: Cluster) -> None:
+    preflight(faulty, status=0)  # the reading to compare with
+    faulty.fault("flap", SICK, "--period", "0.6s", "--duty", "0.3")
     time.sleep(5)
-    sick.heal()
+    faulty.heal()
     time.sleep(1.5)  # the kernel tells carrier late
-    found = preflight(sick, status=1)
-    assert ("net.link.flaps", SICK, "hsn0") in accused(found)
+    found = preflight(faulty, status=1)
+    assert ("net.link.flaps", SICK, "hsn0") in reported(found)
     assert set(found["unfit"]) == {SICK}
 
 
-def test_a_neighbour_that_is_not_heard_is_missed(sick: Cluster) -> None:
-    switch, port = where(sick, SICK)
+def test_a_neighbour_that_is_not_heard_is_missed(faulty: Cluster) -> None:
+    switch, port = where(faulty, SICK)
     silent = ["lldpcli", "configure", "ports", port, "lldp", "status"]
-    assert sick.run([*silent, "disabled"], node=switch).returncode == 0
+    assert faulty.run([*silent, "disabled"], node=switch).returncode == 0
     try:
-        wait_for_neighbours(sick, SICK, 0)
-        found = preflight(sick, status=1)
-        assert accused(found) == {("lldp.neighbor", SICK, "hsn0")}
+        wait_for_neighbours(faulty, SICK, 0)
+        found = preflight(faulty, status=1)
+        assert reported(found) == {("lldp.neighbor", SICK, "hsn0")}
     finally:
-        sick.run([*silent, "rx-and-tx"], node=switch)
-        wait_for_neighbours(sick, SICK, 1)
+        faulty.run([*silent, "rx-and-tx"], node=switch)
+        wait_for_neighbours(faulty, SICK, 1)
 
 
-def test_a_small_arp_table_is_told(sick: Cluster, tmp_path: Path) -> None:
+def test_a_small_arp_table_is_reported(faulty: Cluster, tmp_path: Path) -> None:
     """Namespaces have no table of their own: files stand in for the kernel's, on every host."""
     for host in [f"nid{number:06}" for number in range(1000, 1008)]:
         folder = tmp_path / host
         (folder / "default").mkdir(parents=True)
         for name, most in (("gc_thresh1", 4096), ("gc_thresh2", 8192), ("gc_thresh3", 16384)):
             (folder / "default" / name).write_text(f"{4 if host == SICK else most}\n")
-        assert sick.run(["mount", "--bind", folder, NEIGH], node=host).returncode == 0
+        assert faulty.run(["mount", "--bind", folder, NEIGH], node=host).returncode == 0
     try:
-        found = preflight(sick, status=1)
-        assert {host for check, host, _ in accused(found) if check.startswith("net.arp")} == {SICK}
+        found = preflight(faulty, status=1)
+        assert {host for check, host, _ in reported(found) if check.startswith("net.arp")} == {SICK}
         assert set(found["unfit"]) == {SICK}
     finally:
         for host in [f"nid{number:06}" for number in range(1000, 1008)]:
-            sick.run(["umount", NEIGH], node=host)
+            faulty.run(["umount", NEIGH], node=host)
 
 
-def test_a_host_that_calls_itself_as_another_is_told(sick: Cluster) -> None:
-    assert sick.run(["hostname", "nid001006"], node=SICK).returncode == 0
+def test_a_host_that_calls_itself_as_another_is_reported(faulty: Cluster) -> None:
+    assert faulty.run(["hostname", "nid001006"], node=SICK).returncode == 0
     try:
-        found = preflight(sick, status=1)
+        found = preflight(faulty, status=1)
     finally:
-        sick.run(["hostname", SICK], node=SICK)
-    assert {host for _, host, _ in accused(found)} <= {SICK, "nid001006"}
-    assert SICK in {host for check, host, _ in accused(found) if check in ("host.identity", "host.name")}
+        faulty.run(["hostname", SICK], node=SICK)
+    assert {host for _, host, _ in reported(found)} <= {SICK, "nid001006"}
+    assert SICK in {host for check, host, _ in reported(found) if check in ("host.identity", "host.name")}
 
 
 @pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed")
-def test_an_offload_that_one_host_has_switched_off_is_told(sick: Cluster) -> None:
-    assert sick.run(["ethtool", "-K", "hsn0", "tx", "off"], node=SICK).returncode == 0
+def test_an_offload_that_one_host_has_switched_off_is_reported(faulty: Cluster) -> None:
+    assert faulty.run(["ethtool", "-K", "hsn0", "tx", "off"], node=SICK).returncode == 0
     try:
-        found = preflight(sick, "--level", "full", status=0)
+        found = preflight(faulty, "--level", "full", status=0)
     finally:
-        sick.run(["ethtool", "-K", "hsn0", "tx", "on"], node=SICK)
-    told = {(host, target) for check, host, target in accused(found, "WARN") if check == "net.offload"}
-    assert {(host, target) for host, target in told if target != "hsn0"} == {(SICK, "hsn0 tx-checksumming")}
+        faulty.run(["ethtool", "-K", "hsn0", "tx", "on"], node=SICK)
+    warnings = {(host, target) for check, host, target in reported(found, "WARN") if check == "net.offload"}
+    assert {(host, target) for host, target in warnings if target != "hsn0"} == {(SICK, "hsn0 tx-checksumming")}
 
 
-def test_an_address_without_a_name_is_told(sick: Cluster) -> None:
-    before = sick.run(["cat", "/etc/hosts"], node=SICK).stdout
+def test_an_address_without_a_name_is_reported(faulty: Cluster) -> None:
+    before = faulty.run(["cat", "/etc/hosts"], node=SICK).stdout
     without = "".join(line for line in before.splitlines(True) if f"{SICK}-hsn0" not in line)
     assert without != before
-    sick.run(["tee", "/etc/hosts"], node=SICK, text=without)
+    faulty.run(["tee", "/etc/hosts"], node=SICK, text=without)
     try:
-        found = preflight(sick, status=0)  # nothing is lost by it
-        assert {host for check, host, _ in accused(found, "WARN") if check.startswith("net.dns")} == {SICK}
+        found = preflight(faulty, status=0)  # nothing is lost by it
+        assert {host for check, host, _ in reported(found, "WARN") if check.startswith("net.dns")} == {SICK}
     finally:
-        sick.run(["tee", "/etc/hosts"], node=SICK, text=before)
+        faulty.run(["tee", "/etc/hosts"], node=SICK, text=before)
 
 
-def test_a_host_that_was_plugged_in_elsewhere_is_told_by_the_site_s_topology(bed: Cluster, topology: Path) -> None:
+def test_a_host_that_was_plugged_in_elsewhere_is_reported_by_the_site_s_topology(bed: Cluster, topology: Path) -> None:
     """The last test: the switch has forgotten the host."""
     here, port = where(bed, SICK)
     there = next(switch for switch in sorted(switches(bed)) if switch != here)
     move(bed, port, here, there, "h7")
     wait_for_neighbours(bed, SICK, 1, there)
     found = preflight(bed, "--topology", topology, status=1)
-    assert ("lldp.placement", SICK, "hsn0") in accused(found)
-    (told,) = [one for one in found["results"] if (one["check"], one["outcome"]) == ("lldp.placement", "FAIL")]
-    assert here in told["message"]
-    assert there in told["message"]
+    assert ("lldp.placement", SICK, "hsn0") in reported(found)
+    (result,) = [one for one in found["results"] if (one["check"], one["outcome"]) == ("lldp.placement", "FAIL")]
+    assert here in result["message"]
+    assert there in result["message"]
     assert set(found["unfit"]) == {SICK}
 
 
@@ -188,7 +188,7 @@ def switches(bed: Cluster) -> list[str]:
 
 
 def wait_for_neighbours(bed: Cluster, host: str, count: int, name: str = "") -> None:
-    """Till lldpd of a host hears so many neighbours on its fabric NIC, of that name."""
+    """Wait until lldpd of a host has so many neighbours on its fabric NIC, of that name."""
     deadline = time.monotonic() + 30
     while True:
         said = bed.run(["lldpcli", "-f", "json0", "show", "neighbors", "ports", "hsn0"], node=host).stdout

@@ -24,7 +24,7 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def sick(bed: Cluster) -> Iterator[Cluster]:
+def faulty(bed: Cluster) -> Iterator[Cluster]:
     """One link of the cluster is down; all is well again afterwards."""
     bed.fault("down", SICK)
     yield bed
@@ -73,20 +73,20 @@ def drained(bed: Cluster, within_s: float = 45) -> dict[str, str]:
         time.sleep(0.5)
 
 
-def test_a_health_check_drains_the_node_whose_link_is_down(sick: Cluster, tmp_path: Path) -> None:
-    program = script(sick, "HealthCheckProgram", tmp_path)
-    configure(sick, HealthCheckProgram=program, HealthCheckInterval=3, HealthCheckNodeState="NONDRAINED_IDLE")
-    found = drained(sick)
+def test_a_health_check_drains_the_node_whose_link_is_down(faulty: Cluster, tmp_path: Path) -> None:
+    program = script(faulty, "HealthCheckProgram", tmp_path)
+    configure(faulty, HealthCheckProgram=program, HealthCheckInterval=3, HealthCheckNodeState="NONDRAINED_IDLE")
+    found = drained(faulty)
     assert set(found) == {SICK}, found
     assert found[SICK].startswith("net.link.up hsn0"), found
     assert "fablint_preflight_unfit" in (tmp_path / "fablint.prom").read_text()
 
 
-def test_a_prolog_drains_the_node_before_its_job_starts(sick: Cluster, tmp_path: Path) -> None:
-    configure(sick, Prolog=script(sick, "Prolog", tmp_path))
-    well = sick.run(["srun", "-w", ",".join(WELL), "-N2", "hostname"], timeout=90)
+def test_a_prolog_drains_the_node_before_its_job_starts(faulty: Cluster, tmp_path: Path) -> None:
+    configure(faulty, Prolog=script(faulty, "Prolog", tmp_path))
+    well = faulty.run(["srun", "-w", ",".join(WELL), "-N2", "hostname"], timeout=90)
     assert sorted(well.stdout.split()) == WELL, well.stderr
-    assert sick.run(["srun", "-w", SICK, "-N1", "hostname"], timeout=90).stdout == ""
-    found = drained(sick)
+    assert faulty.run(["srun", "-w", SICK, "-N1", "hostname"], timeout=90).stdout == ""
+    found = drained(faulty)
     assert set(found) == {SICK}, found
     assert "Prolog" in found[SICK]

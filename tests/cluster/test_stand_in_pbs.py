@@ -84,7 +84,7 @@ def test_a_job_is_deleted(pbs, tmp_path):
     ("wishes", "words"),
     [
         ({"partition": "nope"}, "PBS refuses the job: Unknown queue: queues are workq, debug"),
-        ({"name": "no name"}, "'no name' is no name for a job"),
+        ({"name": "no name"}, "'no name' is not a name for a job"),
     ],
 )
 def test_refusals_leave_nothing_behind(pbs, tmp_path, wishes, words):

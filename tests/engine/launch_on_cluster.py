@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from fablint.measure import EngineOptions, build_engine, find_launchers, name_deaths, name_host, run_on_first
-from fablint.measure.progress import Silent
+from fablint.measure.progress import NoProgress
 from fablint.model import Slots
 from fablint.store import read_run
 from fablint.system import System
@@ -21,7 +21,7 @@ from fablint.workflows.benchmark import read_plan
 
 
 @dataclass
-class Notes(Silent):
+class Notes(NoProgress):
     """Keeps what the user would read."""
 
     texts: list[str]
@@ -39,13 +39,13 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
     plan = replace(read_plan(row, sum(slot.ranks for slot in slots), "row"), slots=slots)
     for attempt in range(5):
         outcome = run_on_first(system, notes, launchers, engine, plan, path, options=EngineOptions(options))
-        hung = outcome.error.startswith("the ranks did not start")  # which takes a minute
-        # Slurm's PMIx and Debian's Open MPI crash or hang at the start now and then, with any program.
-        if launcher != "srun" or (path / "zarr.json").exists() or (hung and attempt):
+        stalled = outcome.error.startswith("the ranks did not start")  # which takes a minute
+        # Slurm's PMIx and Debian's Open MPI crash or stall at the start now and then, with any program.
+        if launcher != "srun" or (path / "zarr.json").exists() or (stalled and attempt):
             break
     run = read_run(path) if (path / "zarr.json").exists() else None
     attributes = run.attributes if run else {}
-    named = [name_host(one, attributes) for one in outcome.lost] + (
+    named = [name_host(one, attributes) for one in outcome.failed] + (
         name_deaths(outcome.deaths, attributes) if run else []
     )
     said = {
@@ -55,9 +55,9 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
         "hosts": run.rank_host if run else [],
         "state": run.state if run else None,
         "lost": [one.host for one in named],
-        "accused": [asdict(name_host(one, attributes)) for one in outcome.accused],
+        "reported": [asdict(name_host(one, attributes)) for one in outcome.reported],
         "stopped_by": outcome.stopped_by,
-        "apart": outcome.apart,
+        "apart": outcome.is_disconnected,
         "notes": notes.texts,
     }
     print(json.dumps(said))

@@ -16,7 +16,7 @@ from fablint.system import System
 
 Start = Callable[..., subprocess.Popen[str]]
 
-LIMIT_S = 120  # far above what any of these runs takes, so that a hang fails the test and not CI
+LIMIT_S = 120  # far above what any of these runs takes, so that a stall fails the test and not CI
 
 
 @dataclass(frozen=True)

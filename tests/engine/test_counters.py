@@ -40,7 +40,7 @@ def slingshot(tmp_path: Path) -> FakeSysfs:
 
 @pytest.fixture
 def allowed(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """CPUs that each of two ranks may use, when the launcher binds nobody."""
+    """CPUs that each of two ranks may use, when the launcher binds no rank."""
     for variable in ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"):
         monkeypatch.setenv(variable, "none")
     run = measured(mpi, tmp_path / "free.run", 2, "latency", *FAST)
@@ -156,7 +156,7 @@ def test_a_nic_whose_cores_are_not_here_leaves_its_ranks_where_they_are(
     assert note in diagnose(run).verdict.notes
 
 
-def test_too_few_cores_for_the_ranks_are_not_crowded(
+def test_too_few_cores_for_the_ranks_are_not_oversubscribed(
     mpi: Mpi, tmp_path: Path, slingshot: FakeSysfs, allowed: list[int]
 ) -> None:
     for nic in (0, 1):

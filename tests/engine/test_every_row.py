@@ -158,7 +158,7 @@ def test_every_pattern_runs(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
-def test_stars_name_their_hub_and_who_sends(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
+def test_stars_name_their_hub_and_the_sender(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
     rows = sound(
         mpi,
         ranks,
@@ -239,15 +239,15 @@ def test_iterations_are_counted_exactly(mpi: Mpi, tmp_path: Path) -> None:
 
 def test_one_direction_may_be_left_out(mpi: Mpi, tmp_path: Path) -> None:
     lines = [
-        f"latency --name list --pattern pairs --directions forward --sizes 8 {FAST}",
-        f"put_latency --name matrix --pattern all-pairs --directions forward --sizes 8 {FAST}",
+        f"latency --name list --pattern pairs --directions single --sizes 8 {FAST}",
+        f"put_latency --name matrix --pattern all-pairs --directions single --sizes 8 {FAST}",
     ]
     rows = sound(mpi, 5, lines, tmp_path / "a.run")
     assert cells(rows["list"]) == [[(0, 2), (1, 3)]]
     measured = rows["matrix"].arrays["count"][:][0, :, :, 0] > 0
     assert (measured ^ measured.T)[~np.eye(5, dtype=bool)].all()
     assert not np.diagonal(measured).any()
-    assert {row.attributes["directions"] for row in rows.values()} == {"forward"}
+    assert {row.attributes["directions"] for row in rows.values()} == {"single"}
 
 
 def test_a_window_may_share_one_buffer(mpi: Mpi, tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_workers_at_both_ends(mpi: Mpi, tmp_path: Path, workers: str) -> None:
 
 
 def lives(pid: int) -> bool:
-    """Is the process there, and no mere entry that nobody has fetched?"""
+    """Whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

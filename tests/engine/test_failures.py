@@ -185,7 +185,7 @@ def test_resume_needs_a_run(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["parallel", "serial"])
-def test_a_rank_that_hangs_is_named_and_the_run_ends(mpi: Mpi, started: Start, tmp_path: Path, order: str) -> None:
+def test_a_rank_that_stalls_is_named_and_the_run_ends(mpi: Mpi, started: Start, tmp_path: Path, order: str) -> None:
     path = tmp_path / "a.run"
     # Longer than a round takes on CPUs that other processes use too.
     process = started(4, *LONG, "--order", order, "--watchdog", "10", "-o", path)
@@ -194,16 +194,16 @@ def test_a_rank_that_hangs_is_named_and_the_run_ends(mpi: Mpi, started: Start, t
     with_signal(pids[2], signal.SIGSTOP)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
-    lost = [line for line in errors.splitlines() if line.startswith("fablint-engine: lost: ")]
+    lost = [line for line in errors.splitlines() if line.startswith("fablint-engine: failed: ")]
     assert lost, errors
     host = read_run(path).attributes["hosts"][0]
-    assert lost[0].startswith(f"fablint-engine: lost: rank 2 ({host}), round "), lost
+    assert lost[0].startswith(f"fablint-engine: failed: rank 2 ({host}), round "), lost
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of all ranks")
-    # What was measured before the hang is there.
+    # Measurements before the stall are kept.
     assert (cells(path, "count") > 0).any()
 
 
-def test_a_rank_that_hangs_in_a_collective_is_the_one_that_does_not_say_that_it_waits(
+def test_a_rank_that_stalls_in_a_collective_is_the_one_that_does_not_say_that_it_waits(
     started: Start, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.run"
@@ -216,9 +216,9 @@ def test_a_rank_that_hangs_in_a_collective_is_the_one_that_does_not_say_that_it_
     with_signal(pids[2], signal.SIGSTOP)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
-    stuck = {int(rank) for rank in re.findall(r"fablint-engine: stuck: rank (\d+) ", errors)}
+    stuck = {int(rank) for rank in re.findall(r"fablint-engine: stalled: rank (\d+) ", errors)}
     assert stuck == {0, 1, 3}, errors
-    assert "fablint-engine: lost: " not in errors
+    assert "fablint-engine: failed: " not in errors
 
 
 def test_hosts_that_really_share_no_file_system(mpi: Mpi, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def planned(order: str, *rows: str) -> tuple[str, ...]:
 
 
 CASES = {
-    "crowded global cable": Case(
+    "contended global cable": Case(
         FLY,
         planned("parallel", STREAM),
         ["bw:g00r02=g05r01:0.5", "bw:h0007.rx:0.7"],
@@ -108,15 +108,15 @@ CASES = {
 HASHED = Case(LEAVES, (f"{STREAM} {ALL} --order serial --samples 1",), ["bw:leaf01=spine02:0.5"])
 
 
-def accused(diagnosis: Diagnosis, *states: State) -> set[Part]:
+def reported(diagnosis: Diagnosis, *states: State) -> set[Part]:
     return {(f.component, f.name, f.direction) for f in diagnosis.verdict.findings if f.state in states}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_fault_is_named_and_nothing_else(name: str, smpi_engine: Path, tmp_path: Path) -> None:
     diagnosis = CASES[name].made(tmp_path, smpi_engine)
-    assert accused(diagnosis, State.FAULT) == CASES[name].truth
-    assert accused(diagnosis, State.SUSPECT) == set()
+    assert reported(diagnosis, State.FAULT) == CASES[name].truth
+    assert reported(diagnosis, State.SUSPECT) == set()
 
 
 def test_a_hashed_uplink_is_found_at_its_leaf(smpi_engine: Path, tmp_path: Path) -> None:
@@ -127,6 +127,6 @@ def test_a_hashed_uplink_is_found_at_its_leaf(smpi_engine: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("fabric", "order"), [(TREE, "parallel"), (LEAVES, "parallel"), (FLY, "serial")])
-def test_a_healthy_platform_is_not_accused(fabric: list[str], order: str, smpi_engine: Path, tmp_path: Path) -> None:
+def test_a_healthy_platform_is_not_reported(fabric: list[str], order: str, smpi_engine: Path, tmp_path: Path) -> None:
     diagnosis = Case(fabric, planned(order, LATENCY, STREAM)).made(tmp_path, smpi_engine)
-    assert accused(diagnosis, State.FAULT, State.SUSPECT) == set()
+    assert reported(diagnosis, State.FAULT, State.SUSPECT) == set()

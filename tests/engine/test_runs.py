@@ -138,7 +138,7 @@ def test_every_byte_is_checked_and_damage_is_named(mpi: Mpi, tmp_path: Path) -> 
     assert first["offset"] < first["size"]
 
 
-def test_the_root_says_who_measured_what_where(mpi: Mpi, tmp_path: Path) -> None:
+def test_the_root_names_ranks_hosts_and_rows(mpi: Mpi, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     assert mpi.run(3, "latency", "--sizes", "8", *FAST, "-o", path).status == 0
     root = read_run(path).attributes

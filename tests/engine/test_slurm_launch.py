@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from real_mpi import wait_until, with_signal
 
-from fablint.measure import Silent, build_engine
+from fablint.measure import NoProgress, build_engine
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
 from vcluster import Cluster, StartCluster
@@ -31,7 +31,7 @@ VICTIM = 2  # a rank
 IN_JOB = ("salloc", "--quiet", "--nodes=4")
 WAYS = [pytest.param(("srun", IN_JOB), id="srun"), pytest.param(("mpiexec", ()), id="mpirun-over-ssh")]
 ALL_WAYS = [*WAYS, pytest.param(("mpiexec", IN_JOB), id="mpirun-in-a-job")]
-Way = tuple[str, tuple[str, ...]]
+StartMethod = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Bed:
 
     cluster: Cluster
 
-    def start(self, way: Way, places: str, path: Path, row: str, *options: str) -> subprocess.Popen[str]:
-        launcher, before = way
+    def start(self, method: StartMethod, places: str, path: Path, row: str, *options: str) -> subprocess.Popen[str]:
+        launcher, before = method
         argv = [*before, sys.executable, DRIVER, launcher, places, path, row, *options]
         return subprocess.Popen(
             self.cluster.command(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=path.parent
@@ -53,9 +53,9 @@ class Bed:
         said: dict[str, Any] = json.loads(output)
         return said
 
-    def under_way(self, way: Way, path: Path) -> subprocess.Popen[str]:
+    def in_progress(self, method: StartMethod, path: Path) -> subprocess.Popen[str]:
         """A measurement of one rank per host, in its second or third round."""
-        process = self.start(way, ",".join(f"{host}:1" for host in ORDER), path, LONG, "--watchdog", "5")
+        process = self.start(method, ",".join(f"{host}:1" for host in ORDER), path, LONG, "--watchdog", "5")
         count = path / "bandwidth" / "count"
 
         def measures() -> bool:
@@ -70,7 +70,7 @@ class Bed:
 def bed(virtual_cluster: StartCluster) -> Iterator[Bed]:
     if shutil.which("mpirun.openmpi") is None:
         pytest.skip("Slurm's PMIx goes with Open MPI, which is not installed")
-    build_engine(System(), Silent(), mpicxx=System().which("mpicxx.openmpi"))
+    build_engine(System(), NoProgress(), mpicxx=System().which("mpicxx.openmpi"))
     before = os.environ.get("FABLINT_MPICXX")
     os.environ["FABLINT_MPICXX"] = "mpicxx.openmpi"
     try:
@@ -86,21 +86,23 @@ def pid_of(path: Path, rank: int) -> int:
     return int(read_run(path).attributes["rank_pid"][rank])
 
 
-@pytest.mark.parametrize("way", ALL_WAYS)
-def test_ranks_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, way: Way) -> None:
+@pytest.mark.parametrize("method", ALL_WAYS)
+def test_ranks_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     """Uneven, in an order that is not Slurm's, one host in two places, more ranks than CPUs of the job."""
     path = tmp_path / "a.run"
-    said = bed.end(bed.start(way, "nid001003:2,nid001000:1,nid001001:3,nid001003:1", path, SHORT))
+    said = bed.end(bed.start(method, "nid001003:2,nid001000:1,nid001001:3,nid001003:1", path, SHORT))
     assert (said["status"], said["error"]) == (0, "")
     assert said["hosts"] == [f"nid00100{host}" for host in (3, 3, 0, 1, 1, 1, 3)]
-    assert said["launchers"] == (["mpiexec.openmpi", "srun"] if way[1] else ["mpiexec.openmpi"])
+    assert said["launchers"] == (["mpiexec.openmpi", "srun"] if method[1] else ["mpiexec.openmpi"])
 
 
-@pytest.mark.parametrize("way", ALL_WAYS)
+@pytest.mark.parametrize("method", ALL_WAYS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_wish_to_stop_reaches_the_ranks_of_other_hosts(bed: Bed, tmp_path: Path, way: Way, number: int) -> None:
+def test_a_wish_to_stop_reaches_the_ranks_of_other_hosts(
+    bed: Bed, tmp_path: Path, method: StartMethod, number: int
+) -> None:
     path = tmp_path / "a.run"
-    process = bed.under_way(way, path)
+    process = bed.in_progress(method, path)
     began = time.monotonic()
     for pid in drivers(path):
         with_signal(pid, number)
@@ -123,30 +125,30 @@ def drivers(path: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", WAYS)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_host_that_dies_or_hangs_is_named(bed: Bed, tmp_path: Path, way: Way, how: int) -> None:
+def test_a_host_that_dies_or_stalls_is_named(bed: Bed, tmp_path: Path, method: StartMethod, how: int) -> None:
     path = tmp_path / "a.run"
-    process = bed.under_way(way, path)
+    process = bed.in_progress(method, path)
     with_signal(pid_of(path, VICTIM), how)
     said = bed.end(process, 60)
     assert (said["status"], {*said["lost"]}, said["apart"]) == (3, {ORDER[VICTIM]}, False)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_host_that_is_cut_off_is_one_of_two_accused(bed: Bed, tmp_path: Path, way: Way) -> None:
+@pytest.mark.parametrize("method", WAYS)
+def test_a_host_that_is_cut_off_is_one_of_two_reported(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     path = tmp_path / "a.run"
-    process = bed.under_way(way, path)
+    process = bed.in_progress(method, path)
     try:
         bed.cluster.fault("down", ORDER[VICTIM])
         said = bed.end(process, 60)
     finally:
         bed.cluster.heal()
     assert said["status"] == 3
-    assert ORDER[VICTIM] in {one["host"] for one in said["accused"]}
-    assert len({one["host"] for one in said["accused"]}) <= 2
-    # The other one is the partner with whom it was measured.
-    assert VICTIM in {end for one in said["accused"] for end in (one["rank"], one["partner"])}
+    assert ORDER[VICTIM] in {one["host"] for one in said["reported"]}
+    assert len({one["host"] for one in said["reported"]}) <= 2
+    # The other one is the partner in its measurement.
+    assert VICTIM in {end for one in said["reported"] for end in (one["rank"], one["partner"])}
 
 
 def test_a_run_goes_on_where_it_was(bed: Bed, tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_ranks_that_do_not_find_each_other_are_started_by_the_next_launcher(bed:
     said = bed.end(bed.start(("all", inside), "nid001000:1,nid001001:1", tmp_path / "a.run", SHORT))
     assert (said["status"], said["hosts"]) == (0, ["nid001000", "nid001001"])
     (note,) = said["notes"]
-    assert note.startswith("fablint: srun is left for /usr/bin/mpiexec.openmpi: ")
+    assert note.startswith("fablint: srun is replaced by /usr/bin/mpiexec.openmpi: ")
     assert "SLURM's PMI" in note
     doctor = bed.cluster.run([*inside, *FABLINT, "doctor"])
     (line,) = (line for line in doctor.stdout.splitlines() if "SLURM's PMI" in line)
@@ -185,14 +187,14 @@ def test_ranks_that_do_not_find_each_other_are_started_by_the_next_launcher(bed:
 
 
 @pytest.mark.parametrize(
-    ("way", "message"),
+    ("method", "message"),
     [
         pytest.param(("all", IN_JOB), "Requested node configuration is not available (are all hosts in", id="srun"),
         pytest.param(("mpiexec", IN_JOB), "All nodes which are allocated for this job", id="mpirun-in-a-job"),
         pytest.param(("mpiexec", ()), "Could not resolve hostname nowhere", id="mpirun-over-ssh"),
     ],
 )
-def test_a_host_that_is_not_there_is_one_line(bed: Bed, tmp_path: Path, way: Way, message: str) -> None:
-    said = bed.end(bed.start(way, "nowhere:1,nid001000:1", tmp_path / "a.run", SHORT), 60)
+def test_a_host_that_is_not_there_is_one_line(bed: Bed, tmp_path: Path, method: StartMethod, message: str) -> None:
+    said = bed.end(bed.start(method, "nowhere:1,nid001000:1", tmp_path / "a.run", SHORT), 60)
     assert (said["status"], said["hosts"]) == (3, [])
     assert message in said["error"]

@@ -1,4 +1,4 @@
-"""A fake engine: says on stderr what a script tells it to and exits as told. For tests of the session alone."""
+"""A fake engine: says on stderr what a script tells it to and exits as reported. For tests of the session alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main() -> None:
             print(f"fablint-engine: error: {plan.strip()}", file=sys.stderr, flush=True)
         elif verb == "nap":
             time.sleep(float(rest))
-        elif verb == "hang" or (verb == "leave-a-child-that-hangs" and os.fork() == 0):
+        elif verb == "stall" or (verb == "leave-a-child-that-stalls" and os.fork() == 0):
             time.sleep(600)
         elif verb == "exit":
             sys.exit(int(rest))

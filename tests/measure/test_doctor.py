@@ -8,7 +8,7 @@ from fablint.measure import examine
 
 
 def checks(system) -> dict[str, tuple[bool, str]]:
-    return {check.name: (check.ok, check.mend) for check in examine(system)}
+    return {check.name: (check.ok, check.remedy) for check in examine(system)}
 
 
 def test_a_machine_without_mpi(staged):
@@ -30,7 +30,7 @@ def test_a_home_that_cannot_be_written(staged, tmp_path):
     assert not (tmp_path / "not").exists()
 
 
-def test_a_shell_bound_to_one_cpu_is_told(staged, monkeypatch):
+def test_a_shell_bound_to_one_cpu_is_reported(staged, monkeypatch):
     staged.cpus = frozenset({3})
     monkeypatch.setattr(type(staged), "cpu_count", lambda self: 8)
     assert checks(staged)["CPUs"][0] is False

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fablint.errors import UsageError
-from fablint.measure import Silent, build_engine, engine, find_engine, find_mpicxx, list_engines
+from fablint.measure import NoProgress, build_engine, engine, find_engine, find_mpicxx, list_engines
 
 FAKE_MPICXX = """\
 #!/bin/sh
@@ -60,7 +60,7 @@ def compilations(mpicxx: Path) -> int:
 
 
 def build(staged, mpicxx: Path, **options):
-    return build_engine(staged, Silent(), mpicxx=mpicxx, **options)
+    return build_engine(staged, NoProgress(), mpicxx=mpicxx, **options)
 
 
 def test_an_engine_is_built_once_and_kept(staged, tmp_path, sources):
@@ -184,4 +184,4 @@ def test_a_wrong_name_is_not_passed_over(staged, origin):
     given = Path("/nowhere/mpicxx") if origin == "--mpicxx" else None
     with pytest.raises(UsageError) as refusal:
         find_mpicxx(staged, given)
-    assert str(refusal.value).startswith(f"{origin} names /nowhere/mpicxx, which is no program")
+    assert str(refusal.value).startswith(f"{origin} names /nowhere/mpicxx, which is not a program")

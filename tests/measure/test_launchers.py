@@ -133,18 +133,18 @@ def test_intel_gives_both():
 
 def test_open_mpi_names_a_host_that_it_lost():
     assert OpenMpi().deaths(OPENMPI_CUT_OFF.splitlines()) == [
-        Death(None, None, "nid001003", "was lost (its mpirun daemon is gone)")
+        Death(None, None, "nid001003", "failed (its mpirun daemon is gone)")
     ]
 
 
-def test_srun_names_who_ended_before_it_ended_the_others():
+def test_srun_names_ranks_that_ended_before_it_ended_the_others():
     assert Srun().deaths(SRUN_KILLED.splitlines()) == [Death(2, None, "nid001003", "was ended (Killed)")]
     assert Srun().deaths(SRUN_SEVERAL.splitlines()) == [
         *(Death(rank, None, None, "ended with status 1") for rank in (0, 2, 3)),
         Death(1, None, "nid001001", "was ended (Segmentation fault)"),
     ]
     assert Srun().deaths(SRUN_NODE.splitlines()) == [
-        Death(None, None, "nid001003", "was lost (Slurm reports a node failure)")
+        Death(None, None, "nid001003", "failed (Slurm reports a node failure)")
     ]
 
 
@@ -173,14 +173,14 @@ def test_open_mpi_fills_one_host_after_the_other():
     assert words == ["--host", "n2:2,n10:1", "--map-by", "slot", "--oversubscribe", "-n", "3", *ENGINE]
 
 
-def test_open_mpi_is_told_each_host_by_itself_in_an_order_that_a_scheduler_has_not():
+def test_open_mpi_is_reported_each_host_by_itself_in_an_order_that_a_scheduler_has_not():
     first, second = ["-n", "2", "--host", "server2:2", *ENGINE], ["-n", "1", "--host", "client1:1", *ENGINE]
     assert OpenMpi().placed(SLOTS, ENGINE, root=False) == ["--oversubscribe", *first, ":", *second]
     again = OpenMpi().placed((Slots("a", 1), Slots("b", 1), Slots("a", 1)), ENGINE, root=False)
     assert again.count(":") == 2
 
 
-def test_srun_is_told_the_host_of_every_rank():
+def test_srun_is_reported_the_host_of_every_rank():
     words = Srun("pmix").placed(SLOTS, ENGINE, root=True)
     assert words[:3] == ["--nodes=2", "--distribution=arbitrary", "--nodelist=server2,server2,client1"]
     assert words[3] == "--mpi=pmix" and words[-4:] == ["--ntasks=3", *ENGINE]
@@ -234,7 +234,7 @@ def test_the_neighbour_of_mpicxx_is_taken_before_the_path(tmp_path, staged):
 
 def test_no_launcher_and_an_unknown_one_are_refused(tmp_path, staged):
     staged.variables["PATH"] = str(tmp_path)
-    with pytest.raises(UsageError, match=r"no mpiexec beside .*mpicxx nor on the PATH: load the MPI module"):
+    with pytest.raises(UsageError, match=r"no mpiexec in the folder of .*mpicxx nor on the PATH: load the MPI module"):
         find_mpiexec(staged, tmp_path / "mpicxx")
     staged.variables["PATH"] = "/usr/bin:/bin"
     with pytest.raises(
@@ -243,7 +243,7 @@ def test_no_launcher_and_an_unknown_one_are_refused(tmp_path, staged):
         identify(staged, launcher_script(tmp_path / "odd", "mpiexec", "Some MPI 1.0\n"))
 
 
-def test_open_mpi_binds_nobody_when_the_engine_binds() -> None:
+def test_open_mpi_binds_no_rank_when_the_engine_binds() -> None:
     kind = next(launcher for launcher in LAUNCHERS if launcher.name == "Open MPI")
     assert "none" not in kind.environ(oversubscribed=True, unbound=False).values()
     policies = kind.environ(oversubscribed=False, unbound=True).items() - SHARED_STEPS.items()
@@ -300,11 +300,11 @@ def test_in_a_slurm_job_srun_comes_second_with_the_pmi_of_the_library(tmp_path, 
     assert [one.path.name for one in find_launchers(staged, mpicxx).launchers] == ["mpiexec"]
 
 
-def test_a_slurm_without_the_pmi_of_the_library_is_left_and_told(tmp_path, staged):
+def test_a_slurm_without_the_pmi_of_the_library_is_skipped_and_reported(tmp_path, staged):
     choice = find_launchers(staged, slurm_job(staged, tmp_path / "bin", "none pmi2", ("mpiexec", OPENMPI)))
     assert [one.path.name for one in choice.launchers] == ["mpiexec"]
-    assert choice.trouble == "srun has no PMI for this MPI library (it wants --mpi=pmix, Slurm has none, pmi2)"
-    assert "mpi/pmix" in choice.mend
+    assert choice.srun_problem == "srun has no PMI for this MPI library (needs --mpi=pmix, Slurm has none, pmi2)"
+    assert "mpi/pmix" in choice.remedy
 
 
 def test_a_library_without_a_launcher_goes_with_srun_alone(tmp_path, staged):
@@ -312,7 +312,7 @@ def test_a_library_without_a_launcher_goes_with_srun_alone(tmp_path, staged):
     staged.variables["PATH"] = str(tmp_path / "bin")
     (found,) = find_launchers(staged, mpicxx).launchers
     assert found.kind == Srun("cray_shasta")
-    with pytest.raises(UsageError, match=r"no mpiexec beside .*; srun has no PMI for this MPI library .*mpi/pmix"):
+    with pytest.raises(UsageError, match=r"no mpiexec in the folder of .*; srun has no PMI .*mpi/pmix"):
         find_launchers(staged, mpicxx, ["/usr/lib/libmpi.so.40.30.4 1 2"])
 
 
@@ -323,5 +323,5 @@ def test_the_user_may_choose_the_launcher(tmp_path, staged):
     staged.variables["FABLINT_LAUNCHER"] = "srun"
     assert [one.kind for one in find_launchers(staged, mpicxx).launchers] == [Srun("pmix")]
     staged.variables["FABLINT_LAUNCHER"] = "nothing"
-    with pytest.raises(UsageError, match=r"FABLINT_LAUNCHER names nothing, which is no program"):
+    with pytest.raises(UsageError, match=r"FABLINT_LAUNCHER names nothing, which is not a program"):
         find_launchers(staged, mpicxx)

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from fablint.measure import Shown
+from fablint.measure import ConsoleProgress
 from fablint.system import System
 
 
@@ -21,7 +21,7 @@ def shown(*, terminal: bool, at: list[float]) -> str:
     """What is on the screen after 100 steps' worth of reports at the given seconds."""
     clock, screen = FakeClock(), io.StringIO()
     console = Console(file=screen, force_terminal=terminal, width=80, color_system=None)
-    with Shown(clock, console) as progress:
+    with ConsoleProgress(clock, console) as progress:
         for done, clock.time_s in enumerate(at, 1):
             progress.step("latency", done, 100, 100.0 - done)
     return screen.getvalue()

@@ -99,53 +99,53 @@ def test_a_launcher_that_fails_is_not_taken_for_damaged_payloads(play):
     assert outcome.error.endswith("failed: There are not enough slots available")
 
 
-def test_the_engine_names_a_rank_that_hangs(play):
-    line = "say lost: rank 5 (nid000007), round 12, partner 3: no message for 60 s"
+def test_the_engine_names_a_rank_that_stalls(play):
+    line = "say failed: rank 5 (nid000007), round 12, partner 3: no message for 60 s"
     outcome, _ = play(line, "launcher-says =   PID 77 RUNNING AT vm", "launcher-says =   EXIT CODE: 3", "exit 3")
     assert outcome.status == 3
-    assert [dict(lost.entry()) for lost in outcome.lost] == [
-        {"rank": 5, "host": "nid000007", "round": 12, "partner": 3, "reason": "was lost (no message for 60 s)"}
+    assert [dict(failed.entry()) for failed in outcome.failed] == [
+        {"rank": 5, "host": "nid000007", "round": 12, "partner": 3, "reason": "failed (no message for 60 s)"}
     ]
     assert outcome.deaths == ()
 
 
-def test_a_rank_that_was_lost_accuses_nobody(play):
+def test_a_rank_that_was_lost_reports_no_component(play):
     outcome, _ = play(
-        "say lost: rank 2 (b), round 30, partner 1: no message for 60 s",
-        "say lost: rank 1 (a), round 30, partner 2: no message for 60 s",
+        "say failed: rank 2 (b), round 30, partner 1: no message for 60 s",
+        "say failed: rank 1 (a), round 30, partner 2: no message for 60 s",
         "exit 3",
     )
-    assert [lost.rank for lost in outcome.lost] == [2]
+    assert [failed.rank for failed in outcome.failed] == [2]
 
 
 def test_the_rank_that_most_wait_for_is_named_first(play):
     outcome, _ = play(
-        "say lost: rank 0 (a), round 30, partner none: did not come to the next round for 9 s",
-        "say lost: rank 1 (b), round 30, partner none: did not come to the next round for 9 s",
-        "say lost: rank 1 (b), round 30, partner none: did not come to the next round for 10 s",
+        "say failed: rank 0 (a), round 30, partner none: did not come to the next round for 9 s",
+        "say failed: rank 1 (b), round 30, partner none: did not come to the next round for 9 s",
+        "say failed: rank 1 (b), round 30, partner none: did not come to the next round for 10 s",
         "exit 3",
     )
-    assert [lost.rank for lost in outcome.lost] == [1, 1, 0]
-    assert [lost.rank for lost in outcome.accused] == [0, 1, 1]
+    assert [failed.rank for failed in outcome.failed] == [1, 1, 0]
+    assert [failed.rank for failed in outcome.reported] == [0, 1, 1]
 
 
-def test_both_ends_of_a_cut_cable_are_among_the_accused(play):
+def test_both_ends_of_a_cut_cable_are_among_the_reported(play):
     outcome, _ = play(
-        "say lost: rank 1 (b), round 6, partner 0: no message for 6 s",
-        "say lost: rank 0 (a), round 6, partner 1: no message for 6 s",
+        "say failed: rank 1 (b), round 6, partner 0: no message for 6 s",
+        "say failed: rank 0 (a), round 6, partner 1: no message for 6 s",
         "exit 3",
     )
-    assert [(lost.rank, lost.partner) for lost in outcome.accused] == [(1, 0), (0, 1)]
+    assert [(failed.rank, failed.partner) for failed in outcome.reported] == [(1, 0), (0, 1)]
 
 
-def test_the_number_of_ranks_is_told_to_the_engine_and_ranks_apart_are_known(play):
+def test_the_number_of_ranks_is_reported_to_the_engine_and_ranks_apart_are_known(play):
     said = "1 rank of 2 was started: the launcher's PMI is not that of this MPI library"
     outcome, _ = play(f"say error: {said}", f"say error: {said}", "exit 1")
-    assert outcome == EngineOutcome(2, said, apart=True)
+    assert outcome == EngineOutcome(2, said, is_disconnected=True)
     outcome, _ = play("launcher-says srun: error: Couldn't find the specified plugin name for mpi/pmix", "exit 1")
-    assert outcome.apart
+    assert outcome.is_disconnected
     outcome, _ = play("say started: 2 ranks", "exit 9")
-    assert not outcome.apart
+    assert not outcome.is_disconnected
 
 
 def test_hosts_outside_of_a_slurm_job_are_no_reason_for_another_launcher(play):
@@ -153,36 +153,36 @@ def test_hosts_outside_of_a_slurm_job_are_no_reason_for_another_launcher(play):
         "launcher-says srun: error: Unable to create step for job 14: Requested node configuration is not available",
         "exit 1",
     )
-    assert not outcome.apart
+    assert not outcome.is_disconnected
     assert outcome.error.endswith("is not available (are all hosts in this Slurm job?)")
 
 
 def test_a_launcher_that_waits_for_a_host_without_a_name_is_not_waited_for(play, monkeypatch):
     monkeypatch.setattr(session, "UNREACHED_S", 0.5)
     said = "ssh: Could not resolve hostname n7: Name or service not known"
-    outcome, _ = play(f"launcher-says {said}", "leave-a-child-that-hangs", "hang")
+    outcome, _ = play(f"launcher-says {said}", "leave-a-child-that-stalls", "stall")
     assert outcome == EngineOutcome(3, f"the ranks did not start: {said}")
     assert _running(FAKE) == []
 
 
 def test_in_a_group_the_rank_that_does_not_say_that_it_waits_is_the_lost_one(play):
-    outcome, _ = play("say stuck: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
-    (lost,) = outcome.lost
-    assert (outcome.status, lost.rank, lost.host, lost.round) == (3, 0, None, 7)
-    named = name_host(lost, {"hosts": ["a", "b"], "rank_host": [0, 1]})
-    assert str(named) == "rank 0 on a was lost (no message from its group for 60 s) in round 7"
+    outcome, _ = play("say stalled: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
+    (failed,) = outcome.failed
+    assert (outcome.status, failed.rank, failed.host, failed.round) == (3, 0, None, 7)
+    named = name_host(failed, {"hosts": ["a", "b"], "rank_host": [0, 1]})
+    assert str(named) == "rank 0 on a failed (no message from its group for 60 s) in round 7"
 
 
-def test_when_all_of_a_group_wait_nobody_is_accused(play):
-    outcome, _ = play(*(f"say stuck: rank {rank} (a), round 0: no message for 2 s" for rank in (0, 1)), "exit 3")
-    (lost,) = outcome.lost
-    assert (lost.rank, lost.host) == (None, None)
-    assert name_host(lost, {}) == lost
+def test_when_all_of_a_group_wait_no_rank_is_reported(play):
+    outcome, _ = play(*(f"say stalled: rank {rank} (a), round 0: no message for 2 s" for rank in (0, 1)), "exit 3")
+    (failed,) = outcome.failed
+    assert (failed.rank, failed.host) == (None, None)
+    assert name_host(failed, {}) == failed
 
 
 def test_the_launcher_names_a_rank_that_was_killed(play):
     outcome, _ = play("make-run", "launcher-says =   PID 77 RUNNING AT vm", "launcher-says =   EXIT CODE: 9", "exit 9")
-    assert (outcome.status, outcome.lost) == (3, ())
+    assert (outcome.status, outcome.failed) == (3, ())
     assert outcome.deaths == (Death(None, 77, "vm", "was ended by signal 9 (Killed)"),)
 
 
@@ -194,13 +194,13 @@ def test_deaths_are_named_by_rank_and_host():
         Death(None, 77, "10.0.0.1"),
         Death(None, 90, "b"),
     ]
-    named = [(lost.rank, lost.host) for lost in name_deaths(deaths, attributes)]
+    named = [(failed.rank, failed.host) for failed in name_deaths(deaths, attributes)]
     assert named == [(3, "b"), (4, "c"), (None, "a"), (None, "b")]
 
 
 def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monkeypatch):
     monkeypatch.setattr(session, "START_S", ON_A_BUSY_MACHINE_S)
-    outcome, _ = play("launcher-says ssh: Could not resolve hostname n7", "leave-a-child-that-hangs", "hang")
+    outcome, _ = play("launcher-says ssh: Could not resolve hostname n7", "leave-a-child-that-stalls", "stall")
     assert outcome == EngineOutcome(3, "the ranks did not start within 3 s: ssh: Could not resolve hostname n7")
     assert _running(FAKE) == []
 
@@ -208,9 +208,9 @@ def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monk
 def test_a_shorter_limit_of_the_start_is_heeded_as_soon_as_it_is_known(play):
     limits = iter([600.0, 600.0, 600.0])
     words = EngineOptions(start_s=lambda: next(limits, 0.5))
-    outcome, _ = play("launcher-says connect() to 10.150.0.7 failed", "hang", options=words)
+    outcome, _ = play("launcher-says connect() to 10.150.0.7 failed", "stall", options=words)
     assert outcome.error == "the ranks did not start within 0 s: connect() to 10.150.0.7 failed"
-    assert outcome.said == ("connect() to 10.150.0.7 failed",)
+    assert outcome.launcher_output == ("connect() to 10.150.0.7 failed",)
 
 
 def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):
@@ -219,10 +219,10 @@ def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):
     assert outcome == EngineOutcome(0)
 
 
-def test_survivors_that_hang_are_ended(play, monkeypatch):
-    monkeypatch.setattr(session, "LOST_S", 0.5)
+def test_survivors_that_stalls_are_ended(play, monkeypatch):
+    monkeypatch.setattr(session, "FAILED_S", 0.5)
     outcome, _ = play(
-        "say lost: rank 1 (b), round 0, partner none: no message for 60 s", "leave-a-child-that-hangs", "hang"
+        "say failed: rank 1 (b), round 0, partner none: no message for 60 s", "leave-a-child-that-stalls", "stall"
     )
     assert outcome.status == 3
     assert _running(FAKE) == []
@@ -231,16 +231,18 @@ def test_survivors_that_hang_are_ended(play, monkeypatch):
 def test_ranks_that_stay_in_finalize_are_ended_and_the_run_counts(play, monkeypatch):
     """As ranks of MPICH 5.0.2 did after a complete level."""
     monkeypatch.setattr(session, "END_S", 0.5)
-    outcome, shown = play("make-run", "say started: 2 ranks", "say ended: status 0", "leave-a-child-that-hangs", "hang")
+    outcome, shown = play(
+        "make-run", "say started: 2 ranks", "say ended: status 0", "leave-a-child-that-stalls", "stall"
+    )
     assert outcome == EngineOutcome(0)
-    assert shown.notes == ["fablint: all is written, but the ranks do not end by themselves: they are ended"]
+    assert shown.notes == ["fablint: the run is complete, but the ranks do not end by themselves: they are terminated"]
     assert _running(FAKE) == []
 
 
 @pytest.mark.parametrize("status", [1, 3])
 def test_the_status_that_the_engine_says_is_that_of_the_run(play, monkeypatch, status):
     monkeypatch.setattr(session, "END_S", 0.5)
-    outcome, _ = play("make-run", "say started: 2 ranks", f"say ended: status {status}", "hang")
+    outcome, _ = play("make-run", "say started: 2 ranks", f"say ended: status {status}", "stall")
     assert outcome == EngineOutcome(status)
 
 
@@ -257,15 +259,15 @@ def test_a_second_signal_ends_an_engine_that_does_not_stop(play, recorded):
 
     sender = threading.Thread(target=twice)
     sender.start()
-    outcome, shown = play("make-run", "leave-a-child-that-hangs", "hang")
+    outcome, shown = play("make-run", "leave-a-child-that-stalls", "stall")
     sender.join()
     assert (outcome.status, outcome.stopped_by) == (3, signal.SIGINT)
-    assert shown.notes == ["fablint: stopping after the round under way; once more to stop now"]
+    assert shown.notes == ["fablint: finishing the current round; press Ctrl-C again to stop at once"]
     assert _running(FAKE) == []
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until it holds, or for a minute: the test goes on to its end in both cases, and does not hang."""
+    """Wait until it holds, or for a minute: the test goes on to its end in both cases, and does not stall."""
     deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -33,8 +33,8 @@ def total(outcomes) -> Score:
 
 
 @pytest.mark.parametrize("noise", ["student3", "lognormal", "replay"])
-def test_sick_parts_of_fat_trees_are_named(noise: str) -> None:
-    outcomes = [diagnosis.sick("fat tree 64", k, SETTINGS, noise, seed) for k in (1, 4) for seed in range(1, 6)]
+def test_faulty_parts_of_fat_trees_are_named(noise: str) -> None:
+    outcomes = [diagnosis.faulty("fat tree 64", k, SETTINGS, noise, seed) for k in (1, 4) for seed in range(1, 6)]
     found = total(outcomes)
     parts = found.exact + found.in_class + found.missed
     assert parts == 25
@@ -44,22 +44,22 @@ def test_sick_parts_of_fat_trees_are_named(noise: str) -> None:
     assert max(outcome.rounds for outcome in outcomes) <= 30
 
 
-def test_sick_parts_of_dragonflies_are_named() -> None:
+def test_faulty_parts_of_dragonflies_are_named() -> None:
     settings = diagnosis.Settings(least=0.2)
-    found = total(diagnosis.sick("dragonfly 288", 2, settings, "student3", seed) for seed in range(1, 7))
+    found = total(diagnosis.faulty("dragonfly 288", 2, settings, "student3", seed) for seed in range(1, 7))
     assert found.exact + found.in_class == 12, found.missed_names
     assert found.wrong == 0, found.wrong_names
 
 
 @pytest.mark.parametrize("fabric", ["fat tree 16", "fat tree 256", "dragonfly 72"])
 @pytest.mark.parametrize("noise", ["normal", "student3", "lognormal", "replay"])
-def test_healthy_fabrics_are_not_accused(fabric: str, noise: str) -> None:
+def test_healthy_fabrics_are_not_reported(fabric: str, noise: str) -> None:
     found = total(diagnosis.healthy(fabric, SETTINGS, noise, seed) for seed in range(1, 6))
     assert found == Score(), found.wrong_names
 
 
 @pytest.mark.parametrize("fabric", ["fat tree 64", "dragonfly 288"])
-def test_what_is_missing_accuses_nobody(fabric: str) -> None:
+def test_what_is_missing_reports_no_component(fabric: str) -> None:
     for k in (0, 4):
         found = total(diagnosis.deleted(fabric, k, 0.7, SETTINGS, "student3", seed) for seed in range(1, 6))
         assert found.wrong == 0, found.wrong_names

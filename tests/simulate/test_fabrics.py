@@ -11,7 +11,7 @@ from simulate_cases import DEEP, FABRICS, FLY, GRID, RAILS, TREE
 from fablint.errors import UsageError
 from fablint.simulate import Fabric, dragonfly, fat_tree, full_mesh, multi_rail, torus
 from fablint.simulate.fabrics.kinds import KINDS, build, rerouted
-from fablint.simulate.messages.costs import Measurements, Nature, mixed
+from fablint.simulate.messages.costs import ActualRouting, Measurements, mixed
 
 small = st.integers(1, 4)
 fabrics = st.one_of(
@@ -27,9 +27,9 @@ def all_cells(fabric: Fabric, ranks: int) -> Measurements:
     return Measurements(np.concatenate([low, high]), np.concatenate([high, low]), np.zeros(2 * low.size, np.int32))
 
 
-def nature_of(fabric: Fabric, seed: int = 1) -> Nature:
+def actual_routing_of(fabric: Fabric, seed: int = 1) -> ActualRouting:
     ports = np.arange(fabric.ports, dtype=np.int32)
-    return Nature(fabric, ports, fabric.port_switch, seed)
+    return ActualRouting(fabric, ports, fabric.port_switch, seed)
 
 
 def ends(fabric: Fabric, link: int) -> list[str]:
@@ -38,13 +38,13 @@ def ends(fabric: Fabric, link: int) -> list[str]:
 
 @settings(max_examples=40)
 @given(fabric=fabrics, rails=st.integers(1, 2), seed=st.integers(0, 99))
-def test_every_way_leads_from_the_sender_to_the_receiver(fabric: Fabric, rails: int, seed: int) -> None:
+def test_every_path_leads_from_the_sender_to_the_receiver(fabric: Fabric, rails: int, seed: int) -> None:
     fabric = multi_rail(fabric, rails)
     cells = all_cells(fabric, fabric.ports)
-    nature = nature_of(fabric, seed)
-    src, dst = nature.ports(cells)
-    for way, a, b in zip(nature.ways(cells).links.tolist(), src.tolist(), dst.tolist(), strict=True):
-        crossed = [link for link in way if link < fabric.links]
+    actual = actual_routing_of(fabric, seed)
+    src, dst = actual.ports(cells)
+    for path, a, b in zip(actual.paths(cells).links.tolist(), src.tolist(), dst.tolist(), strict=True):
+        crossed = [link for link in path if link < fabric.links]
         if a // fabric.rails == b // fabric.rails:
             assert not crossed
             continue
@@ -60,7 +60,7 @@ def test_links_are_found_by_their_names(fabric: Fabric) -> None:
     for link in range(fabric.links):
         start, end = ends(fabric, link)
         assert fabric.link(start, end) == link
-    assert fabric.link("nobody", "nowhere") == fabric.link(fabric.hosts[0], fabric.hosts[-1]) == -1
+    assert fabric.link("unknown", "nowhere") == fabric.link(fabric.hosts[0], fabric.hosts[-1]) == -1
 
 
 @given(arity=st.integers(2, 6), levels=st.sampled_from([2, 3]), shift=st.integers(0, 300))
@@ -68,7 +68,7 @@ def test_shifts_do_not_collide_in_a_fat_tree(arity: int, levels: int, shift: int
     """Zahavi's theorem for d-mod-k: with shift permutations every link carries one flow."""
     fabric = fat_tree(arity, levels)
     hosts = np.arange(arity**levels, dtype=np.int32)
-    crossed = nature_of(fabric).hops(hosts, ((hosts + shift) % hosts.size).astype(np.int32))
+    crossed = actual_routing_of(fabric).hops(hosts, ((hosts + shift) % hosts.size).astype(np.int32))
     used = crossed[crossed >= 0]
     assert np.unique(used).size == used.size
 
@@ -97,13 +97,13 @@ def test_groups_of_a_dragonfly_have_one_cable_to_each_other() -> None:
     assert set(degree.values()) == {3 + 2}  # the router's group, and two of eight cables to other groups
 
 
-def test_a_torus_goes_dimension_by_dimension_the_shorter_way() -> None:
+def test_a_torus_goes_dimension_by_dimension_in_the_shorter_direction() -> None:
     cells = all_cells(GRID, GRID.ports)
-    nature = nature_of(GRID)
-    for way, src, dst in zip(nature.ways(cells).links.tolist(), cells.src, cells.dst, strict=True):
+    actual = actual_routing_of(GRID)
+    for path, src, dst in zip(actual.paths(cells).links.tolist(), cells.src, cells.dst, strict=True):
         here, there = (divmod(int(host) // 2, 4) for host in (src, dst))
         steps = [min((a - b) % length, (b - a) % length) for a, b, length in zip(here, there, (3, 4), strict=True)]
-        crossed = [link for link in way if link < GRID.switch_links]
+        crossed = [link for link in path if link < GRID.switch_links]
         assert len(crossed) == sum(steps)
         rows = [ends(GRID, link)[0].split("_")[0] != ends(GRID, link)[1].split("_")[0] for link in crossed]
         assert rows == sorted(rows, reverse=True)  # first dimension first
@@ -111,18 +111,18 @@ def test_a_torus_goes_dimension_by_dimension_the_shorter_way() -> None:
 
 def test_rails_are_planes_of_their_own() -> None:
     cells = all_cells(RAILS, RAILS.ports)
-    for way, src in zip(nature_of(RAILS).ways(cells).links.tolist(), cells.src, strict=True):
+    for path, src in zip(actual_routing_of(RAILS).paths(cells).links.tolist(), cells.src, strict=True):
         plane = f"p{src % 2}."
-        crossed = [name for link in way if link < RAILS.links for name in ends(RAILS, link)]
+        crossed = [name for link in path if link < RAILS.links for name in ends(RAILS, link)]
         assert all(name.startswith(plane) for name in crossed if name not in RAILS.hosts)
     assert set(RAILS.topology.nic_switch) == {f"{host}/{nic}" for host in RAILS.hosts for nic in ("hsn0", "hsn1")}
     assert all(switch.startswith("p0.") for switch in RAILS.topology.host_switch.values())
 
 
-def test_ecmp_draws_a_way_for_each_pair_and_keeps_it() -> None:
+def test_ecmp_selects_a_path_for_each_pair_and_keeps_it() -> None:
     fabric = fat_tree(8, 2, "ecmp")
     cells = all_cells(fabric, fabric.ports)
-    first, again, other = (nature_of(fabric, seed).ways(cells).links for seed in (1, 1, 2))
+    first, again, other = (actual_routing_of(fabric, seed).paths(cells).links for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     far = (first[:, 1:-1] < fabric.links).any(axis=1)
     assert 0.8 < (first != other).any(axis=1)[far].mean() < 0.95  # one of eight spines is drawn twice
@@ -132,7 +132,7 @@ def test_ecmp_draws_a_way_for_each_pair_and_keeps_it() -> None:
 
 def test_adaptive_messages_keep_only_the_links_of_their_hosts() -> None:
     cells = all_cells(FLY, FLY.ports)
-    assert nature_of(FLY).ways(cells).links.shape[1] == 2
+    assert actual_routing_of(FLY).paths(cells).links.shape[1] == 2
 
 
 @given(seed=st.integers(0, 1000))

@@ -47,8 +47,8 @@ def test_links_of_a_host_with_two_nics() -> None:
     [
         (Fault("host", "h99"), "no host h99: its hosts are h00 to h15"),
         (Fault("host", "h01/nic0"), "no host"),
-        (Fault("nic", "h01"), "no nic h01: its NICs are called as h00/nic0"),
-        (Fault("link", "leaf0>leaf1"), "no link leaf0>leaf1: its links are called as leaf0>spine0"),
+        (Fault("nic", "h01"), "no nic h01: its NICs are named like h00/nic0"),
+        (Fault("link", "leaf0>leaf1"), "no link leaf0>leaf1: its links are named like leaf0>spine0"),
         (Fault("cable", "h01=leaf3"), "no cable"),
         (Fault("switch", "h01"), "no switch h01: its switches are leaf0 to spine3"),
         (Fault("host", "h01", moved_to="h02"), "no switch h02"),
@@ -73,7 +73,7 @@ def test_a_lossy_link_shows_in_the_tail_and_not_in_the_median() -> None:
 
 @given(share=st.floats(0.1, 0.9), seed=st.integers(0, 50))
 @settings(max_examples=20)
-def test_a_flapping_part_is_sick_in_its_share_of_the_rounds(share: float, seed: int) -> None:
+def test_a_flapping_part_is_faulty_in_its_share_of_the_rounds(share: float, seed: int) -> None:
     fault = Fault("host", "h01", bandwidth_factor=0.5, flapping=share)
     condition = condition_of(TREE, [fault], np.zeros(TREE.links, np.float32), 400, np.random.default_rng(seed))
     slow = condition.per_byte[condition.state, TREE.up(1)] > 1.5 * condition.per_byte[0, TREE.up(0)]
@@ -94,7 +94,7 @@ def test_a_flapping_part_slows_whole_rounds() -> None:
 
 def test_too_many_flapping_parts_are_refused_and_named() -> None:
     flaps = tuple(Fault("host", host, bandwidth_factor=0.5, flapping=0.5) for host in DEEP.hosts)
-    with pytest.raises(UsageError, match="27 flapping parts"):
+    with pytest.raises(UsageError, match="27 flapping components"):
         SimulatedFabric(DEEP, flaps).measure(all_rounds(27) * 20, [STREAM])
 
 
@@ -203,8 +203,8 @@ def test_drawn_faults_all_show_themselves(seed: int, k: int, fabric) -> None:
     rounds = all_rounds(ranks)
     faults = random_faults(fabric, k, np.random.default_rng(seed), 0.2, rounds=rounds, ranks_per_host=fabric.rails)
     assert len({fault.name for fault in faults}) == k
-    nature = SimulatedFabric(fabric, ranks_per_host=fabric.rails).nature
-    crossings = Crossings.of(nature, partners_of(rounds, ranks))
+    actual = SimulatedFabric(fabric, ranks_per_host=fabric.rails).actual_routing
+    crossings = Crossings.of(actual, partners_of(rounds, ranks))
     crossed = [crossings.of_links(fault.links(fabric)) for fault in faults]
     for fault, own in zip(faults, crossed, strict=True):
         assert fault.loss >= 0.2 - 1e-3
@@ -219,7 +219,7 @@ def test_drawn_faults_all_show_themselves(seed: int, k: int, fabric) -> None:
 
 def test_drawn_faults_keep_clear_of_those_that_are_there() -> None:
     there = [Fault("host", host, bandwidth_factor=0.5) for host in DEEP.hosts[:3]]
-    faults = random_faults(DEEP, 2, np.random.default_rng(1), beside=there)
+    faults = random_faults(DEEP, 2, np.random.default_rng(1), existing=there)
     assert not {fault.name for fault in faults} & {fault.name for fault in there}
     assert random_faults(DEEP, 0, np.random.default_rng(1)) == []
 

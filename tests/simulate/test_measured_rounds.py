@@ -67,7 +67,7 @@ def test_a_stream_follows_the_slowest_link_and_a_round_trip_the_sum() -> None:
     assert added[0, 9] == pytest.approx((2e-6 + 1e-6 + 1e-6) / 2, rel=1e-3)  # there over both, back over leaf2
 
 
-def test_both_ways_at_once_show_the_slower_one() -> None:
+def test_both_directions_at_once_show_the_slower_one() -> None:
     faulty = silent(TREE, Fault("host", "h01", "tx", bandwidth_factor=0.5))
     run = faulty.measure(None, [STREAM, BOTH_WAYS])
     one, both = as_matrix(run), as_matrix(run, "bibandwidth")
@@ -75,7 +75,7 @@ def test_both_ways_at_once_show_the_slower_one() -> None:
     assert both[0, 1] == one[1, 0] == pytest.approx(2 * one[0, 1])
 
 
-def test_duplex_faults_show_only_while_both_ways_are_in_use() -> None:
+def test_duplex_faults_show_only_while_both_directions_are_in_use() -> None:
     faulty = silent(TREE, Fault("host", "h01", duplex_factor=0.5))
     run = faulty.measure(None, [STREAM, ROUND_TRIP, BOTH_WAYS, SimulatedRow("exchange", (1 << 20,))])
     healthy = silent(TREE).measure(None, [STREAM, ROUND_TRIP, BOTH_WAYS, SimulatedRow("exchange", (1 << 20,))])
@@ -92,18 +92,18 @@ def test_pairs_that_share_a_link_share_its_bandwidth() -> None:
     """h00, h01 and h02 of leaf 0 send to h05, h09 and h13, all of which spine 1 serves."""
     together = [np.array([[0, 5], [1, 9], [2, 13], [4, 3]])]
     alone = [np.array([[0, 5]]), np.array([[4, 3]])]
-    crowded = silent(TREE, contention=True)
-    shared = listed(crowded.measure(together, [STREAM]))[:, 0]
-    single = listed(crowded.measure(alone, [STREAM]))
+    contended = silent(TREE, contention=True)
+    shared = listed(contended.measure(together, [STREAM]))[:, 0]
+    single = listed(contended.measure(alone, [STREAM]))
     np.testing.assert_allclose(shared[[0, 1, 2]] / single[0, 0], 3.0, rtol=1e-6)
-    assert shared[5] == single[5, 0]  # the ways back part at spines 0, 1, 2
+    assert shared[5] == single[5, 0]  # the reverse paths part at spines 0, 1, 2
     assert shared[3] == pytest.approx(single[3, 1])  # on another spine
-    serial = crowded.measure(together, [SimulatedRow("bandwidth", (1 << 20,), "serial")])
+    serial = contended.measure(together, [SimulatedRow("bandwidth", (1 << 20,), "serial")])
     np.testing.assert_allclose(listed(serial)[[0, 1, 2], 0], single[0, 0], rtol=1e-6)
     np.testing.assert_array_equal(listed(silent(TREE).measure(together, [STREAM]))[:3, 0], single[0, 0])
 
 
-def test_both_ways_of_all_pairs_share_at_once() -> None:
+def test_both_directions_of_all_pairs_share_at_once() -> None:
     pairs = [np.array([[0, 5], [9, 1], [2, 13]])]  # 9 sends to 1 while 1 sends to 9
     run = silent(TREE, contention=True).measure(pairs, [STREAM, BOTH_WAYS])
     one, both = listed(run)[:, 0], listed(run, "bibandwidth")[:, 0]
@@ -117,15 +117,15 @@ def test_ranks_of_a_host_share_its_cable() -> None:
     assert listed(run)[0, 0] / listed(run)[0, 1] == pytest.approx(2.0)
 
 
-def test_a_crowded_dragonfly_is_slower_the_fewer_its_ways() -> None:
+def test_a_contended_dragonfly_is_slower_with_fewer_paths() -> None:
     """All hosts of a group send to another group, over one cable and detours."""
     size = len(FLY.hosts) // 5
     pairs = [np.array([[host, host + size] for host in range(size)])]
     row = SimulatedRow("bandwidth", (1 << 20,))
-    crowded = listed(silent(FLY, contention=True).measure(pairs, [row]))[:size, 0]
+    contended = listed(silent(FLY, contention=True).measure(pairs, [row]))[:size, 0]
     quiet = listed(silent(FLY).measure(pairs, [row]))[:size, 0]
-    assert (crowded / quiet).min() > 3
-    assert (crowded / quiet).max() < size
+    assert (contended / quiet).min() > 3
+    assert (contended / quiet).max() < size
 
 
 @settings(max_examples=30)
@@ -154,7 +154,7 @@ def test_rows_that_are_unknown_are_refused(row: SimulatedRow) -> None:
         silent(TREE).measure(None, [row])
 
 
-def test_started_says_who_led_first_and_one_after_the_other() -> None:
+def test_started_gives_the_first_leader_and_one_after_the_other() -> None:
     rounds = [np.array([[0, 1], [2, 3]]), np.array([[0, 2], [1, 3]])]
     parallel, serial = (
         np.asarray(silent(TREE).measure(rounds, [SimulatedRow("bandwidth", (8,), order)]).rows[0].arrays["started"])
@@ -217,7 +217,7 @@ def test_histograms_hold_every_message_and_agree_with_the_statistics() -> None:
         assert (order[low] <= order[high] * 1.0001).all()
 
 
-def test_adaptive_messages_cross_a_sick_link_as_often_as_they_should() -> None:
+def test_adaptive_messages_cross_a_faulty_link_as_often_as_they_should() -> None:
     """Of the pairs between two groups half of the messages take the one cable, and so do detours inside the two."""
     groups = FLY.topology.switches
     cable = next(c for c in FLY.topology.cables if groups[c.a].group != groups[c.b].group)
@@ -267,11 +267,11 @@ def test_a_large_message_hides_the_latency() -> None:
     assert time[1] - time[0] == pytest.approx((1 << 20) / 25e9)
 
 
-def test_ways_of_ecmp_are_the_same_in_every_round() -> None:
+def test_paths_of_ecmp_are_the_same_in_every_round() -> None:
     fabric = fat_tree(4, 2, "ecmp")
-    sick = silent(fabric, Fault("link", "leaf0>spine1", bandwidth_factor=0.5))
+    faulty = silent(fabric, Fault("link", "leaf0>spine1", bandwidth_factor=0.5))
     rounds = all_rounds(16)
-    once, again = (as_matrix(sick.measure(rounds[:n], [STREAM])) for n in (8, 15))
+    once, again = (as_matrix(faulty.measure(rounds[:n], [STREAM])) for n in (8, 15))
     np.testing.assert_array_equal(once[~np.isnan(once)], again[~np.isnan(once)])
     slow = np.isclose(again / np.nanmin(again), 2.0)
     assert 4 < slow.sum() < 30

@@ -47,7 +47,7 @@ CABLE = Fault("cable", "leaf2=spine3", bandwidth_factor=0.7)
 
 
 @pytest.mark.parametrize(
-    ("sick", "findings", "expected"),
+    ("faulty", "findings", "expected"),
     [
         (HOST, [fault("host", "h05", "tx")], Score(exact=1, direction_right=1, direction_decidable=1)),
         (HOST, [fault("host", "h05", "both")], Score(exact=1, direction_decidable=1)),
@@ -85,31 +85,31 @@ CABLE = Fault("cable", "leaf2=spine3", bandwidth_factor=0.7)
         (Fault("host", "h05", duplex_factor=0.5), [], Score()),  # nothing measured both ways at once
     ],
 )
-def test_scores(sick: Fault, findings: list[Finding], expected: Score) -> None:
-    assert score(findings, truth(sick)) == expected
+def test_scores(faulty: Fault, findings: list[Finding], expected: Score) -> None:
+    assert score(findings, truth(faulty)) == expected
 
 
 def test_round_trips_do_not_tell_the_direction() -> None:
     late = Fault("link", "leaf0>spine1", added_latency_s=1e-6)
     (known,) = truth(late, rows=(ROUND_TRIP,))
     assert not known.decidable
-    assert {"spine1>leaf0", "leaf0=spine1"} & set(known.twins) == set()  # the ways back take other spines
+    assert {"spine1>leaf0", "leaf0=spine1"} & set(known.equivalents) == set()  # the reverse paths take other spines
     assert score([fault("link", "leaf0>spine1")], [known]) == Score(exact=1)
     (host,) = truth(Fault("host", "h05", "tx", added_latency_s=1e-6), rows=(ROUND_TRIP,))
-    assert {"leaf1>h05", "h05=leaf1", "h05/nic0"} <= set(host.twins)
+    assert {"leaf1>h05", "h05=leaf1", "h05/nic0"} <= set(host.equivalents)
 
 
 def test_what_the_rounds_do_not_tell_apart_is_one_class() -> None:
     """Far partners only: the last cable to a host is in series with its own."""
     (known,) = truth(Fault("host", "h05", "rx", bandwidth_factor=0.8), rounds=FAR)
-    assert known.twins["spine1>leaf1"] is None
-    assert known.twins["h05=leaf1"] == "rx"
+    assert known.equivalents["spine1>leaf1"] is None
+    assert known.equivalents["h05=leaf1"] == "rx"
     found = score([fault("link", "spine1>leaf1")], [known])
     assert found == Score(in_class=1, direction_right=1, direction_decidable=1)
     (apart,) = truth(Fault("host", "h05", "rx", bandwidth_factor=0.8))
-    assert "spine1>leaf1" not in apart.twins
+    assert "spine1>leaf1" not in apart.equivalents
     (other,) = truth(Fault("link", "spine1>leaf1", bandwidth_factor=0.8), rounds=FAR)
-    assert other.twins["h05"] == "rx"
+    assert other.equivalents["h05"] == "rx"
     assert score([fault("host", "h05", "rx")], [other]).direction_right == 1
     assert score([fault("host", "h05", "tx")], [other]).direction_right == 0
 
@@ -117,7 +117,7 @@ def test_what_the_rounds_do_not_tell_apart_is_one_class() -> None:
 def test_a_lone_host_is_one_with_its_switch() -> None:
     """Whatever leaves the switch enters or leaves its only host."""
     (known,) = truth(Fault("switch", "s1", bandwidth_factor=0.8), fabric=full_mesh(4, 1))
-    assert known.twins["h01"] == "both"
+    assert known.equivalents["h01"] == "both"
 
 
 @settings(max_examples=25)
@@ -143,13 +143,13 @@ def test_twins_slow_the_very_same_measurements(seed: int, fabric) -> None:
     run = simulated.measure(rounds, [SimulatedRow("bandwidth", (1 << 20,), statistics=("max",))])
     (known,) = simulated.truth(run)
     if fabric is FLY:
-        assert isinstance(known.twins, dict)  # which messages cross is left to chance there
+        assert isinstance(known.equivalents, dict)  # which messages cross is left to chance there
         return
     slow = run.rows[0].arrays["time_max"] > 1.05 * np.nanmin(run.rows[0].arrays["time_max"])
-    for name, way in known.twins.items():
+    for name, direction in known.equivalents.items():
         component = "link" if ">" in name else "cable" if "=" in name else "nic" if "/" in name else "host"
         component = "switch" if name in fabric.topology.switches else component
-        twin = silent(fabric, Fault(component, name, way or "both", bandwidth_factor=one.bandwidth_factor))
+        twin = silent(fabric, Fault(component, name, direction or "both", bandwidth_factor=one.bandwidth_factor))
         again = twin.measure(rounds, [SimulatedRow("bandwidth", (1 << 20,), statistics=("max",))]).rows[0]
         np.testing.assert_array_equal(again.arrays["time_max"] > 1.05 * np.nanmin(again.arrays["time_max"]), slow)
 
@@ -163,8 +163,8 @@ def test_truth_survives_the_disk(tmp_path: Path) -> None:
 
 def test_one_of_two_nics_is_no_class_with_its_host() -> None:
     (known,) = truth(Fault("nic", "h01/hsn1", bandwidth_factor=0.8), fabric=RAILS)
-    assert "h01" not in known.twins
-    assert known.twins["h01=p1.leaf0"] == "both"
+    assert "h01" not in known.equivalents
+    assert known.equivalents["h01=p1.leaf0"] == "both"
 
 
 def test_scores_add_up() -> None:

@@ -26,7 +26,7 @@ def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) ->
     code, out, err = call(capsys, *words)
     assert code == 0
     assert "fault: host h12 tx slow -20.0%" in out
-    assert f"Judge it: fablint analyse {path}" in out
+    assert f"Analyse it: fablint analyse {path}" in out
     assert err.count("\n") == 1
     run, truth = read_run(path), read_truth(path)
     assert not run.notes
@@ -103,10 +103,10 @@ def test_the_number_of_rounds(tmp_path: Path, capsys) -> None:
         (["--shape", "4x"], "write ARITYxLEVELS"),
         (["--shape", "4x2", "--hosts", "16"], "either the number of hosts or a shape"),
         (["--fault", "host:h99:-20%"], "no host h99"),
-        (["--fault", "loop"], "fault 'loop': write PART:NAME"),
+        (["--fault", "loop"], "fault 'loop': write COMPONENT:NAME"),
         (["--fault", "link:leaf0>leaf0:-9%"], "no link leaf0>leaf0"),
-        (["--fault", "random:999"], "ask for fewer"),
-        (["--full", "--rounds", "3"], "leave one of them out"),
+        (["--fault", "random:999"], "request fewer"),
+        (["--full", "--rounds", "3"], "omit one of them"),
         (["--topology", "torus", "--hosts", "64", "--routing", "ecmp"], "choose from tables"),
         (["--minimal-share", "0.2"], "belongs to adaptive routing"),
         (["--hosts", "32768", "--topology", "mesh", "--full"], "do not fit into memory"),

@@ -1,4 +1,4 @@
-"""Simulated runs: complete, reproducible, and with the fault in exactly the pairs that cross the sick part."""
+"""Simulated runs: complete, reproducible, and with the fault in exactly the pairs that cross the faulty part."""
 
 import re
 from pathlib import Path
@@ -69,8 +69,8 @@ def test_same_seed_same_numbers_and_another_seed_others() -> None:
 )
 def test_a_fault_slows_exactly_the_pairs_that_cross_the_part(fault: Fault, slow) -> None:
     fabric = full_mesh(3, 2)
-    healthy, sick = (simulate(fabric, faults=faults, noise=SILENT) for faults in ((), (fault,)))
-    ratio = times(sick, "bandwidth") / times(healthy, "bandwidth")
+    healthy, faulty = (simulate(fabric, faults=faults, noise=SILENT) for faults in ((), (fault,)))
+    ratio = times(faulty, "bandwidth") / times(healthy, "bandwidth")
     src, dst = np.indices(ratio.shape)
     off = src != dst
     np.testing.assert_allclose(ratio[off], np.where(slow(src, dst), 2.0, 1.0)[off], rtol=1e-6)
@@ -80,8 +80,8 @@ def test_a_fault_slows_exactly_the_pairs_that_cross_the_part(fault: Fault, slow)
 def test_latency_is_a_round_trip_and_adds_up_along_the_route() -> None:
     fabric = full_mesh(3, 2)
     fault = Fault("link", "s0>s1", added_latency_s=1e-6)
-    healthy, sick = (simulate(fabric, faults=faults, noise=SILENT) for faults in ((), (fault,)))
-    added = times(sick, "latency") - times(healthy, "latency")
+    healthy, faulty = (simulate(fabric, faults=faults, noise=SILENT) for faults in ((), (fault,)))
+    added = times(faulty, "latency") - times(healthy, "latency")
     np.testing.assert_allclose(added[0, 2], 0.5e-6, rtol=1e-3)  # half of what one direction of two is slowed by
     np.testing.assert_allclose(added[2, 0], 0.5e-6, rtol=1e-3)
     assert added[0, 4] == added[0, 1] == 0

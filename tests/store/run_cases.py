@@ -1,4 +1,4 @@
-"""Runs for the tests: made in memory, and written to disk the way the engine does it, by plain files."""
+"""Runs for the tests: made in memory, and written to disk as the engine does, by plain files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fablint.model import Row, Run
 
 
 def schedule(ranks: int) -> list[list[tuple[int, int]]]:
-    """Rounds of disjoint pairs that hold every pair once, by the circle method."""
+    """Rounds of disjoint pairs that hold every pair once, by the round-robin method."""
     players = [*range(ranks), *([None] if ranks % 2 else [])]
     rounds = []
     for _ in range(len(players) - 1):
@@ -86,7 +86,7 @@ def matrix_row(
 def list_row(
     name: str = "pairs", ranks: int = 6, rounds: int = 3, sizes: tuple[int, ...] = (8, 1024), seed: int = 0
 ) -> Row:
-    """A complete row of random matchings; with an odd number of ranks somebody is idle in every round."""
+    """A complete row of random matchings; with an odd number of ranks one rank is idle in every round."""
     random = np.random.default_rng(seed)
     dst = np.full((ranks, rounds), -1, np.int32)
     for number in range(rounds):

@@ -157,7 +157,7 @@ def test_the_null_transport_may_take_no_time(engine_run):
     assert not run.notes
 
 
-def test_partners_that_do_not_exist_are_nobody(engine_run):
+def test_partners_that_do_not_exist_are_missing(engine_run):
     chunk = engine_run / "pairs/dst/c.0.0"
     cells = np.fromfile(chunk, "<i4")
     cells[0] = 6

@@ -45,7 +45,7 @@ def shortest_paths(edges: Edges, size: int, start: int) -> dict[int, list[Path]]
     return found
 
 
-def way(routes: Routes, src: int, dst: int, host: int) -> list[str]:
+def named_path(routes: Routes, src: int, dst: int, host: int) -> list[str]:
     """Names of the links of one message."""
     (hops,) = routes.hops(*(np.array([code]) for code in (src, dst, host)))
     return [routes.names[link] for link in hops.tolist() if link >= 0]
@@ -88,7 +88,7 @@ def test_hops_are_the_shortest_path_where_there_is_one_only(graph: tuple[int, Ed
         for end in range(size):
             wanted = paths.get(end, [])
             unique = start != end and len(wanted) == 1
-            assert way(routes, start, end, end) == (named(wanted[0]) if unique else [])
+            assert named_path(routes, start, end, end) == (named(wanted[0]) if unique else [])
 
 
 def test_all_queries_at_once_are_those_one_by_one() -> None:
@@ -104,28 +104,28 @@ def test_parallel_cables_are_one_link() -> None:
     routes = routes_of(topology_of([(0, 1), (1, 0), (0, 1), (1, 2)], 3))
     assert routes.names == ("s0>s1", "s1>s0", "s1>s2", "s2>s1")
     assert [routes.cable(link) for link in range(4)] == ["s0=s1", "s0=s1", "s1=s2", "s1=s2"]
-    assert way(routes, 0, 2, 2) == ["s0>s1", "s1>s2"]
+    assert named_path(routes, 0, 2, 2) == ["s0>s1", "s1>s2"]
 
 
-def test_switches_that_no_cable_joins_have_no_way() -> None:
+def test_switches_that_no_cable_joins_have_no_path() -> None:
     routes = routes_of(topology_of([(0, 1), (2, 3)], 4))
-    assert way(routes, 0, 1, 1) == ["s0>s1"]
-    assert way(routes, 0, 2, 2) == []
+    assert named_path(routes, 0, 1, 1) == ["s0>s1"]
+    assert named_path(routes, 0, 2, 2) == []
     query, link, _ = routes.exposure(np.array([0, 0]), np.array([2, 1]))
     assert (query.tolist(), [routes.names[one] for one in link]) == ([1], ["s0>s1"])
 
 
 @pytest.mark.parametrize("kind", ["shortest", "d-mod-k", "tables", "ecmp", "adaptive"])
-def test_without_cables_no_way_is_known(kind: str) -> None:
+def test_without_cables_no_path_is_known(kind: str) -> None:
     routes = routes_of(topology_of([], 3, Routing(kind)))
     assert routes.ends.shape == (0, 2)
     assert routes.names == ()
-    assert way(routes, 0, 2, 2) == []
+    assert named_path(routes, 0, 2, 2) == []
     assert [part.size for part in routes.exposure(np.array([0, 1]), np.array([2, 2]))] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("kind", ["shortest", "d-mod-k", "tables", "ecmp", "adaptive"])
-def test_ends_that_nobody_knows_have_no_way(kind: str) -> None:
+def test_unknown_ends_have_no_path(kind: str) -> None:
     routes = routes_of(topology_of([(0, 1)], 2, Routing(kind, tables={"s0": {"h1": "s1"}})))
     unknown = [(-1, 1, 1), (0, -1, -1), (-1, -1, -1)]
     assert (routes.hops(*(np.array(codes, dtype=np.int32) for codes in zip(*unknown, strict=True))) == -1).all()
@@ -133,7 +133,7 @@ def test_ends_that_nobody_knows_have_no_way(kind: str) -> None:
 
 
 def test_names_have_codes() -> None:
-    assert codes_of(["b", "nobody", "a"], {"a": 0, "b": 1}).tolist() == [1, -1, 0]
+    assert codes_of(["b", "unknown", "a"], {"a": 0, "b": 1}).tolist() == [1, -1, 0]
 
 
 # ------------------------------------------------------------------------------------------------ d-mod-k
@@ -159,7 +159,7 @@ def test_a_message_climbs_to_the_nearest_common_switch_and_down_again(tree: str)
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_every_destination_has_one_way_down(tree: str) -> None:
+def test_every_destination_has_one_path_down(tree: str) -> None:
     fabric = TREES[tree]
     src, dst = every_pair(fabric)
     hops = hops_of(fabric, src, dst)
@@ -197,7 +197,7 @@ def test_shifts_collide_nowhere(tree: str) -> None:
         assert np.bincount(hops[hops >= 0]).max() == 1
 
 
-def test_rails_have_ways_of_their_own() -> None:
+def test_rails_have_separate_paths() -> None:
     fabric = multi_rail(fat_tree(3, 2), 2)
     at = fabric.port_switch
     for rail in (0, 1):
@@ -214,8 +214,8 @@ def test_rails_have_ways_of_their_own() -> None:
 def test_tables_are_followed_even_on_detours() -> None:
     tables = {"s0": {"h2": "s3"}, "s3": {"h2": "s2"}, "s1": {"h2": "s0"}}
     routes = routes_of(topology_of([(0, 1), (1, 2), (2, 3), (3, 0)], 4, Routing("tables", tables=tables)))
-    assert way(routes, 0, 2, 2) == ["s0>s3", "s3>s2"]
-    assert way(routes, 1, 2, 2) == ["s1>s0", "s0>s3", "s3>s2"]  # although s2 is its neighbour
+    assert named_path(routes, 0, 2, 2) == ["s0>s3", "s3>s2"]
+    assert named_path(routes, 1, 2, 2) == ["s1>s0", "s0>s3", "s3>s2"]  # although s2 is its neighbour
 
 
 @pytest.mark.parametrize(
@@ -227,18 +227,18 @@ def test_tables_are_followed_even_on_detours() -> None:
         ({}, "nothing at all"),
         ({"s0": {"h3": "s3"}}, "a neighbour that is none"),
         ({"s0": {"h3": "s0"}}, "itself"),
-        ({"s0": {"nobody": "s1"}}, "another host"),
+        ({"s0": {"unknown": "s1"}}, "another host"),
     ],
 )
-def test_tables_that_lead_nowhere_leave_the_way_unknown(tables: dict[str, dict[str, str]], why: str) -> None:
+def test_tables_that_lead_nowhere_leave_the_path_unknown(tables: dict[str, dict[str, str]], why: str) -> None:
     routes = routes_of(topology_of([(0, 1), (1, 2), (2, 0), (2, 3)], 4, Routing("tables", tables=tables)))
-    assert way(routes, 0, 3, 3) == [], why
+    assert named_path(routes, 0, 3, 3) == [], why
 
 
-def test_a_host_that_no_table_knows_has_no_way() -> None:
+def test_a_host_that_no_table_knows_has_no_path() -> None:
     routes = routes_of(topology_of([(0, 1)], 2, Routing("tables", tables={"s0": {"h1": "s1"}})))
-    assert way(routes, 0, 1, 1) == ["s0>s1"]
-    assert way(routes, 0, 1, -1) == []
+    assert named_path(routes, 0, 1, 1) == ["s0>s1"]
+    assert named_path(routes, 0, 1, -1) == []
 
 
 def walk(tables: dict[str, dict[str, str]], edges: Edges, src: int, dst: int) -> list[str]:
@@ -265,7 +265,7 @@ def test_hops_are_a_walk_through_the_tables(graph: tuple[int, Edges], seed: int,
     routes = routes_of(topology_of(edges, size, Routing("tables", tables=tables)))
     for src in range(size):
         for dst in range(size):
-            assert way(routes, src, dst, dst) == walk(tables, edges, src, dst)
+            assert named_path(routes, src, dst, dst) == walk(tables, edges, src, dst)
 
 
 def test_a_torus_goes_dimension_by_dimension() -> None:
@@ -313,7 +313,7 @@ def test_exposure_is_that_of_an_even_choice_at_every_switch(graph: tuple[int, Ed
 
 
 @pytest.mark.parametrize("fabric", [dragonfly(5, 4, 2, 0.4), dragonfly(9, 4, 2, 0.9)], ids=["small", "wide"])
-def test_exposure_of_a_dragonfly_adds_up_to_the_lengths_of_its_ways(fabric: Fabric) -> None:
+def test_exposure_of_a_dragonfly_adds_up_to_the_lengths_of_its_paths(fabric: Fabric) -> None:
     size = len(fabric.routes.switches)
     src, dst = (index.ravel().astype(np.int32) for index in np.indices((size, size)))
     query, _, chance = fabric.routes.exposure(src, dst)
@@ -325,7 +325,7 @@ def test_exposure_of_a_dragonfly_adds_up_to_the_lengths_of_its_ways(fabric: Fabr
         assert total[src == start] == pytest.approx(fabric.topology.routing.minimal_share * np.array(lengths))
 
 
-def test_nobody_can_follow_an_adaptive_message() -> None:
+def test_the_path_of_an_adaptive_message_is_unknown() -> None:
     routes = dragonfly(3, 2, 2).routes
     assert not routes.certain
     assert (routes.hops(np.array([0, 0]), np.array([1, 5]), np.array([2, 10])) == -1).all()

@@ -262,7 +262,7 @@ class FakeCluster:
         if self.wordless:
             return []
         entries = [
-            self._entry(rank, hosts, at, other, "was lost (silent for 20 s)")
+            self._entry(rank, hosts, at, other, "failed (silent for 20 s)")
             for a, b in hung
             for rank, other in ((a, b), (b, a))
         ]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fablint.errors import IncompleteError, UsageError
-from fablint.measure import Silent, session
+from fablint.measure import NoProgress, session
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.check.stages import Stage
 from fablint.plan.rows.row_text import parse_row
@@ -31,7 +31,7 @@ def stage(line: str, file: str, slots: tuple[Slots, ...] = ()) -> Stage:
 
 @pytest.fixture
 def context(mpicxx) -> Context:
-    return Context(System(), Silent(), mpicxx)
+    return Context(System(), NoProgress(), mpicxx)
 
 
 @pytest.fixture

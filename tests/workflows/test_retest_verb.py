@@ -12,7 +12,7 @@ from simulated_check import SimulatedCheck, retested
 
 from fablint.cli.retest import print_outcome
 from fablint.cli.session import Session
-from fablint.measure import Silent
+from fablint.measure import NoProgress
 from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, fat_tree
 from fablint.store import write_run
@@ -57,7 +57,7 @@ def test_files_of_other_tools_are_refused(fablint, tmp_path):
 def test_without_findings_nothing_is_measured(fablint, tmp_path):
     a_run(tmp_path / "x.run")
     done = fablint("retest", "x.run", "-o", "y.run")
-    assert (done.returncode, done.stdout) == (0, "x.run: nothing is found at fault, so nothing is measured again\n")
+    assert (done.returncode, done.stdout) == (0, "x.run: no faults or suspects, so nothing is measured\n")
     assert json.loads(fablint("retest", "x.run", "--json").stdout)["retested"] == []
     assert not (tmp_path / "y.run").exists()
 
@@ -80,7 +80,7 @@ def again(tmp_path, monkeypatch):
             return measurement.MeasurementResult(run_formats.read(output), 0)
 
         monkeypatch.setattr(measurement, "measure_stage", simulated)
-        found = retest_run.retest(Context(System(), Silent()), path, tmp_path / "y.run", None, None)
+        found = retest_run.retest(Context(System(), NoProgress()), path, tmp_path / "y.run", None, None)
         assert found is not None
         return found
 

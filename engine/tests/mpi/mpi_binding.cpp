@@ -53,15 +53,15 @@ TEST_CASE("ranks are bound to disjoint shares of the cores near their NIC, and t
     const Binding binding = bind_to_nics(rank_group, sysfs.root(), rank_group.size());
     const std::vector<int> after = allowed_cpus();
     CHECK(binding.nic == "cxi0");
-    const bool all_alike = rank_group.minimum(before.front()) == rank_group.maximum(before.front()) &&
+    const bool all_equal = rank_group.minimum(before.front()) == rank_group.maximum(before.front()) &&
                            rank_group.minimum(static_cast<double>(before.size())) ==
                                rank_group.maximum(static_cast<double>(before.size()));
     const bool enough = static_cast<int>(before.size()) >= rank_group.size();
-    if (all_alike && enough) {
+    if (all_equal && enough) {
         CHECK(binding.note.empty());
         CHECK(static_cast<int>(after.size()) <= static_cast<int>(before.size()) / rank_group.size() + 1);
     }
-    if (all_alike && !enough) {
+    if (all_equal && !enough) {
         CHECK(holds(binding.note, "too few for the " + std::to_string(rank_group.size()) + " ranks"));
         CHECK(after == before);
     }

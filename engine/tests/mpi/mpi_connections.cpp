@@ -53,7 +53,7 @@ TEST_CASE("a transport without addresses is not connected") {
     CHECK(transport.connections.empty());
 }
 
-TEST_CASE("a message is sent by posting and completing it unless the transport has a shorter way") {
+TEST_CASE("a message is sent by posting and completing it unless the transport has a shorter path") {
     class Posting : public RecordingTransport {
       public:
         Posting() : RecordingTransport("") {}

@@ -260,7 +260,7 @@ TEST_CASE("exactly so many iterations, in batches that divide them") {
 
 TEST_CASE("one direction only: the other end has nothing to store") {
     RankGroup rank_group(wall_clock());
-    const Met met = meet(rank_group, row_of("latency --directions forward --samples 3 --sizes 8"));
+    const Met met = meet(rank_group, row_of("latency --directions single --samples 3 --sizes 8"));
     const bool leads = !met.role.idle() && rank_group.rank() % 2 == 0;
     CHECK(met.cell.sizes.size() == (leads ? 1 : 0));
 }
@@ -332,14 +332,14 @@ TEST_CASE("with --barrier sample a barrier of all ranks precedes every sample") 
     if (rank_group.size() % 2 != 0) return;
     const std::string line = "latency --pattern pairs --iterations 20 --batch 1 --warmup 5 --sizes 8,64 ";
     barriers = 0;
-    meet(rank_group, row_of(line + "--directions forward"));
+    meet(rank_group, row_of(line + "--directions single"));
     CHECK(barriers == 0);
     for (const char* checked : {"", " --validate"}) {
         CAPTURE(checked);
         const int warmup =
             *checked == 0 ? 2 : 5;  // the first repetition, and the others, which --validate checks one by one
         barriers = 0;
-        const Met met = meet(rank_group, row_of(line + "--directions forward --barrier sample" + checked));
+        const Met met = meet(rank_group, row_of(line + "--directions single --barrier sample" + checked));
         CHECK(barriers == 2 * (20 + warmup));
         for (const SizeResult& size : met.cell.sizes) CHECK(size.count == 20);
         CHECK(met.damages.empty());
@@ -351,7 +351,7 @@ TEST_CASE("the mean is that of the samples or of the whole loop") {
     if (rank_group.size() != 2) return;
     for (const char* kernel : {"latency", "put_latency"}) {
         CAPTURE(kernel);
-        const std::string line = std::string(kernel) + " --directions forward --samples 20 --batch 1 --sizes 8";
+        const std::string line = std::string(kernel) + " --directions single --samples 20 --batch 1 --sizes 8";
         const double messages = std::string(kernel) == "latency" ? 2.0 : 1.0;
         const Met samples = meet(rank_group, row_of(line), CountingClock());
         const Met loop = meet(rank_group, row_of(line + " --mean loop"), CountingClock());

@@ -110,7 +110,7 @@ TEST_CASE("a row's text gives the row again") {
         "4 "
         "--warmup 0 --samples 7 --batch 2 --histogram --transport null",
         "latency --name x --pattern rounds --rounds 0-1,2-3;4-5 --warmup 100,10 --iterations 1000,100 --retest 5",
-        "latency --name x --pattern rounds --rounds-file my.rounds --directions forward --precision 0.1 --validate",
+        "latency --name x --pattern rounds --rounds-file my.rounds --directions single --precision 0.1 --validate",
         "bandwidth --name x --pattern clients-servers --servers 3 --buffers single",
         "put_latency --name x --pattern pairs --iterations 9 --batch 1 --barrier sample --mean loop",
         "latency --name x --pattern victim-aggressor --victims 4 --aggressor all-to-all",
@@ -158,7 +158,7 @@ TEST_CASE("wrong options are refused in one line that says what to do") {
 
 TEST_CASE("values that no kernel takes are refused") {
     const std::pair<const char*, const char*> lines[] = {
-        {"latency --directions sideways", "unknown directions 'sideways': choose both or forward"},
+        {"latency --directions sideways", "unknown directions 'sideways': choose both or single"},
         {"latency --purpose fun", "unknown purpose 'fun': choose one of measure rate_probe bisection retest follow_up"},
         {"latency --order random", "unknown order 'random': choose parallel or serial"},
         {"latency --barrier never", "unknown barrier 'never': choose start or sample"},
@@ -203,8 +203,8 @@ TEST_CASE("options that a kernel does not know are refused, not ignored") {
         {"put_latency --server-flight 2",
          "--server-flight does not apply to put_latency: the kernel sends no requests"},
         {"barrier --retest 2", "--retest does not apply to pattern world: it has no pairs"},
-        {"exchange --directions forward", "--directions does not apply to exchange: both directions run at once"},
-        {"put_bibandwidth --directions forward",
+        {"exchange --directions single", "--directions does not apply to exchange: both directions run at once"},
+        {"put_bibandwidth --directions single",
          "--directions does not apply to put_bibandwidth: both directions run at once"},
         {"put_bibandwidth --sync flush",
          "--sync flush does not apply to put_bibandwidth: both ends must take part, use pscw or fence"},
@@ -222,7 +222,7 @@ TEST_CASE("options that a pattern does not know are refused, not ignored") {
         {"rpc_put --servers 2", "--servers does not apply to pattern pair: use --pattern clients-servers"},
         {"latency --victims 2", "--victims does not apply to pattern pair: use --pattern victim-aggressor"},
         {"latency --aggressor incast", "--aggressor does not apply to pattern pair: use --pattern victim-aggressor"},
-        {"bandwidth --pattern fan-in --directions forward",
+        {"bandwidth --pattern fan-in --directions single",
          "--directions does not apply to pattern fan-in: its direction is fixed"},
         {"bandwidth --pattern fan-out --retest 1", "--retest does not apply to pattern fan-out: it has no pairs"},
         {"latency --pattern victim-aggressor --order serial",

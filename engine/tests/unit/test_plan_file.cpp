@@ -37,8 +37,8 @@ TEST_CASE("a benchmark's name stands for its row, and the user's options overrid
     const RowOptions fewer = parse_command_line({"osu_latency", "--iterations", "7", "--sizes", "8"}).rows.at(0);
     CHECK(fewer.iterations_for(8).value() == 7);
     CHECK(fewer.sizes == ListOfSizes{8});
-    CHECK(fewer.forward);
-    CHECK_FALSE(row_of("osu_latency --directions both").forward);
+    CHECK(fewer.single_direction);
+    CHECK_FALSE(row_of("osu_latency --directions both").single_direction);
     const RowOptions until = parse_command_line({"osu_latency", "--samples", "5"}).rows.at(0);
     CHECK(until.stop.samples == 5);
     CHECK_FALSE(until.iterations);

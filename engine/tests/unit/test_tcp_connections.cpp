@@ -157,7 +157,7 @@ TEST_CASE("what a rank reports is between hosts, and lost") {
         tcp_report(tcp_traffic({}, {connection(1, "10.0.0.2", 100, 5, 5), connection(2, "10.0.0.3", 50, 4, 1),
                                     connection(3, "10.0.0.1", 70, 6), connection(4, "10.0.0.4", 0, 0)}),
                    own);
-    CHECK(text == "end 10.0.0.1 150 150 0 1\nway 10.0.0.1 10.0.0.3 50 4 1\n");
+    CHECK(text == "end 10.0.0.1 150 150 0 1\npath 10.0.0.1 10.0.0.3 50 4 1\n");
     CHECK(tcp_report(tcp_traffic({}, {connection(4, "10.0.0.4", 0, 0)}), own).empty());
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("of many peers those with the most losses are reported, and the others
         connections.push_back(connection(peer, "10.1.0." + std::to_string(peer), 1000, peer + 1));
     const std::string text = tcp_report(tcp_traffic({}, connections), own);
     CHECK(std::count(text.begin(), text.end(), '\n') == 1 + 64);
-    CHECK(text.rfind("end 10.0.0.1 100000 100000 36 1\nway 10.0.0.1 10.1.0.99 1000 100 0\n", 0) == 0);
+    CHECK(text.rfind("end 10.0.0.1 100000 100000 36 1\npath 10.0.0.1 10.1.0.99 1000 100 0\n", 0) == 0);
 }
 
 TEST_CASE("addresses become hosts and interfaces, and ranks of a host are added up") {
@@ -175,8 +175,9 @@ TEST_CASE("addresses become hosts and interfaces, and ranks of a host are added 
     const std::vector<std::string> addresses = {"hsn0 10.0.0.1\ndocker0 172.17.0.1\n", "",
                                                 "hsn0 10.0.0.2\ndocker0 172.17.0.1\n"};
     const std::vector<std::string> reports = {
-        "end 10.0.0.1 100 90 1 1\nend 172.17.0.1 9 9 0 1\nway 10.0.0.1 10.0.0.2 80 4 1\nway 10.0.0.1 10.9.9.9 5 1 0\n",
-        "end 10.0.0.1 20 20 2 1\nway 10.0.0.1 10.0.0.2 20 2 0\n", "end 10.0.0.2 110 115 0 1\n"};
+        "end 10.0.0.1 100 90 1 1\nend 172.17.0.1 9 9 0 1\npath 10.0.0.1 10.0.0.2 80 4 1\npath 10.0.0.1 10.9.9.9 5 1 "
+        "0\n",
+        "end 10.0.0.1 20 20 2 1\npath 10.0.0.1 10.0.0.2 20 2 0\n", "end 10.0.0.2 110 115 0 1\n"};
     CHECK(tcp_json(hosts, addresses, reports).text() ==
           R"({"ends":["n1/hsn0","n2/hsn0"],"sent":[120,110],"received":[110,115],"pairs":[[0,1,100,6,1]],)"
           R"("left_out":3,"knows_spurious":true})");

@@ -1,4 +1,4 @@
-// TCP sockets of the transport: which address is used, who is admitted, and what a lost peer does.
+// TCP sockets of the transport: selected address, admitted callers, and the loss of a peer.
 #include <arpa/inet.h>
 #include <doctest.h>
 #include <netinet/in.h>

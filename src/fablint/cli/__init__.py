@@ -89,7 +89,7 @@ class _InOrder(click.Group):
 @click.version_option(__version__, prog_name="fablint", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Measure an HPC or AI cluster's fabric and localise what is at fault.
+    """Measure the fabric of an HPC or AI cluster and localise faulty components.
 
     \b
     Exit codes: 0 pass, 1 fault found, 2 wrong usage, 3 incomplete or undecided,
@@ -126,15 +126,17 @@ def _exit_code(session: Session, argv: list[str]) -> int:
         return _fail(session, _sentence(error), UsageError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of stdout has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
-            line = f"cannot write {error.filename or 'the result'}: {error.strerror}: make room, or write elsewhere"
+            line = f"cannot write {error.filename or 'the result'}: {error.strerror}: free space, or write elsewhere"
             return _fail(session, line, IncompleteError.exit_code)
-        what = f"{type(error).__name__}: {error}".splitlines()[0]
-        return _fail(session, f"internal error: {what}: rerun with --debug and report it", InternalError.exit_code)
+        description = f"{type(error).__name__}: {error}".splitlines()[0]
+        return _fail(
+            session, f"internal error: {description}: rerun with --debug and report it", InternalError.exit_code
+        )
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -1,4 +1,4 @@
-"""The verb `act`: what to do about the findings, as texts. Nothing is executed."""
+"""The verb `act`: texts for the repair of findings. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from fablint.act import HostFindings
     from fablint.system import System
 
-SCHEDULERS = ("slurm", "pbs")  # those of fablint.act, which brings pydantic
+SCHEDULERS = ("slurm", "pbs")  # those of fablint.act, which imports pydantic
 SECTIONS = ("drain", "hostfile", "ticket")
-_HINT = "look for what they share; --most or --force prints the commands all the same"
+_HINT = "look for a common cause; --most or --force prints the commands anyway"
 _NONE = {"drain": "# refused: too many hosts", "hostfile": "# the hosts are not known: give the run directory"}
 
 
-@verb(short_help="Drain commands, hostfile, ticket: printed, not done.")
+@verb(short_help="Drain commands, hostfile, ticket: printed only, never executed.")
 @click.argument("source", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @click.option("--drain", is_flag=True, help="Commands that drain the hosts at fault.")
-@click.option("--hostfile", is_flag=True, help="Hosts that are neither at fault nor differ, one a line.")
+@click.option("--hostfile", is_flag=True, help="Hosts that are neither at fault nor different, one per line.")
 @click.option(
-    "--most", type=HostShare(), default="10%", show_default=True, help="Drain no more hosts: a share or number."
+    "--most", type=HostShare(), default="10%", show_default=True, help="Most hosts to drain (share or number)."
 )
 @click.option("--force", is_flag=True, help="Print drain commands for more hosts than --most allows.")
-@click.option("--with-warnings", is_flag=True, help="Hostfile: keep hosts with warnings that others do not have.")
-@click.option("--ticket", is_flag=True, help="The findings, for a mail or an issue.")
-@click.option("--scheduler", type=click.Choice(SCHEDULERS), help="Whose commands [what is installed, else slurm].")
+@click.option("--with-warnings", is_flag=True, help="Hostfile: keep hosts with warnings that other hosts do not have.")
+@click.option("--ticket", is_flag=True, help="Text of a ticket with the findings.")
+@click.option("--scheduler", type=click.Choice(SCHEDULERS), help="Scheduler of the commands [installed, else slurm].")
 def act(
     session: Session,
     source: Path,
@@ -43,18 +43,18 @@ def act(
     with_warnings: bool,
     **sections: bool,
 ) -> int:
-    """Print what to do about the findings: commands that drain hosts, a list of the other hosts, the text of a ticket.
+    """Print commands that drain hosts at fault, a list of the other hosts, and the text of a ticket.
 
-    SOURCE is a run directory that has a report, a verdict.json, or what fablint preflight --json printed; without one
-    it is read from stdin. Nothing is executed and nothing is written: copy, or redirect, what you agree with.
+    SOURCE is a run directory that has a report, a verdict.json, or the output of fablint preflight --json; without
+    one stdin is read. Nothing is executed and no file is written: copy or redirect the output.
 
-    Only a FAULT drains, and only hosts: of the host itself, its NICs, its cable, its settings. Switches, and cables
-    between switches, are in the ticket. A reason begins with the name of the check, since sinfo -R shows 20 letters.
-    No more than --most of all hosts are drained, one at least; silent hosts only where most hosts answered.
+    Only a FAULT drains, and only hosts: faults of the host, its NICs, its cable, its settings. Switches, and cables
+    between switches, are in the ticket. A reason begins with the name of the check, because sinfo -R shows 20 letters.
+    At most --most of all hosts are drained, but at least one; silent hosts only if most hosts answered.
 
-    The hostfile leaves out hosts at fault, and hosts with a warning or suspicion that most others do not have.
+    The hostfile excludes hosts at fault, and hosts with a warning or SUSPECT that most other hosts do not have.
 
-    All three are printed where none is named. Exit codes: 0 printed, 2 wrong usage, 3 no host is left for the
+    By default all three are printed. Exit codes: 0 printed, 2 wrong usage, 3 no host is left for the
     hostfile, 6 more hosts would be drained than --most allows.
 
     \b
@@ -71,14 +71,14 @@ def act(
 
 
 def _refusal(path: Path, source: HostFindings, chosen: Sequence[str], most: tuple[int | None, float] | None) -> str:
-    """Return why drain commands are not printed with the other sections; empty where they are, or were not chosen.
+    """Return why drain commands are not printed with the other sections; '' if they are printed or were not chosen.
 
-    Raises UsageError and TooManyError where no chosen section can be printed.
+    Raises UsageError and TooManyError if no chosen section can be printed.
     """
     from fablint.act import DrainLimit, too_many
 
     if chosen == ["hostfile"] and source.hosts is None:
-        raise UsageError(f"{path}: does not say which hosts were measured", "give the run directory")
+        raise UsageError(f"{path}: does not name the measured hosts", "give the run directory")
     refused = too_many(source, DrainLimit(*most)) if "drain" in chosen and most is not None else ""
     if refused and chosen == ["drain"]:
         raise TooManyError(refused, _HINT)
@@ -92,27 +92,31 @@ def _print(
     if refused:
         contents["drain"] = None
         session.warn(f"{refused}: {_HINT}")
-    shown = {name: contents[name] for name in chosen}
-    session.result(_joined(shown), {"format": 1, **shown, **({"refused": refused} if refused else {})})
+    contents_by_name = {name: contents[name] for name in chosen}
+    session.result(
+        _joined(contents_by_name), {"format": 1, **contents_by_name, **({"refused": refused} if refused else {})}
+    )
     _say_missing(session, source, chosen, contents)
     is_empty = chosen == ["hostfile"] and not contents["hostfile"]
     return TooManyError.exit_code if refused else IncompleteError.exit_code if is_empty else 0
 
 
-def _joined(shown: Mapping[str, Any]) -> str:
+def _joined(sections: Mapping[str, Any]) -> str:
     """Return one section as it is; several with a heading each."""
-    if len(shown) == 1:
-        return _lines(*shown.values())
-    return "\n\n".join(f"# {name}\n{_lines(what) if what is not None else _NONE[name]}" for name, what in shown.items())
+    if len(sections) == 1:
+        return _lines(*sections.values())
+    return "\n\n".join(
+        f"# {name}\n{_lines(content) if content is not None else _NONE[name]}" for name, content in sections.items()
+    )
 
 
 def _say_missing(session: Session, source: HostFindings, chosen: Sequence[str], contents: dict[str, Any]) -> None:
     """Print why hosts are missing in a section."""
     from fablint.act import unheard
 
-    kept, count = unheard(source), len(source.hosts or ())
-    if kept and "drain" in chosen:
-        session.warn(f"{len(kept)} of {count} hosts are silent: they are not drained, look for what they share")
+    silent, count = unheard(source), len(source.hosts or ())
+    if silent and "drain" in chosen:
+        session.warn(f"{len(silent)} of {count} hosts are silent: they are not drained, look for a common cause")
     if source.hosts is not None and "hostfile" in chosen and not contents["hostfile"]:
         session.warn(f"none of {count} hosts is left: all are at fault or differ; see --with-warnings")
 
@@ -133,7 +137,7 @@ def _lines(section: Any) -> str:
     """Return a section as text: commands, hosts or prose."""
     if isinstance(section, str):
         return section.rstrip()
-    return "\n".join(one if isinstance(one, str) else one["command"] for one in section)
+    return "\n".join(entry if isinstance(entry, str) else entry["command"] for entry in section)
 
 
 def _read(path: Path) -> HostFindings:
@@ -155,7 +159,7 @@ def _read(path: Path) -> HostFindings:
 def _text(path: Path) -> str:
     stdin = sys.stdin.buffer
     if path == Path("-") and stdin.isatty():
-        raise UsageError("nothing to act upon", "give a run, or pipe what fablint preflight --json prints")
+        raise UsageError("no source given", "give a run, or pipe the output of fablint preflight --json")
     try:
         return (stdin.read() if path == Path("-") else path.read_bytes()).decode("utf-8", "replace")
     except OSError as error:

@@ -8,7 +8,7 @@ from fablint.cli.options import findings_option, runs_argument, site_option, top
 from fablint.cli.session import Session, verb
 
 
-@verb(short_help="Judge a run: what is at fault.")
+@verb(short_help="Analyse a run: localise faults.")
 @runs_argument
 @topology_option
 @findings_option
@@ -16,9 +16,9 @@ from fablint.cli.session import Session, verb
 def analyse(
     session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, site: Path | None
 ) -> int:
-    """Judge a run: what is at fault, how sure that is, what to do next. The exit code is the verdict's.
+    """Analyse a run: faults, their confidence, next steps. The exit code is the verdict's.
 
-    RUN is a run directory; FILE is what another tool printed, as for fablint import.
+    RUN is a run directory; FILE is the output of another tool, as for fablint import.
 
     \b
     Examples:
@@ -27,6 +27,6 @@ def analyse(
     """
     from fablint.workflows import analysis, run_files
 
-    others = run_files.load_findings(findings)
+    external = run_files.load_findings(findings)
     run = session.read(runs)
-    return session.verdict(run, analysis.diagnose(run, run_files.load_topology(topology, run), others, site))
+    return session.verdict(run, analysis.diagnose(run, run_files.load_topology(topology, run), external, site))

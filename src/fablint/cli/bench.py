@@ -47,7 +47,7 @@ class _BenchCommand(click.Command):
 
 
 def _applicable_options(name: str | None) -> set[str]:
-    """Return the options that apply to a benchmark; all of them where none is named."""
+    """Options that apply to a benchmark; all options without a name."""
     if name is None:
         return {*SETTINGS}
     from fablint.plan import every_row, find_benchmark
@@ -58,10 +58,10 @@ def _applicable_options(name: str | None) -> set[str]:
     return {setting.parameter for setting in SETTINGS.values() if not setting.why_refused(benchmark, rows)}
 
 
-@verb(cls=_BenchCommand, short_help="A benchmark by its name, as OSU prints it.")
+@verb(cls=_BenchCommand, short_help="Run a benchmark by its name; output as OSU prints it.")
 @click.argument("name", required=False)
 @with_options(*(setting.decorate for setting in SETTINGS.values()))
-@click.option("--list", "listing", is_flag=True, help="Name all benchmarks, and the rows that they are.")
+@click.option("--list", "listing", is_flag=True, help="List all benchmarks and the options each stands for.")
 @output_option
 @mpicxx_option
 def bench(
@@ -69,9 +69,9 @@ def bench(
 ) -> int:
     """Measure the benchmark NAME and print its table.
 
-    NAME is a kernel (latency, bandwidth, put_latency, ...), measured until the figure is sure, or a benchmark of OSU
+    NAME is a kernel (latency, bandwidth, put_latency, ...), measured until the figure is stable, or a benchmark of OSU
     (with or without osu_), LinkTest, net_sanitizer, HPE, SDSC or GPCNeT, with the protocol and the counts of the
-    original. --list names them all. NAME --help shows the options that NAME has; others are refused.
+    original. --list shows all. NAME --help shows the options of NAME; others are refused.
 
     \b
     Examples:

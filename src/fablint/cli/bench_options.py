@@ -1,6 +1,6 @@
-"""The options of `fablint bench`, and to which benchmarks each of them applies.
+"""Options of `fablint bench`, and the benchmarks to which each of them applies.
 
-They are spelt as the programs spell them whose benchmarks these are.
+They have the spelling of the programs from which the benchmarks come.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Reason = Callable[["Benchmark", "Sequence[RowSpec]"], str]
 class Setting:
     """An option of `bench`.
 
-    `row` is the option of the row that it sets, to what the user gives or, for a switch, to `text` (None: an option
-    without a value). With `messages` the user counts messages where the row counts repetitions.
+    `row` is the option of the row that it sets, to the value that the user gives or, for a switch, to `text` (None: an
+    option without a value). With `messages` the user counts messages and the row counts repetitions.
     """
 
     spellings: tuple[str, ...]
@@ -89,14 +89,14 @@ def _and(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def both(one: Reason, other: Reason) -> Reason:
+def both(first: Reason, second: Reason) -> Reason:
     """Restrict an option to the benchmarks that meet both conditions."""
-    return lambda benchmark, rows: one(benchmark, rows) or other(benchmark, rows)
+    return lambda benchmark, rows: first(benchmark, rows) or second(benchmark, rows)
 
 
 def not_the_world(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to rows in which ranks have partners."""
-    return "" if any(row.pattern != "world" for row in rows) else f"in {benchmark.name} all ranks meet at once"
+    return "" if any(row.pattern != "world" for row in rows) else f"in {benchmark.name} all ranks communicate at once"
 
 
 def percentiles_shown(benchmark: Benchmark, _: Sequence[RowSpec]) -> str:
@@ -107,7 +107,7 @@ def percentiles_shown(benchmark: Benchmark, _: Sequence[RowSpec]) -> str:
 def counted(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to rows that stop after a number of repetitions."""
     is_counted = any(row.iterations for row in rows)
-    return "" if is_counted else f"{benchmark.name} has no fixed counts and stops when it is sure"
+    return "" if is_counted else f"{benchmark.name} has no fixed counts and stops when the median is stable"
 
 
 def paired(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
@@ -133,11 +133,16 @@ SECTIONS = {
         value("--hosts", "LIST", "Hosts to use, in this order: n[001-064]."),
         value("--ppn", "N", "Ranks on each of the hosts [1].", type=_COUNT),
         value("--sizes", "LIST", "Message sizes: 8, 1K:4M (doubling), 8,1K,1M.", "sizes"),
-        value("-m --message-size", "[MIN:]MAX", "The same as OSU means it: 4K is all up to 4 KiB.", "sizes"),
+        value(
+            "-m --message-size",
+            "[MIN:]MAX",
+            "As in OSU: all sizes from MIN to MAX; -m 4K measures 1 B to 4 KiB.",
+            "sizes",
+        ),
         value("-i --iterations", "N[,M]", "Exactly N repetitions per size; M above 8 KiB.", "iterations"),
-        value("-x --warmup", "N[,M]", "Repetitions before, not timed.", "warmup"),
+        value("-x --warmup", "N[,M]", "Untimed repetitions before.", "warmup"),
         value("--samples", "N", "Exactly N samples per size.", "samples"),
-        switch("--adaptive", "No fixed counts: stop when the median is sure.", why_not=counted),
+        switch("--adaptive", "No fixed counts: stop when the median is stable.", why_not=counted),
         value("--budget", "TIME", "Longest time of a round, such as 20s.", "budget", type=Duration()),
         switch("-c --validate --validation", "Check every byte.", "validate"),
         value(
@@ -158,46 +163,46 @@ SECTIONS = {
         value("-b --buffers --buffer-num", "single|multiple|distinct", "Buffers of a window [OSU: single].", "buffers"),
         value("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", type=_COUNT, why_not=paired),
         value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers"),
-        value("-w --win --win-options", "HOW", "How the RMA window is made: create, allocate, dynamic.", "win"),
+        value("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
         value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
         switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
-        switch("--verbose", "A line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
+        switch("--verbose", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
     ),
     "LinkTest options": (
-        value("--mode", "mpi", "What carries the messages.", "transport", type=_MODE, why_not=_LINKTEST),
+        value("--mode", "mpi", "Transport of the messages.", "transport", type=_MODE, why_not=_LINKTEST),
         value("--num-warmup-messages", "N", "Not timed.", "warmup", type=_NATURAL, messages=True, why_not=_LINKTEST),
         value("--num-messages", "N", "To each partner.", "iterations", type=_COUNT, messages=True, why_not=_LINKTEST),
         value("--size-messages", "BYTES", "Their size.", "sizes", why_not=_LINKTEST),
         switch("--bidirectional --bidirection", "Both ends send at once.", why_not=_PLAIN),
         switch("--unidirectional", "One end sends.", why_not=_PLAIN),
-        switch("--bisection", "The lower half of the ranks with the upper one.", "pattern", "bisection", _PLAIN),
+        switch("--bisection", "Pair the lower half of the ranks with the upper half.", "pattern", "bisection", _PLAIN),
         switch("--all-to-all", "Measure MPI_Alltoall as well.", why_not=_PARTNERS),
         switch("--serial-tests", "One pair at a time.", "order", "serial", _LINKTEST),
-        switch("--randomize", "In another order than the last time.", why_not=_PARTNERS),
+        switch("--randomize", "Random order that changes from call to call.", why_not=_PARTNERS),
         value("--num-slowest", "K", "Measure the K slowest pairs again [10].", "retest", why_not=_LINKTEST),
-        value("--min-iterations", "K", "Go through all pairs K times.", "repeats", why_not=_LINKTEST),
-        value("--num-multi-buf", "N", "Buffers, and as many messages in flight.", "window", why_not=_LINKTEST),
+        value("--min-iterations", "K", "Measure all pairs K times.", "repeats", why_not=_LINKTEST),
+        value("--num-multi-buf", "N", "Number of buffers, and of messages in flight.", "window", why_not=_LINKTEST),
     ),
     "net_sanitizer options": (
         value("--nservers", "N", "The first N ranks serve, the others are clients.", "servers", why_not=_SERVED),
         value("--niters", "N", "Requests to a server.", "iterations", type=_COUNT, messages=True, why_not=_NETSAN),
         value("--nflight", "N", "Requests in flight.", "window", why_not=_NETSAN),
-        value("--bsize", "BYTES", "What a request moves.", "sizes", why_not=_NETSAN),
+        value("--bsize", "BYTES", "Operation of a request.", "sizes", why_not=_NETSAN),
         switch("--sequential", "One connection at a time.", "order", "serial", _NETSAN),
-        value("--servers", "LIST", "Hosts that serve: server[2-3].", why_not=_SERVED),
+        value("--servers", "LIST", "Hosts of servers: server[2-3].", why_not=_SERVED),
         value("--clients", "LIST", "Hosts of clients: client[1-3,10], client{1,5}.", why_not=_NETSAN),
         value("--servers-nranks", "N", "Ranks on each server [1].", type=_COUNT, why_not=_SERVED),
         value("--clients-nranks", "N", "Ranks on each client [1].", type=_COUNT, why_not=_NETSAN),
     ),
     "GPCNeT options": (
         value("--victims", "K", "Pairs to measure [a tenth of the ranks].", "victims", why_not=_GPCNET),
-        value("--aggressor", "incast|all-to-all", "What the other ranks do [incast].", "aggressor", why_not=_GPCNET),
+        value("--aggressor", "incast|all-to-all", "Traffic of the other ranks [incast].", "aggressor", why_not=_GPCNET),
     ),
 }
 SETTINGS = {setting.parameter: setting for section in SECTIONS.values() for setting in section}
 
 
 def engine_options(*, counters: bool, ranks_per_nic: int | None) -> list[str]:
-    """Return the options that are those of the engine and not of a row."""
+    """Options that belong to the engine and not to a row."""
     options = ["--counters"] if counters else []
     return options if ranks_per_nic is None else [*options, "--ranks-per-nic", str(ranks_per_nic)]

@@ -18,7 +18,7 @@ KERNEL_PERCENTILES = (50.0, 99.0)
 
 Given = Mapping[str, Any]  # parameter -> value, of the options that were given
 
-# Values that a row spells in another way.
+# Values with another spelling in a row.
 _SPELT: dict[str, Callable[[Any], str]] = {
     "buffers": lambda kind: "distinct" if kind == "multiple" else kind,
     "workers": lambda workers: workers if ":" in workers else f"1:{workers}",
@@ -29,7 +29,7 @@ _SPELT: dict[str, Callable[[Any], str]] = {
 def bench_request(
     name: str, values: Given, registry: Mapping[str, Benchmark], now: datetime
 ) -> tuple[BenchRequest, TableColumns, list[str]]:
-    """Return what to measure, which columns to print, and the options of the engine.
+    """What to measure, the columns to print, and the options of the engine.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def _row_options(given: Given) -> dict[str, str | None]:
             continue
         if setting.row in setters:
             other = setters[setting.row].spelling
-            raise UsageError(f"{other} and {setting.spelling} say the same", "give one of them")
+            raise UsageError(f"{other} and {setting.spelling} are the same option", "give one of them")
         setters[setting.row] = setting
         options[setting.row] = setting.text if value is True else _SPELT.get(parameter, str)(value)
     return options
@@ -109,22 +109,22 @@ def _slots(given: Given, benchmark: Benchmark) -> tuple[tuple[Slots, ...], int]:
 
 def _refuse_together(given: Given, one: str, other: str) -> None:
     if one in given and other in given:
-        raise UsageError(f"--{one} and --{other} say the same", "give one of them")
+        raise UsageError(f"--{one} and --{other} are the same option", "give one of them")
 
 
 def _ranks(given: Given, slots: tuple[Slots, ...]) -> int:
-    """Return the number of ranks that the hosts, the pairs and -n say. Raises UsageError where they differ."""
-    said = {}
+    """Number of ranks that the hosts, the pairs and -n give. Raises UsageError if they differ."""
+    sources = {}
     if slots:
-        said["the hosts"] = sum(slot.ranks for slot in slots)
+        sources["the hosts"] = sum(slot.ranks for slot in slots)
     if "pairs" in given:
-        said[f"--pairs {given['pairs']}"] = 2 * given["pairs"]
+        sources[f"--pairs {given['pairs']}"] = 2 * given["pairs"]
     if "ranks" in given:
-        said["-n"] = given["ranks"]
-    ranks = next(iter(said.values()), RANKS)
-    for who, others in said.items():
-        if others != ranks:
-            raise UsageError(f"{next(iter(said))} means {ranks} ranks, {who} {others}", "leave one of them out")
+        sources["-n"] = given["ranks"]
+    ranks = next(iter(sources.values()), RANKS)
+    for option, count in sources.items():
+        if count != ranks:
+            raise UsageError(f"{next(iter(sources))} means {ranks} ranks, {option} {count}", "omit one of them")
     return ranks
 
 
@@ -134,6 +134,11 @@ def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowS
         setting = SETTINGS[parameter]
         if why := setting.why_refused(benchmark, rows):
             _, *sections = SECTIONS.values()
-            has = [one.spelling for section in sections for one in section if not one.why_refused(benchmark, rows)]
-            hint = f"beyond the options of all it has {', '.join(has)}" if has else "it has only the options of all"
+            has = [
+                setting_of_section.spelling
+                for section in sections
+                for setting_of_section in section
+                if not setting_of_section.why_refused(benchmark, rows)
+            ]
+            hint = f"beyond the common options it has {', '.join(has)}" if has else "it has the common options only"
             raise UsageError(f"{setting.spelling} does not apply to {benchmark.name}: {why}", hint)

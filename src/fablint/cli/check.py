@@ -49,11 +49,11 @@ _cluster_options = with_options(
     suite_option,
     unequal_option,
     click.option("--exclude-unfit", is_flag=True, help="Exclude hosts that preflight rejects."),
-    click.option("--force", is_flag=True, help="Measure them all the same, if they answer."),
+    click.option("--force", is_flag=True, help="Measure unfit hosts anyway, except those that do not answer."),
 )
 
 
-@verb(short_help="Measure, judge and report, all in one.")
+@verb(short_help="Measure, analyse and report in one step.")
 @click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help="Measure N ranks on this machine.")
 @_cluster_options
 @full_option
@@ -64,16 +64,15 @@ _cluster_options = with_options(
 @submit_options
 @mpicxx_option
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
-    """Measure, judge and report, all in one.
+    """Measure, analyse and report in one step.
 
-    On a cluster every host is asked first whether it is fit (fablint preflight) and which switch it is connected to;
-    unfit hosts are not measured. Then follow the levels: ranks of one host, hosts of one switch, of one group, of
-    different groups. Hosts that fail a level are excluded from the next. A host that dies or stalls costs its own
-    rounds. Suspects are then measured again, until every component is decided or the time is over; undecided
-    components are named.
+    On a cluster every host is first checked (fablint preflight) and located at its switch; unfit hosts are not
+    measured. Then the levels follow: ranks of one host, hosts of one switch, of one group, of different groups. Hosts
+    that fail a level are excluded from the next. Only the rounds of a host that dies or stalls are lost. Suspects are
+    measured again until every component is decided or the time is over; undecided components are reported.
 
     The hosts are those of the job (Slurm, PBS) that it runs in, or those of -w or --hostfile, reached by ssh. Outside
-    of a job --submit hands the check to the scheduler and waits; --dry-run prints the script.
+    of a job --submit submits the check to the scheduler and waits; --dry-run prints the script.
 
     Writes a run directory (by default fablint-DATE-TIME.run) with report/index.html and report/verdict.json in it. The
     exit code is the verdict's: 0 pass, 1 fault found, 3 incomplete or undecided; 4: hosts are unfit, see above.
@@ -162,7 +161,7 @@ def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
 
 
 def _submitted(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
-    """Submit the check to the scheduler; where the job is waited for, print its outcome."""
+    """Submit the check to the scheduler; if it is waited for, print its outcome."""
     from fablint.workflows import analysis, measurement, run_files
     from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.run_formats import read

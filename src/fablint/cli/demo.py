@@ -40,7 +40,7 @@ def demo(session: Session, mpicxx: Path | None) -> None:
     with session.context(mpicxx) as context:
         local = _local(context)
     _show(session, local)
-    _chapter(session, f"2 of 2: 64 simulated hosts, 8 switches; the cable {CABLE} has lost {LOSS:.0%} of its bandwidth")
+    _chapter(session, f"2 of 2: 64 simulated hosts, 8 switches; the cable {CABLE} has {LOSS:.0%} less bandwidth")
     fabric = _fabric()
     _show(session, fabric)
     named = _faulty_cable(fabric)
@@ -55,7 +55,7 @@ def demo(session: Session, mpicxx: Path | None) -> None:
         },
     }
     pages = f"Reports:\n  {local.page}\n  {fabric.page}"
-    session.result(f"\nThe cable that was made slow is the one that was named: {named}.\n{pages}", facts)
+    session.result(f"\nThe slow cable was localised: {named}.\n{pages}", facts)
 
 
 def _clear(path: Path) -> None:
@@ -115,6 +115,4 @@ def _faulty_cable(outcome: CheckOutcome) -> str:
         if finding.name == CABLE and len(faults) == 1:
             return f"{finding.component} {finding.name}"
     named = ", ".join(finding.name for finding in faults) or "nothing"
-    raise InternalError(
-        f"the demo made {CABLE} slow but {named} was found at fault", f"see {outcome.page} and report it"
-    )
+    raise InternalError(f"the demo made {CABLE} slow but {named} was localised", f"see {outcome.page} and report it")

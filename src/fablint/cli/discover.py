@@ -1,4 +1,4 @@
-"""The verb `discover`: which host is connected to which switch, from every source there is."""
+"""The verb `discover`: which switch each host is connected to, from all available sources."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ _options = with_options(
     click.option("-w", "--hosts", metavar="HOSTS", help="Hosts, as in nid[001000-001063] [those of the job]."),
     *fabric_options,
     nic_option,
-    click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the topology; suffix: format."),
+    click.option(
+        "-o", "--output", type=FILE, metavar="FILE", help="Topology file to write; the suffix sets the format."
+    ),
     click.option("--to", "kind", type=click.Choice(FORMATS), help="Format of FILE [by its suffix]."),
 )
 
 
-@verb(name="discover", short_help="Find out which host is connected to which switch.")
+@verb(name="discover", short_help="Find out which switch each host is connected to.")
 @_options
 def discover(session: Session, output: Path | None, kind: str | None, **options: Any) -> int:
-    """Find out which host is connected to which switch of which group, from every source that exists.
+    """Find out which switch and group each host is connected to, from all available sources.
 
-    Every host is asked once, through the scheduler or ssh, for its NICs and their LLDP neighbours. This machine is
-    asked for Slurm, PBS and InfiniBand's ibnetdiscover and dump_fts. --from reads saved output: lldpcli and lldptool,
+    Every host reports its NICs and their LLDP neighbours once, through the scheduler or ssh. On this machine Slurm, PBS
+    and InfiniBand's ibnetdiscover and dump_fts are queried. --from reads saved output: lldpcli and lldptool,
     topology.conf and topology.yaml of Slurm, ibnetdiscover, iblinkinfo, dump_fts, Slingshot's fabric_template.json and
     the tables of its topology tool. Sources that contradict each other are findings, and so are NICs with the address
-    of another port (Slingshot), cables below the rate of comparable ones, and hosts that do not answer. How NICs are
-    set is judged by `fablint preflight`.
+    of another port (Slingshot), cables below the rate of comparable ones, and hosts that do not answer. Settings
+    of NICs are checked by `fablint preflight`.
 
     FILE is a topology for --topology (.yaml, .json), Slurm's topology.conf (.conf), or a folder with a list of hosts
     for each switch and group.
@@ -71,9 +73,9 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
 
 
 def _refuse_taken(output: Path, kind: str) -> None:
-    """Raise UsageError where the result cannot be written; called before any host is asked."""
-    taken = output.exists() and (kind != "hostfiles" or not output.is_dir() or any(output.iterdir()))
-    if taken:
+    """Raise UsageError where the result cannot be written; called before any host is contacted."""
+    is_taken = output.exists() and (kind != "hostfiles" or not output.is_dir() or any(output.iterdir()))
+    if is_taken:
         raise UsageError(f"{output}: exists already", "choose another name or remove it")
     if not output.absolute().parent.is_dir():
         raise UsageError(f"{output.absolute().parent} is not a directory", "create it, or write elsewhere")
@@ -84,11 +86,11 @@ def _nothing(fabric: DiscoveredFabric, hosts: int) -> tuple[str, str]:
     from fablint.snapshot.neighbours import RUNS
 
     silent = [report for report in fabric.sources if report.name == "LLDP"]
-    what = f"the {hosts} hosts are" if hosts > 1 else "the hosts are"
+    hosts_text = f"the {hosts} hosts are" if hosts > 1 else "the hosts are"
     why = silent[0].silent if silent else ""
-    daemon = "switch LLDP on at the switches' ports" if why.startswith(RUNS) else "start lldpd on hosts and switches"
+    daemon = "enable LLDP on the switches' ports" if why.startswith(RUNS) else "start lldpd on hosts and switches"
     return (
-        f"no source says to which switch {what} connected{f'; LLDP: {why}' if why else ''}",
+        f"no source reports to which switch {hosts_text} connected{f'; LLDP: {why}' if why else ''}",
         f"{daemon}, give a file with --from, or --blocks N if N hosts in a row share a switch",
     )
 
@@ -113,5 +115,7 @@ def _facts(fabric: DiscoveredFabric, hosts: list[str]) -> dict[str, Any]:
         "topology": stage.topology_document(fabric.topology) if fabric.topology else None,
         "findings": [finding_facts(finding) for finding in fabric.findings],
         "nics": [dataclasses.asdict(nic) for nic in fabric.nics],
-        "sources": [{"name": one.name, "counts": dict(one.counts), "silent": one.silent} for one in fabric.sources],
+        "sources": [
+            {"name": source.name, "counts": dict(source.counts), "silent": source.silent} for source in fabric.sources
+        ],
     }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def engine() -> None:
     """Build the measuring engine, or list and find the built ones.
 
-    An engine is built at first use for the MPI of this machine and kept below FABLINT_HOME; this verb is not required.
+    An engine is built at first use for the MPI of this machine and cached below FABLINT_HOME; this verb is optional.
 
     \b
     Example:
@@ -30,7 +30,7 @@ def engine() -> None:
 
 @verb()
 @mpicxx_option
-@click.option("--force", is_flag=True, help="Build it even if it is there.")
+@click.option("--force", is_flag=True, help="Build it even if it exists.")
 def build(session: Session, mpicxx: Path | None, force: bool) -> None:
     """Build the engine with this site's mpicxx and print where it is.
 
@@ -47,7 +47,7 @@ def build(session: Session, mpicxx: Path | None, force: bool) -> None:
 
 @verb(name="list")
 def list_verb(session: Session) -> None:
-    """List the engines that are built, the latest first.
+    """List the built engines, latest first.
 
     \b
     Example:
@@ -65,7 +65,7 @@ def list_verb(session: Session) -> None:
 @verb()
 @mpicxx_option
 def path(session: Session, mpicxx: Path | None) -> None:
-    """Print where the engine for this site's mpicxx is. Builds no engine.
+    """Print the path of the engine for this site's mpicxx. Builds no engine.
 
     \b
     Example:

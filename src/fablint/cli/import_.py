@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from fablint.model import Run
 
 
-@verb(name="import", short_help="Make a run of what another tool printed.")
+@verb(name="import", short_help="Convert the output of another tool to a run.")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 @click.option("-o", "--output", type=FILE, required=True, metavar="RUN", help="Run directory to write.")
 @click.option("--hosts", metavar="NODESET", help="Hosts of the ranks in rank order, for files that do not name them.")
 def import_(session: Session, files: tuple[Path, ...], output: Path, hosts: str | None) -> None:
-    """Make a run directory of FILEs that another tool wrote.
+    """Make a run directory from FILEs that another tool wrote.
 
-    Read are OSU 4 to 7, net_sanitizer, LinkTest (logs and SION files of 1.2), mpiGraph, HP2P, IMB, ClusterKit,
-    nccl-tests and CSV with the columns src, dst, size and time, time_us or bandwidth. The content of a file decides
-    which format it has. Files of the same tool make one run: more pairs, or the same pairs again. Lines that are not
-    part of the format are excluded and named on stderr.
+    Supported are OSU 4 to 7, net_sanitizer, LinkTest (logs and SION files of 1.2), mpiGraph, HP2P, IMB, ClusterKit,
+    nccl-tests and CSV with the columns src, dst, size and time, time_us or bandwidth. The format is recognised by the
+    content. Files of the same tool make one run: more pairs, or the same pairs again. Lines that are not part of the
+    format are excluded and named on stderr.
 
     \b
     Examples:

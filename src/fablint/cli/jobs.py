@@ -1,4 +1,4 @@
-"""Jobs of a scheduler: the options that submit one, and what a verb prints of them."""
+"""Jobs of a scheduler: the options for submission, and the output of verbs about jobs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _WORDS = {
     "cancelled": "was cancelled",
-    "timeout": "ran out of its time",
+    "timeout": "exceeded its time limit",
     "killed": "was killed",
     "node_fail": "lost a host",
-    "lost": "is gone without a trace",
+    "missing": "is unknown to the scheduler and left no exit status",
 }
 
 # `--submit` and its options: `submit`, `dry_run`, `detach`, `time_s`, and texts that may be empty.
@@ -27,12 +27,10 @@ submit_options = with_options(
     click.option("--submit", is_flag=True, help="Submit a job for the check, and wait for it."),
     click.option("--dry-run", is_flag=True, help="With --submit: print the job script and submit nothing."),
     click.option("--detach", is_flag=True, help="With --submit: do not wait (see fablint status, fablint wait)."),
-    click.option(
-        "--begin", default="", metavar="TIME", help="Earliest start of the job, as the scheduler writes times."
-    ),
+    click.option("--begin", default="", metavar="TIME", help="Earliest start of the job, in the scheduler's format."),
     click.option("--account", default="", metavar="NAME", help="Account of the job."),
     click.option("--partition", default="", metavar="NAME", help="Partition (PBS: queue) of the job."),
-    click.option("--mail-user", default="", metavar="ADDRESS", help="Address for a mail at the end of the job."),
+    click.option("--mail-user", default="", metavar="ADDRESS", help="Address for mail at the end of the job."),
     click.option("--constraint", default="", metavar="TEXT", help="Features of the job's hosts (PBS: RESOURCE=VALUE)."),
     click.option("--time", "time_s", type=Duration(), metavar="TIME", help="Time limit of the job, such as 30m."),
 )
@@ -71,7 +69,7 @@ def submit_job(session: Session, request: JobRequest, dry_run: bool, detach: boo
 
 
 def await_job(session: Session, job: Job) -> JobState:
-    """Wait for a job; return its state where it ended by itself. Raises IncompleteError where it did not."""
+    """Wait for a job; return its state if it ended by itself. Raises IncompleteError otherwise."""
     from fablint import cluster
 
     state = cluster.wait(session.machine(), session.say, job)
@@ -81,8 +79,10 @@ def await_job(session: Session, job: Job) -> JobState:
     if not state.over:
         cancel = cluster.scheduler_of(job).cancel(job)
         raise IncompleteError(f"job {job.id} does not start{reason}", f"cancel it with {cancel}, or wait again")
-    kept = f"what was measured is kept, go on with fablint resume {job.run}" if has_begun(job) else f"see {job.log}"
-    raise IncompleteError(f"job {job.id} {_WORDS.get(state.word, state.word)}{reason}", kept)
+    consequence = (
+        f"measured rounds are kept, continue with fablint resume {job.run}" if has_begun(job) else f"see {job.log}"
+    )
+    raise IncompleteError(f"job {job.id} {_WORDS.get(state.word, state.word)}{reason}", consequence)
 
 
 def has_begun(job: Job) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fablint.model import Plan
 
 
-@verb(short_help="Measure rows of a plan into a run directory.")
+@verb(short_help="Measure the rows of a plan.")
 @ranks_option
 @click.argument("planfile", required=False, type=FILE)
 @click.option("-r", "--row", "rows", multiple=True, metavar="ROW", help="A row in quotes; may be given several times.")

@@ -57,24 +57,24 @@ topology_option = click.option(
     "--topology",
     type=FILE,
     metavar="FILE",
-    help="Which host is connected to which switch (YAML) [the run's own].",
+    help="Topology file: the switch of each host (YAML) [the run's own].",
 )
 site_option = click.option(
     "--site",
     type=FILE,
     metavar="FILE",
-    help="Site file (TOML): what pairs should reach, what hosts should have [the run's own].",
+    help="Site file (TOML): thresholds of pairs, settings of hosts [the run's own].",
 )
 findings_option = click.option(
     "--findings",
     type=FILE,
     metavar="FILE",
-    help="Verdict of loopback tests or the like (JSON): distinguishes host, NIC, cable and port.",
+    help="JSON results of loopback tests, to distinguish host, NIC, cable and port.",
 )
 
 # Hosts, and additional sources about the fabric.
 exclude_option = click.option("-x", "--exclude", metavar="LIST", help="Exclude these hosts.")
-hostfile_option = click.option("--hostfile", type=FILE, metavar="FILE", help="Take the hosts in FILE.")
+hostfile_option = click.option("--hostfile", type=FILE, metavar="FILE", help="Use the hosts in FILE.")
 fabric_options: Sequence[Callable[[Any], Any]] = (
     exclude_option,
     hostfile_option,
@@ -83,19 +83,22 @@ fabric_options: Sequence[Callable[[Any], Any]] = (
         "files",
         multiple=True,
         metavar="[NAME=]FILE",
-        help="Saved output of a tool, or a topology file; NAME: of which switch or host it is. May be repeated.",
+        help="Saved output of a tool, or a topology file; NAME: its switch or host. May be repeated.",
     ),
     click.option(
-        "--blocks", type=click.IntRange(1), metavar="N", help="Where no source says: N hosts in a row share a switch."
+        "--blocks",
+        type=click.IntRange(1),
+        metavar="N",
+        help="If no source knows: every N consecutive hosts share a switch.",
     ),
 )
 
 # What is measured.
 hosts_option = click.option("-w", "--hosts", metavar="LIST", help="Measure these hosts: n[001-064].")
 ppn_option = click.option("--ppn", type=click.IntRange(1), metavar="N", help="Ranks on each of the hosts [1].")
-full_option = click.option("--full", is_flag=True, help="Measure all pairs, however many.")
-budget_option = click.option(
-    "--budget", type=Duration(), metavar="TIME", help="Time for all of it, such as 90s or 10m."
+full_option = click.option("--full", is_flag=True, help="Measure all pairs, regardless of their number.")
+budget_option = click.option("--budget", type=Duration(), metavar="TIME", help="Total time, such as 90s or 10m.")
+suite_option = click.option("--suite", type=click.Choice(SUITES), help="Levels of a cluster check [quick].")
+unequal_option = click.option(
+    "--unequal", is_flag=True, help="Bisection: exclude surplus hosts if the halves differ in size."
 )
-suite_option = click.option("--suite", type=click.Choice(SUITES), help="What is measured of a cluster [quick].")
-unequal_option = click.option("--unequal", is_flag=True, help="Bisection: exclude hosts where halves are unequal.")

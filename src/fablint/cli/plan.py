@@ -1,4 +1,4 @@
-"""The verb `plan`: what a check would measure, and how long that takes."""
+"""The verb `plan`: rows of a check, and their duration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LOCAL = 8  # ranks that a plan is shown for
 
 
-@verb(short_help="What a check would measure, and how long.")
+@verb(short_help="Show what a check would measure, and the time.")
 @click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help=f"N ranks on this machine [{_LOCAL}].")
 @hosts_option
 @ppn_option
@@ -40,9 +40,9 @@ _LOCAL = 8  # ranks that a plan is shown for
 @click.option("--explain", is_flag=True, help="Smallest visible fault, and messages that share a link.")
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Plan file to write.")
 def plan(session: Session, explain: bool, output: Path | None, **values: Any) -> None:
-    """Show what a check would measure first, and how long that takes.
+    """Show what a check would measure first, and the time that it takes.
 
-    With --topology alone: for all hosts of the topology. --explain adds the rounds by distance, the smallest fault
+    With --topology only: for all hosts of the topology. --explain adds the rounds by distance, the smallest fault
     that they show, and how many messages share a link. Rounds files are written to the folder of the plan file. With
     --suite: the levels of that suite, and the time to request from a scheduler.
 
@@ -85,7 +85,9 @@ def _plan_of_stage(session: Session, stage: Stage, request: CheckRequest, explai
 def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any]) -> None:
     for option, given in (("--explain", explain), ("-o", output), ("--full", values["full"])):
         if given:
-            raise UsageError(f"{option} does not apply to --suite", "levels are planned when those below are judged")
+            raise UsageError(
+                f"{option} does not apply to --suite", "a level is planned when the previous one is analysed"
+            )
 
 
 def _plan_of_suite(session: Session, request: CheckRequest, values: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The verb `preflight`: is every host fit to be measured?"""
+"""The verb `preflight`: whether every host is fit to be measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fablint.workflows.host_preflight import PreflightResult
 
 LEVELS = ("quick", "full")
-_OF_ONE_HOST = ("prolog", "epilog")  # Slurm runs these on each host: they must not ask other hosts
+_OF_ONE_HOST = ("prolog", "epilog")  # Slurm runs these on each host: they must not contact other hosts
 
 _options = with_options(
     click.option("-w", "--hosts", metavar="LIST", help="Hosts, as in nid[001000-001063] [those of the job]."),
@@ -29,37 +29,39 @@ _options = with_options(
         type=click.Choice(LEVELS),
         default="quick",
         show_default=True,
-        help="full takes a minute and traffic.",
+        help="quick: under 2 s; full: about a minute, and loads the network.",
     ),
     nic_option,
-    click.option("--topology", type=FILE, metavar="FILE", help="Which host should be connected to which switch."),
+    click.option("--topology", type=FILE, metavar="FILE", help="Topology file with the intended switch of each host."),
     site_option,
-    click.option("--learn", is_flag=True, help="Write what the hosts have as a site file, to -o."),
+    click.option("--learn", is_flag=True, help="Write the present state of the hosts as a site file, to -o."),
     click.option("-o", "--output", type=FILE, metavar="FILE", help="The site file that --learn writes."),
-    click.option("--sysroot", type=FILE, metavar="FOLDER", help="Judge the files below FOLDER, not this machine."),
-    click.option("--snapshot", "snapshots", type=FILE, multiple=True, metavar="FILE", help="Judge what was saved."),
+    click.option(
+        "--sysroot", type=FILE, metavar="FOLDER", help="Check the files below FOLDER instead of this machine."
+    ),
+    click.option("--snapshot", "snapshots", type=FILE, multiple=True, metavar="FILE", help="Check saved snapshots."),
     click.option("--save", type=FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."),
     click.option("--junit", type=FILE, metavar="FILE", help="Write the result for a CI server."),
     click.option("--prometheus", type=FILE, metavar="FILE", help="Write the result for a textfile collector."),
 )
 
 
-@verb(name="preflight", short_help="Is every host fit to be measured?")
+@verb(name="preflight", short_help="Check whether every host is fit to be measured.")
 @_options
 def preflight(session: Session, save: Path | None, junit: Path | None, prometheus: Path | None, **values: Any) -> int:
-    """Is every host fit to be measured? Links, addresses, settings, counters, logs: on every host, and among all.
+    """Check links, addresses, settings, counters and logs of every host, and compare all hosts.
 
-    Every host is asked once, through the scheduler or ssh, for a snapshot: files of /sys and /proc, outputs of
-    programs. It is judged here; what differs from most like hosts is named with what they have. `quick` needs no root,
-    takes less than two seconds of a host and suits Slurm's HealthCheckProgram; `full` adds what takes longer.
+    Every host sends one snapshot, through the scheduler or ssh: files of /sys and /proc, outputs of programs. It is
+    checked here; a difference from most similar hosts is reported with their value. `quick` needs no root, takes less
+    than two seconds per host and suits Slurm's HealthCheckProgram; `full` adds longer checks.
 
-    Without -w or --hostfile the hosts are those of the job that it runs in, else this machine. What cannot be seen is
-    skipped, and said so; a host that does not answer never passes. fablint act makes drain commands of it.
+    Without -w or --hostfile the hosts are those of the job that it runs in, else this machine. A check
+    without data is skipped and reported; a host that does not answer never passes. fablint act prints drain commands.
 
-    With --site hosts are compared with the values of a site file, also where all of them have another one; what it
-    suppresses is printed and does not count. --learn writes such a file: what each class of hosts has now.
+    With --site hosts are compared with the values of a site file, even if all hosts differ from it; suppressed results
+    are printed and do not count. --learn writes such a file: the present values of each class of hosts.
 
-    Exit codes: 0 fit (warnings at most), 1 a host is not, 3 something could not be understood.
+    Exit codes: 0 fit (warnings at most), 1 a host is unfit, 3 a result could not be read.
 
     \b
     Examples:
@@ -91,7 +93,7 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
 
 
 def _learned_to(values: dict[str, Any]) -> Path | None:
-    """Return where to write what is learned. Raises UsageError where --learn and -o are not given together."""
+    """File for the learned values. Raises UsageError if --learn and -o are not given together."""
     output: Path | None = values["output"]
     if not values["learn"]:
         if output is not None:
@@ -115,24 +117,24 @@ def _learn(session: Session, result: PreflightResult, level: str, output: Path) 
     session.say(f"{output}: {plural(site.values, 'value')} of {plural(site.classes, 'class')} of hosts")
     if site.doubtful or site.divided:
         session.warn(
-            f"{output}: {site.doubtful} learned although a check warns of them, {site.divided} not learned since "
+            f"{output}: {site.doubtful} learned although a check warns of them, {site.divided} not learned because "
             "hosts differ: see the remarks in it"
         )
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Raise UsageError where a file cannot be written; called before any host is asked."""
+    """Raise UsageError where a file cannot be written; called before any host is contacted."""
     if path.is_dir() or not os.access(path if _in_place(path) else path.absolute().parent, os.W_OK):
         raise UsageError(f"cannot write {path}", "name a file in a folder that you can write")
 
 
 def _in_place(path: Path) -> bool:
-    """Return whether the file is to be written into and not replaced: a pipe, /dev/stdout."""
+    """Whether the file is written into and not replaced: a pipe, /dev/stdout."""
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file atomically: a collector never reads half a file."""
+    """Replace a file atomically: a collector never reads a partial file."""
     if _in_place(path):
         path.write_text(text, encoding="utf-8")
         return
@@ -145,7 +147,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _result(session: Session, values: dict[str, Any]) -> PreflightResult:
-    """Judge snapshots of hosts, of a folder, or of files."""
+    """Result for snapshots of hosts, of a folder, or of files."""
     from fablint.workflows import host_preflight, run_files
 
     system = session.machine()
@@ -163,7 +165,7 @@ def _result(session: Session, values: dict[str, Any]) -> PreflightResult:
 
 
 def _hosts(system: System, values: dict[str, Any]) -> Allocation:
-    """Return the named hosts, else those of the job, else this machine; drained hosts too, which may be fit again."""
+    """Named hosts, else those of the job, else this machine; drained hosts too, which may be fit again."""
     from fablint.cluster import find_hosts
     from fablint.model import Allocation
     from fablint.plan import parse_hosts

@@ -32,24 +32,24 @@ _ONLY_FOR_PAGES = (
 
 
 class _Sources(NamedTuple):
-    """Files for the diagnosis beside the run."""
+    """Files for the diagnosis in addition to the run."""
 
     topology: Path | None
     findings: Path | None
     site: Path | None
 
 
-@verb(short_help="Judge a run and write the HTML report.")
+@verb(short_help="Analyse a run and write the HTML report.")
 @runs_argument
 @topology_option
 @findings_option
 @site_option
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Page to write [RUN/report/index.html].")
-@click.option("--table", type=click.Choice(TABLES), help="Print this table instead; judge nothing, write nothing.")
-@click.option("--row", "rows", multiple=True, metavar="ROW", help="Of these rows only; may be given several times.")
-@click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of the time of a message, such as 50,99,99.9.")
-@click.option("--full", is_flag=True, help="All columns and lines that the table has.")
-@click.option("--slowest", type=click.IntRange(1), metavar="N", help="The N slowest pairs of every size.")
+@click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")
+@click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated.")
+@click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9.")
+@click.option("--full", is_flag=True, help="All columns and lines of the table.")
+@click.option("--slowest", type=click.IntRange(1), metavar="N", help="Only the N slowest pairs of every size.")
 def report(  # noqa: PLR0913
     session: Session,
     runs: tuple[Path, ...],
@@ -63,10 +63,10 @@ def report(  # noqa: PLR0913
     full: bool,
     slowest: int | None,
 ) -> int:
-    """Judge a run and write one self-contained HTML page, with verdict.json in the same folder.
+    """Analyse a run and write one self-contained HTML page, with verdict.json in the same folder.
 
     The exit code is the verdict's, as for analyse. With --table a table is printed instead; --row, --percentiles,
-    --full and --slowest select what of it.
+    --full and --slowest select parts of it.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: P
 
     run = session.read(runs)
     if run.path is None and output is None:
-        raise UsageError(f"{runs[0]} is a file and has no place for a page", "name one with -o page.html")
+        raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
     diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
     page = output or analysis.page_of(runs[0])

@@ -1,4 +1,4 @@
-"""The verb `resume`: the rounds that a run lacks are measured, and a check is continued to its verdict."""
+"""The verb `resume`: measures the rounds that a run lacks, and continues a check to its verdict."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from fablint.cli.options import mpicxx_option, run_argument
 from fablint.cli.session import Session, verb
 
 
-@verb(short_help="Measure the rounds that a run lacks.")
+@verb(short_help="Measure the missing rounds of a run.")
 @run_argument
 @mpicxx_option
 def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
-    """Measure the rounds that RUN lacks, with the ranks with which it was begun.
+    """Measure the missing rounds of RUN, with the same ranks.
 
-    The check of a cluster continues with the levels that it lacks, up to its verdict and report.
+    The check of a cluster continues with the missing levels, up to its verdict and report.
 
     \b
     Example:
@@ -41,7 +41,7 @@ def _nothing_missing(session: Session, run: Path) -> int:
 
     levels = missing_levels(read(run))
     code = session.with_missing_levels(run, 0, levels)
-    what = "no round of a level that was begun" if levels else "nothing"
+    missing = "no round of a level that was begun" if levels else "nothing"
     facts = {"format": 1, "run": str(run), "missing": 0, "missing_levels": levels, "exit_code": code}
-    session.result(f"{run}: {what} is missing", facts)
+    session.result(f"{run}: {missing} is missing", facts)
     return code

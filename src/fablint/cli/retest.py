@@ -1,4 +1,4 @@
-"""The verb `retest`: faulty and suspect components of a run are measured again."""
+"""The verb `retest`: measures faulty and suspect components of a run again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fablint.workflows.retest_run import RetestOutcome
 
 
-@verb(short_help="Measure the findings of a run again.")
+@verb(short_help="Re-measure the faults and suspects of a run.")
 @run_argument
 @output_option
 @topology_option
@@ -28,8 +28,8 @@ def retest(
 ) -> int:
     """Measure the faults and suspects of RUN again, isolated and beside healthy pairs, on the hosts of RUN.
 
-    Prints of every finding whether it is gone or still there. Writes a run of its own (by default
-    fablint-DATE-TIME.run), since the component may have been exchanged. Exit codes: 0 all are gone, 1 a fault was
+    Prints for every finding whether it is gone or still present. Writes a separate run (by default
+    fablint-DATE-TIME.run), because the component may have been exchanged. Exit codes: 0 all are gone, 1 a fault was
     found, 3 a finding is undecided.
 
     \b
@@ -45,7 +45,7 @@ def retest(
         outcome = workflow.retest(context, run, output, known, budget)
     if outcome is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
-        session.result(f"{run}: nothing is found at fault, so nothing is measured again", facts)
+        session.result(f"{run}: no faults or suspects, so nothing is measured", facts)
         return 0
     return print_outcome(session, outcome)
 

@@ -1,4 +1,4 @@
-"""One call of fablint: the options of every verb, and how results are printed."""
+"""One call of fablint: the common options of all verbs, and printing of results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import click
 from fablint.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from fablint.measure import Shown
+    from fablint.measure import ConsoleProgress
     from fablint.model import Diagnosis, Run
     from fablint.model.preflight_results import Fitness
     from fablint.system import System
@@ -48,25 +48,25 @@ class Session:
     quiet: bool = False
     json: bool = False
     machine: Callable[[], System] = field(default=_machine)
-    shown: Shown | None = field(default=None, init=False)  # the progress display of a verb that takes its time
+    shown: ConsoleProgress | None = field(default=None, init=False)  # progress display of a long verb
 
     @contextmanager
     def context(self, mpicxx: Path | None = None) -> Iterator[Context]:
         """Context of a workflow, with the progress display on stderr."""
-        from fablint.measure import Shown, Silent
+        from fablint.measure import ConsoleProgress, NoProgress
         from fablint.workflows.context import Context
 
         system = self.machine()
         if self.quiet:
-            yield Context(system, Silent(), mpicxx)
+            yield Context(system, NoProgress(), mpicxx)
             return
-        with Shown(system) as self.shown:
+        with ConsoleProgress(system) as self.shown:
             yield Context(system, self.shown, mpicxx)
 
     # ------------------------------------------------------------------------------------------------ printing
 
     def _print(self, text: str, *, err: bool = False, nl: bool = True) -> None:
-        """Print on lines of its own: the progress display on the terminal is erased before."""
+        """Print on separate lines: the progress display on the terminal is erased before."""
         if self.shown is not None:
             self.shown.erase()
         click.echo(text, err=err, nl=nl)
@@ -120,7 +120,7 @@ class Session:
         }
         self.result(f"{run.path}: {run.state}", facts)
         if result.error:
-            self.warn(f"{result.error}: what was measured is kept: fablint resume {run.path}")
+            self.warn(f"{result.error}: measured rounds are kept: fablint resume {run.path}")
         return code
 
     def with_missing_levels(self, run: Path | None, code: int, levels: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""The verb `show`: what a run holds."""
+"""The verb `show`: contents of a run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fablint.cli.options import runs_argument
 from fablint.cli.session import Session, verb
 
 
-@verb(short_help="What a run holds; judges nothing.")
+@verb(short_help="Show the contents of a run, without analysis.")
 @runs_argument
 def show(session: Session, runs: tuple[Path, ...]) -> None:
-    """Print what a run holds: launch, rows, how far it was measured. Judges nothing.
+    """Print the contents of a run: launch, rows, measured rounds. Without analysis.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""The verb `simulate`: a run of a fabric that does not exist, with faults that are known."""
+"""The verb `simulate`: a run of a simulated fabric with known faults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fablint.simulate import Fabric, SimulatedFabric, SimulatedRow, TrueFault
     from fablint.simulate.rounds import Pairs
 
-KINDS = ("fat-tree", "dragonfly", "torus", "mesh")  # those of fablint.simulate.fabrics.KINDS, which brings numpy
+KINDS = ("fat-tree", "dragonfly", "torus", "mesh")  # those of fablint.simulate.fabrics.KINDS, which imports numpy
 ROUTINGS = ("d-mod-k", "ecmp", "adaptive", "shortest", "tables")
 KERNELS = ("latency", "bandwidth", "bibandwidth", "exchange")
 NOISES = ("normal", "student3", "lognormal", "replay")
@@ -64,31 +64,33 @@ _options = with_options(
     click.option("--shape", metavar="AxB", help="ARITYxLEVELS, GROUPSxROUTERSxHOSTS, AxBxCxHOSTS, SWITCHESxHOSTS."),
     click.option("--routing", type=click.Choice(ROUTINGS), help="How messages choose their path [the topology's own]."),
     click.option(
-        "--minimal-share", type=float, metavar="X", help="Share of messages on a shortest path, adaptive routing."
+        "--minimal-share", type=float, metavar="X", help="Share of messages on shortest paths (adaptive routing)."
     ),
     click.option("--rails", type=click.IntRange(1, 16), default=1, show_default=True, help="NICs of a host."),
     click.option("--ranks-per-host", type=click.IntRange(1, 256), metavar="N", help="Ranks on a host [one per NIC]."),
-    click.option("--fault", "faults", multiple=True, metavar="FAULT", help="PART:NAME[:tx|:rx]:WHAT, or random:K."),
-    click.option("--noise", type=click.Choice(NOISES), default="normal", show_default=True, help="How times scatter."),
+    click.option(
+        "--fault", "faults", multiple=True, metavar="FAULT", help="COMPONENT:NAME[:tx|:rx]:EFFECT or random:K."
+    ),
+    click.option("--noise", type=click.Choice(NOISES), default="normal", show_default=True, help="Noise of the times."),
     click.option("--kernel", "kernels", type=click.Choice(KERNELS), multiple=True, help="[latency, bandwidth]"),
-    click.option("--sizes", type=Sizes(), metavar="LIST", help="Message sizes [8, and 1M of streams]."),
+    click.option("--sizes", type=Sizes(), metavar="LIST", help="Message sizes [8 B for latency, 1 MiB for bandwidth]."),
     click.option("--rounds", type=click.IntRange(1, 1000), metavar="R", help="Rounds to measure [24]."),
     click.option("--full", is_flag=True, help="Measure every pair."),
     click.option("--histogram", is_flag=True, help="Store every pair's messages; always in rounds if adaptive."),
     click.option("--serial", is_flag=True, help="One pair at a time."),
-    click.option("--contention", is_flag=True, help="Pairs that share a link at a time share its bandwidth."),
+    click.option("--contention", is_flag=True, help="Pairs that use a link at the same time share its bandwidth."),
     click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same run."),
 )
 
 
-@verb(short_help="A run of a simulated fabric with known faults.")
+@verb(short_help="Simulate a fabric with known faults.")
 @_options
 @output_option
 def simulate(session: Session, output: Path | None, **given: Any) -> None:
     """Write the run of a simulated fabric, with topology.yaml and truth.json in it.
 
-    WHAT is -20% (bandwidth), +2us (latency), duplex-20% (while both ways are in use), retry2% (messages sent again),
-    flap30% (sick in so many rounds, with another WHAT), noisy3, on=SWITCH (mis-cabled host).
+    EFFECT is -20% (bandwidth), +2us (latency), duplex-20% (while both directions are in use), retry2% (messages
+    retransmitted), flap30% (share of faulty rounds, with another EFFECT), noisy3, on=SWITCH (mis-cabled host).
 
     \b
     Examples:
@@ -128,9 +130,7 @@ def _rounds(fabric: Fabric, request: SimulationRequest) -> list[Pairs] | None:
 
     if request.full:
         if request.rounds is not None:
-            raise UsageError(
-                "--full measures every pair: --rounds belongs to runs that do not", "leave one of them out"
-            )
+            raise UsageError("--full measures every pair: --rounds belongs to runs that do not", "omit one of them")
         return None
     each = request.ranks_each
     hosts = [host for host in fabric.hosts for _ in range(each)]
@@ -153,7 +153,7 @@ def _broken(fabric: Fabric, rounds: list[Pairs] | None, request: SimulationReque
         fault.links(fabric)
     count = sum(random_count(text) or 0 for text in request.faults)
     random, each = np.random.default_rng(request.seed), request.ranks_each
-    drawn = random_faults(fabric, count, random, beside=named, rounds=rounds, ranks_per_host=each)
+    drawn = random_faults(fabric, count, random, existing=named, rounds=rounds, ranks_per_host=each)
     noise = Noise(request.noise)  # type: ignore[arg-type]
     return SimulatedFabric(fabric, (*named, *drawn), noise, request.seed, each, request.contention)
 
@@ -164,11 +164,11 @@ def _rows(simulated: SimulatedFabric, request: SimulationRequest) -> list[Simula
     from fablint.simulate.simulated_rows import STREAMS
 
     cells = simulated.ranks * (simulated.ranks if request.full else request.rounds or ROUNDS)
-    histogram = request.histogram or (simulated.nature.adaptive and not request.full)
+    histogram = request.histogram or (simulated.actual_routing.adaptive and not request.full)
     if cells > MOST_CELLS or (histogram and cells > MOST_HISTOGRAM_CELLS):
-        kept = "histograms of " if histogram else ""
-        less = "leave --full out" if request.full else "take fewer hosts or rounds"
-        raise UsageError(f"{kept}{cells:,} measurements do not fit into memory", less)
+        prefix = "histograms of " if histogram else ""
+        less = "omit --full" if request.full else "use fewer hosts or rounds"
+        raise UsageError(f"{prefix}{cells:,} measurements do not fit into memory", less)
     return [
         SimulatedRow(
             kernel,  # type: ignore[arg-type]
@@ -200,7 +200,7 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
         *(f"  {row.name}: {int(row.attributes['rounds']):,} rounds, {row.pattern}" for row in run.rows),
         *(_line(fault) for fault in truth),
         *(["  no fault"] if not truth else []),
-        f"Judge it: fablint analyse {path}",
+        f"Analyse it: fablint analyse {path}",
     ]
     facts = {
         "format": 1,
@@ -215,8 +215,8 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
 
 
 def _line(fault: TrueFault) -> str:
-    what = [fault.component, fault.name, fault.direction or "", fault.kind]
-    what += [f"{fault.effect:+.1%}"] if fault.effect is not None else []
-    what += [f"+{fault.added_latency_s * 1e6:g} us"] if fault.added_latency_s else []
-    unseen = "" if fault.visible or fault.kind == "noise" else " (it affects no measured pair)"
-    return f"  fault: {' '.join(word for word in what if word)}{unseen}"
+    description = [fault.component, fault.name, fault.direction or "", fault.kind]
+    description += [f"{fault.effect:+.1%}"] if fault.effect is not None else []
+    description += [f"+{fault.added_latency_s * 1e6:g} us"] if fault.added_latency_s else []
+    unseen = "" if fault.visible or fault.kind == "noise" else " (no measured pair is affected)"
+    return f"  fault: {' '.join(word for word in description if word)}{unseen}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fablint.cluster import Job, JobState
 
 
-@verb(short_help="The submitted jobs and their states.")
+@verb(short_help="List submitted jobs and their states.")
 @click.argument("job", required=False)
 def status(session: Session, job: str | None) -> None:
     """List the jobs that fablint submitted, newest first: id, state, hosts, run directory. With JOB: only that job.

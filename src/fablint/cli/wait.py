@@ -1,4 +1,4 @@
-"""The verb `wait`: until a submitted job has ended."""
+"""The verb `wait`: waits until a submitted job has ended."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fablint.cli.session import INTERRUPTED, Session, verb
 def wait(session: Session, job: str | None) -> int:
     """Wait until JOB (by default the newest) has ended, and print where its run is.
 
-    The exit code is the job's own: 0 pass, 1 fault found, 3 incomplete. A job that was killed has 3; what it had
-    measured is kept.
+    The exit code is the job's own: 0 pass, 1 fault found, 3 incomplete. A job that was killed has 3; its measured
+    rounds are kept.
 
     \b
     Example:
@@ -26,7 +26,7 @@ def wait(session: Session, job: str | None) -> int:
     try:
         state = await_job(session, submitted)
     except KeyboardInterrupt:
-        session.warn(f"job {submitted.id} goes on: wait again with fablint wait {submitted.id}")
+        session.warn(f"job {submitted.id} continues: wait again with fablint wait {submitted.id}")
         return INTERRUPTED
     code = state.exit_code or 0
     where = f"run: {submitted.run}" if has_begun(submitted) else f"no run was written, see {submitted.log}"

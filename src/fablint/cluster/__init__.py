@@ -1,4 +1,4 @@
-"""The cluster: which hosts may be measured, how a program is run on all of them, and how a job is submitted."""
+"""The cluster: selection of hosts, running a program on all of them, and submission of jobs."""
 
 from __future__ import annotations
 

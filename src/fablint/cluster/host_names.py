@@ -1,4 +1,4 @@
-"""Names of hosts: unfolded, and found again where one side writes `n01` and the other `n01.site.org`."""
+"""Names of hosts: unfolding of lists, and matching of `n01` and `n01.site.org`."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def is_host(name: str) -> bool:
-    """Can this be the name of a host?"""
+    """Whether this can be the name of a host."""
     return _HOST.fullmatch(name) is not None
 
 
 def unfold(nodelist: str) -> tuple[str, ...]:
-    """The hosts of a scheduler's list, `nid[001000-001003],login`, in its order.
+    """Hosts of a scheduler's list, `nid[001000-001003],login`, in its order.
 
-    Raises:
-        ValueError: it is no such list.
+    Raises
+    ------
+    ValueError
+        The text is not such a list.
     """
     refuse_too_many(nodelist)
     hosts = tuple(host for item in _items(nodelist) for host in expanded(item))
     odd = next((host for host in hosts if not is_host(host)), None)
     if odd is not None:
-        raise ValueError(f"{quoted(odd)} is no host")
+        raise ValueError(f"{quoted(odd)} is not a host")
     return tuple(dict.fromkeys(hosts))
 
 
 def _items(nodelist: str) -> list[str]:
-    """The parts between the commas outside of brackets: ClusterShell would sort the whole."""
+    """Items between the commas outside of brackets: ClusterShell would sort the whole list."""
     return [item.strip() for item in _ITEM.findall(nodelist) if item.strip()]
 
 
 class Roster:
-    """Hosts that can be asked for by their full name or by the part before the first dot."""
+    """Hosts that can be looked up by their full name or by the part before the first dot."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self._full = {host: host for host in hosts}
@@ -46,5 +48,5 @@ class Roster:
             self._short[short] = None if short in self._short else host
 
     def find(self, name: str) -> str | None:
-        """The host as the roster writes it; None where it is not on it, or two of the same short name are."""
+        """Host as the roster spells it; None if it is not listed, or if two hosts have the same short name."""
         return self._full.get(name) or self._short.get(name.split(".")[0])

@@ -1,4 +1,4 @@
-"""Which hosts may be measured: those of the job that we are in, of a hostfile, or those that the user names."""
+"""Selection of the hosts to measure: those of the current job, of a hostfile, or those that the user names."""
 
 from __future__ import annotations
 
@@ -25,16 +25,23 @@ def find_hosts(
     *,
     partly: bool = False,
 ) -> Allocation:
-    """The hosts that may be measured, and how that is known.
+    """Hosts to measure, and the source of the list.
 
-    They are those of the job that we are in, narrowed to a hostfile and to `hosts`; without a job those of the
-    hostfile, narrowed to `hosts`; without either `hosts` themselves. `exclude` is taken away. Lists of hosts come
-    parsed (`plan.parse_hosts`), so that a list in brackets means the same everywhere. With `partly` hosts that are
-    not of the job are named as absent where others are.
+    Inside a job they are its hosts, restricted to a hostfile and to `hosts`; without a job those of the hostfile,
+    restricted to `hosts`; without either `hosts` themselves. `exclude` is removed.
 
-    Raises:
-        UsageError: there is neither; nothing is left; `hosts` or `exclude` name others; a job that has ended; a
-            hostfile that cannot be read.
+    Parameters
+    ----------
+    hosts, exclude
+        Parsed lists (`plan.parse_hosts`), so that brackets have the same meaning everywhere.
+    partly
+        Whether hosts that are not in the job are reported as absent if others are.
+
+    Raises
+    ------
+    UsageError
+        There is neither a job nor a list; no host remains; `hosts` or `exclude` name other hosts; the job has ended;
+        the hostfile cannot be read.
     """
     allocation = current_job(system)
     absent: list[str] = []
@@ -43,40 +50,40 @@ def find_hosts(
         if allocation is not None and partly:
             absent = _absent(allocation, listed.hosts)
             listed = replace(listed, hosts=tuple(host for host in listed.hosts if host not in absent))
-        allocation = _narrowed(allocation, listed.hosts, listed.room) if allocation else listed
+        allocation = _restricted(allocation, listed.hosts, listed.room) if allocation else listed
     if hosts is not None:
         if allocation is not None and allocation.job and partly:
             absent += _absent(allocation, hosts)
             hosts = [host for host in hosts if host not in absent]
-        allocation = _narrowed(allocation, hosts) if allocation else Allocation(tuple(hosts), "--hosts")
+        allocation = _restricted(allocation, hosts) if allocation else Allocation(tuple(hosts), "--hosts")
     if allocation is None:
-        raise UsageError(*_nothing(system.environ))
+        raise UsageError(*_no_hosts_error(system.environ))
     if exclude:
         allocation, absent = _without(allocation, exclude, absent)
     if not allocation.hosts:
-        raise UsageError(f"no host is left of {allocation.source}", "exclude fewer of them")
+        raise UsageError(f"no host of {allocation.source} remains", "exclude fewer of them")
     return replace(allocation, absent=tuple(dict.fromkeys(absent)))
 
 
 def _absent(allocation: Allocation, hosts: Sequence[str]) -> list[str]:
-    """Hosts that the allocation does not have, where it has one of them."""
+    """Hosts that are not in the allocation; [] if none of `hosts` is."""
     roster = Roster(allocation.hosts)
     strangers = [host for host in hosts if roster.find(host) is None]
     return strangers if len(strangers) < len(hosts) else []
 
 
 def _without(allocation: Allocation, exclude: Sequence[str], absent: Sequence[str]) -> tuple[Allocation, list[str]]:
-    """The allocation without these hosts, and who is absent without being excluded. UsageError for others."""
-    known = Roster(absent)
-    out = set(_members(allocation, [name for name in exclude if known.find(name) is None], "--exclude"))
-    gone = {host for name in exclude if (host := known.find(name)) is not None}
-    left = tuple(host for host in allocation.hosts if host not in out)
+    """Allocation without these hosts, and the absent hosts that are not excluded. Raises UsageError for others."""
+    absent_roster = Roster(absent)
+    out = set(_members(allocation, [name for name in exclude if absent_roster.find(name) is None], "--exclude"))
+    gone = {host for name in exclude if (host := absent_roster.find(name)) is not None}
+    remaining = tuple(host for host in allocation.hosts if host not in out)
     excluded = (*(host for host in allocation.hosts if host in out), *(host for host in absent if host in gone))
-    return replace(allocation, hosts=left, excluded=excluded), [host for host in absent if host not in gone]
+    return replace(allocation, hosts=remaining, excluded=excluded), [host for host in absent if host not in gone]
 
 
 def unresolvable(system: System, hosts: Sequence[str]) -> list[str]:
-    """Those of `hosts` whose names do not resolve here; asked at once: a dead name server costs its time once."""
+    """The `hosts` whose names do not resolve here; resolved in parallel, because a dead name server costs seconds."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=32) as pool:
@@ -84,7 +91,7 @@ def unresolvable(system: System, hosts: Sequence[str]) -> list[str]:
 
 
 def current_job(system: System) -> Allocation | None:
-    """The job of Slurm or PBS that we are in; None outside of one. Raises UsageError where it has ended."""
+    """The Slurm or PBS job that contains this process; None outside of one. Raises UsageError if it has ended."""
     environ = system.environ
     if environ.get("SLURM_JOB_ID") and ("SLURM_JOB_NODELIST" in environ or "SLURM_NODELIST" in environ):
         return slurm_job.allocation(system)
@@ -100,30 +107,30 @@ def _listed(hostfile: Path) -> tuple[tuple[str, ...], str, str, str, Mapping[str
     return tuple(room), str(hostfile), "", "", {host: count for host, count in room.items() if count}
 
 
-def _narrowed(allocation: Allocation, hosts: Sequence[str], room: Mapping[str, int] | None = None) -> Allocation:
-    """The allocation with these of its hosts, in the order given."""
+def _restricted(allocation: Allocation, hosts: Sequence[str], room: Mapping[str, int] | None = None) -> Allocation:
+    """Allocation restricted to these hosts, in the given order."""
     names = _members(allocation, hosts, "--hosts")
     counts = {name: room[host] for name, host in zip(names, hosts, strict=True) if host in room} if room else {}
     return replace(allocation, hosts=tuple(dict.fromkeys(names)), room={**allocation.room, **counts})
 
 
 def _members(allocation: Allocation, names: Sequence[str], option: str) -> list[str]:
-    """The hosts as the allocation writes them."""
+    """Hosts as the allocation spells them."""
     roster = Roster(allocation.hosts)
-    found = [roster.find(name) for name in names]
-    foreign = [name for name, host in zip(names, found, strict=True) if host is None]
+    members = [roster.find(name) for name in names]
+    foreign = [name for name, host in zip(names, members, strict=True) if host is None]
     if foreign:
         raise UsageError(
-            f"{option}: {fold(foreign)}: not of {allocation.source}", f"its hosts are {fold(allocation.hosts)}"
+            f"{option}: {fold(foreign)}: not in {allocation.source}", f"its hosts are {fold(allocation.hosts)}"
         )
-    return [host for host in found if host is not None]
+    return [host for host in members if host is not None]
 
 
-def _nothing(environ: Mapping[str, str]) -> tuple[str, str]:
+def _no_hosts_error(environ: Mapping[str, str]) -> tuple[str, str]:
     foreign = next((name for name in _FOREIGN if environ.get(name)), None)
     if foreign is not None:
         return (
             f"this is an allocation of {_FOREIGN[foreign]} ({foreign}), which fablint does not read",
-            "name its hosts with --hosts LIST or --hostfile FILE",
+            "name its hosts with --hosts HOSTS or --hostfile FILE",
         )
-    return "nothing to check: no allocation here", "name hosts with -w LIST, or use --local N for this machine"
+    return "nothing to check: no allocation here", "name hosts with -w HOSTS, or use --local N for this machine"

@@ -14,12 +14,14 @@ _HINT = "write one host per line: `n001`, `n001 slots=4` or `n001:4`"
 
 
 def read_hostfile(path: Path) -> dict[str, int]:
-    """Hosts in the order of the file and the ranks that each has room for; 0 where the file does not say.
+    """Hosts in the order of the file, with the number of ranks for each; 0 if the file does not state it.
 
-    A plain name that stands on several lines has room for as many ranks, as MPI launchers and PBS mean it.
+    A plain name on several lines has as many ranks, as in MPI launchers and PBS.
 
-    Raises:
-        UsageError: no such file, a line that names no host, a host twice with counts.
+    Raises
+    ------
+    UsageError
+        No such file, a line without a host, a host twice with counts.
     """
     try:
         text = path.read_text()
@@ -30,7 +32,7 @@ def read_hostfile(path: Path) -> dict[str, int]:
 
 
 def parse_hostfile(text: str, source: str) -> dict[str, int]:
-    """As `read_hostfile`, of the text of a file; `source` names it in errors."""
+    """Hosts and ranks as in `read_hostfile`, from the text of a file; `source` names it in errors."""
     plain: dict[str, int] = {}
     counted: dict[str, int] = {}
     order: dict[str, None] = {}
@@ -56,15 +58,15 @@ def _lines(text: str, source: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(where: str, line: str) -> tuple[tuple[str, ...], int | None]:
-    """The hosts of a line, and its count."""
-    name, _, rest = line.partition(" ") if " " in line else line.partition("\t")
+    """Hosts of a line, and its count."""
+    name, _, options = line.partition(" ") if " " in line else line.partition("\t")
     name, colon, after = name.partition(":")
-    slots = _SLOTS.search(rest)
+    slots = _SLOTS.search(options)
     written = after if colon else slots[1] if slots else None
     if written is not None and not (written.isascii() and written.isdigit() and 0 < int(written[:7]) < 10**6):
-        raise UsageError(f"{where}: '{written}' is no number of slots", _HINT)
-    if rest.strip() and "=" not in rest:
-        raise UsageError(f"{where}: '{line[:80]}' is more than a host", _HINT)
+        raise UsageError(f"{where}: '{written}' is not a number of slots", _HINT)
+    if options.strip() and "=" not in options:
+        raise UsageError(f"{where}: '{line[:80]}' is more than one host", _HINT)
     try:
         hosts = unfold(name)
     except ValueError as error:

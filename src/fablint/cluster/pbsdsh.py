@@ -1,6 +1,6 @@
-"""Ask the hosts of a PBS job through `pbsdsh`, where ssh between hosts is not allowed.
+"""Run a program on the hosts of a PBS job through `pbsdsh`, for sites without ssh between hosts.
 
-pbsdsh gives its tasks no stdin and sends what they print to the job's own output, so that both go through files in a
+pbsdsh gives its tasks no stdin and sends their output to the job's own output, so that both go through files in a
 folder below FABLINT_HOME, which the hosts must share.
 """
 
@@ -15,12 +15,12 @@ from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
 from fablint.system import System
 
-# A host has a task for each of its chunks; the first that makes its folder does the work.
+# A host has a task for each of its chunks; the first task to create its folder does the work.
 _TASK = 'cd "$1" || exit; mkdir "host-$(uname -n)" || exit 0; shift; "$@" <stdin >"host-$(uname -n)/answer" 2>&1'
 
 
 def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Replies:
-    """Answers of those of `hosts` that pbsdsh reaches; takes at most `timeout_s` and a little."""
+    """Answers of the `hosts` that pbsdsh reaches; takes little more than `timeout_s`."""
     with system.temporary_folder(system.home_folder("asking")) as folder:
         (folder / "stdin").write_text(text)
         command = ["/bin/sh", "-c", _TASK, "sh", str(folder), *output_framing.framed(argv, timeout_s)]
@@ -33,11 +33,11 @@ def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text:
 
 def _answers(folder: Path, hosts: Sequence[str], timeout_s: float) -> dict[str, Answer]:
     roster = Roster(hosts)
-    found: dict[str, Answer] = {}
+    answers: dict[str, Answer] = {}
     for file in sorted(folder.glob("host-*/answer")):
         host = roster.find(file.parent.name.removeprefix("host-"))
         lines = file.read_text(errors="replace").splitlines()
         answered = output_framing.answer(host, lines, timeout_s) if host else None
         if answered:
-            found[answered.host] = answered
-    return found
+            answers[answered.host] = answered
+    return answers

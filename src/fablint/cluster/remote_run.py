@@ -17,11 +17,11 @@ from fablint.system import System
 def everywhere(
     system: System, allocation: Allocation, argv: Sequence[str], text: str = "", timeout_s: float = 20.0
 ) -> list[Answer]:
-    """Run `argv` on every host at once with `text` on stdin; an answer per host, in the allocation's order.
+    """Run `argv` on every host at once with `text` on stdin; one answer per host, in the allocation's order.
 
     A program that fails has its last line on stderr, or its exit status, as `error`, and keeps its output. Hosts that
-    do not answer are reported, not waited for: all of them together cost `timeout_s` and a little, at most twice that
-    where a launcher gave up because of some of them and the others are asked again.
+    do not answer are reported: all of them together cost little more than `timeout_s`, at most twice that if a launcher
+    gave up because of them and the other hosts are tried again.
     """
     hosts = allocation.hosts
     if not hosts:
@@ -29,7 +29,7 @@ def everywhere(
     if allocation.scheduler == "slurm" and allocation.job and system.which("srun"):
         replies = over_srun(system, allocation.job, hosts, argv, text, timeout_s)
     elif len(hosts) == 1 and is_here(hosts[0]):
-        replies = _here(system, hosts[0], argv, text, timeout_s)
+        replies = _run_locally(system, hosts[0], argv, text, timeout_s)
     else:
         replies = over_ssh(system, hosts, argv, text, timeout_s)
         rest = replies.open(hosts)
@@ -41,11 +41,11 @@ def everywhere(
 
 
 def is_here(host: str) -> bool:
-    """Is this the host that we are on?"""
+    """Whether this is the local host."""
     return host == "localhost" or host.split(".")[0] == os.uname().nodename.split(".")[0]
 
 
-def _here(system: System, host: str, argv: Sequence[str], text: str, timeout_s: float) -> Replies:
+def _run_locally(system: System, host: str, argv: Sequence[str], text: str, timeout_s: float) -> Replies:
     process = system.spawn(output_framing.framed(argv, timeout_s), text=text)
     lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S)
     answer = output_framing.answer(host, lines, timeout_s)

@@ -1,7 +1,7 @@
-"""Ask the hosts of a Slurm job through `srun`: one step with a task on each, which sends stdin to all of them.
+"""Run a program on the hosts of a Slurm job through `srun`: one step with a task on each, which gets stdin.
 
-A host that is down takes the step of the others with it when srun gives it up, some 10 s later: those that had not
-answered by then are asked once more without it.
+A host that is down ends the step of the others when srun gives it up, some 10 s later: hosts that had not answered by
+then are tried once more without it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from fablint.text.names import fold
 _LABELLED = re.compile(r"\s*(\d+): ?(.*)")
 _REFUSED = re.compile(r"srun: error: Task launch for \S+ failed on node ([^\s:]+): (.*)")
 _ABORTED = "error: *** STEP "
-_AT_ONCE = 32  # sruns side by side, where each host is asked by one of its own
+_AT_ONCE = 32  # sruns in parallel, if each host gets its own
 
 
 def over_srun(
     system: System, job: str, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float
 ) -> Replies:
-    """Answers of hosts of Slurm job `job`; takes at most twice `timeout_s` and a little, however many are down."""
+    """Answers of hosts of Slurm job `job`; takes little more than twice `timeout_s`, however many hosts are down."""
 
-    def step(some: Sequence[str]) -> Replies:
-        return _one_step(system, job, some, argv, text, timeout_s)
+    def step(subset: Sequence[str]) -> Replies:
+        return _one_step(system, job, subset, argv, text, timeout_s)
 
     began = system.monotonic()
     replies = step(hosts)
@@ -43,9 +43,9 @@ def over_srun(
         return replies.then(step(again)) if again else replies
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # no step could be made at all
-        for one in pool.map(lambda host: step([host]), again):
-            replies = replies.then(one)
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # no step could be created at all
+        for replies_of_host in pool.map(lambda host: step([host]), again):
+            replies = replies.then(replies_of_host)
     return replies
 
 
@@ -60,7 +60,8 @@ def _one_step(
     command = ["srun", "--jobid", job, "--nodelist", fold(hosts), "--nodes", count, "--ntasks", count]
     command += ["--ntasks-per-node=1", "--distribution=block", "--cpu-bind=none", "--mpi=none", "--input=all"]
     command += ["--label", "--no-kill", "--wait=0", "--kill-on-bad-exit=0", *output_framing.framed(argv, timeout_s)]
-    # As a variable, for releases before 20.11 know no such option; without it a step waits for the CPUs of the others.
+    # As a variable, because releases before 20.11 have no such option; without it a step waits for the CPUs of the
+    # others.
     process = system.spawn(command, text=text, environ={"SLURM_OVERLAP": "1"})
     lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S)
     late = process.poll() != 0 and not any(line.startswith("srun: error:") for line in lines)
@@ -68,7 +69,7 @@ def _one_step(
 
 
 def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Replies:
-    """The answers in srun's labelled lines; every task says itself on which host it is."""
+    """Answers in srun's labelled lines; every task prints the name of its host."""
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if found := _LABELLED.fullmatch(line):
@@ -76,9 +77,9 @@ def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise
     roster = Roster(hosts)
     aborted = any(_ABORTED in line for line in lines)
     answers: dict[str, Answer] = {}
-    for said in tasks.values():
-        host = roster.find(output_framing.named_host(said))
-        answered = output_framing.answer(host, said, limit_s, aborted) if host else None
+    for task_lines in tasks.values():
+        host = roster.find(output_framing.named_host(task_lines))
+        answered = output_framing.answer(host, task_lines, limit_s, aborted) if host else None
         if answered:
             answers[answered.host] = answered
     refused = {found[1]: f"launch failed: {found[2]}" for line in lines if (found := _REFUSED.match(line))}

@@ -1,4 +1,4 @@
-"""Ask hosts over ssh, many at once, through ClusterShell."""
+"""Run a program on hosts over ssh, many at once, through ClusterShell."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fablint.model import Answer
 from fablint.system import System
 
 _FANOUT = 256  # ssh clients at once
-_CONNECT_S = 10  # at most, for a host whose network is gone
-_ONE_TASK = Lock()  # ClusterShell has one task for a thread; ours is made and ended here
+_CONNECT_S = 10  # limit for a host whose network is down
+_ONE_TASK = Lock()  # ClusterShell has one task per thread; it is created and ended here
 
 
 def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: str, timeout_s: float) -> Replies:
-    """Answers of `hosts`. A host is given up after `timeout_s` and a little; all dead ones cost that once.
+    """Answers of `hosts`. A host is given up a little after `timeout_s`; all dead hosts together cost that once.
 
-    Passwords are never asked for: a host that wants one is reported.
+    Passwords are never requested: a host that needs one is reported.
     """
     ssh = system.which("ssh")
     if ssh is None:
@@ -42,14 +42,14 @@ def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: st
 
 
 def _remote(command: Sequence[str]) -> str:
-    """The command as the login shell of the host reads it; ClusterShell must not find its own `%hosts` in it."""
+    """Command as read by the login shell of the host; ClusterShell must not find its own `%hosts` in it."""
     return shlex.join(command).replace("%hosts", "%''hosts").replace("%{hosts}", "%''{hosts}")
 
 
 def _collect(
     ssh: str, hosts: Sequence[str], command: str, text: str, limit_s: float
 ) -> dict[str, tuple[list[str], int | None]]:
-    """Lines and exit status of every host; the status is None where the time was over."""
+    """Lines and exit status of every host; the status is None after a timeout."""
     from ClusterShell.Event import EventHandler
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
     from ClusterShell.Task import task_cleanup, task_self

@@ -1,6 +1,6 @@
-"""measure: builds the engine, starts it with the launcher that fits, follows it to its end.
+"""measure: builds the engine, selects a launcher, starts the engine and follows it to its end.
 
-What it offers is imported on first use.
+Its names are imported on first use.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from fablint.measure.doctor import DoctorCheck, examine
     from fablint.measure.empty_launch import find_each_other
     from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
-    from fablint.measure.engine_messages import Lost
+    from fablint.measure.engine_messages import FailedRank
     from fablint.measure.launcher_choice import Choice, find_launchers, find_mpiexec
     from fablint.measure.launchers.launcher import Mpiexec
-    from fablint.measure.progress import Progress, Shown, Silent
+    from fablint.measure.progress import ConsoleProgress, NoProgress, Progress
     from fablint.measure.session import (
         EngineOptions,
         EngineOutcome,
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice",
+    "ConsoleProgress",
     "DoctorCheck",
     "Engine",
     "EngineOptions",
     "EngineOutcome",
-    "Lost",
+    "FailedRank",
     "Mpiexec",
+    "NoProgress",
     "Progress",
-    "Shown",
-    "Silent",
     "build_engine",
     "examine",
     "find_each_other",
@@ -62,11 +62,11 @@ if not TYPE_CHECKING:
             "Engine": "engine",
             "EngineOptions": "session",
             "EngineOutcome": "session",
-            "Lost": "engine_messages",
+            "FailedRank": "engine_messages",
             "Mpiexec": "launchers.launcher",
             "Progress": "progress",
-            "Shown": "progress",
-            "Silent": "progress",
+            "ConsoleProgress": "progress",
+            "NoProgress": "progress",
             "build_engine": "engine",
             "examine": "doctor",
             "find_each_other": "empty_launch",

@@ -1,4 +1,4 @@
-"""`fablint doctor`: is this machine ready, and where not, how to mend it."""
+"""`fablint doctor`: whether this machine is ready, and a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from fablint.measure.launchers.srun import Srun
 from fablint.model import Plan
 from fablint.system import System
 
-_PINNED_MEMORY = 64 * 2**20  # what an RDMA stack registers for a few connections
-MEND_SRUN = "another launcher is used; for srun load an MPI of a PMI that srun --mpi=list shows, or have it installed"
+_PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few connections
+SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
 _EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parquet"}
 
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One line of the doctor: what was looked at, what was found, how to mend it where it is not `ok`."""
+    """One line of the doctor: subject, state, and a remedy if it is not `ok`."""
 
     name: str
     ok: bool
-    found: str
-    mend: str = ""
-    needed: bool = True  # can nothing be measured without it?
+    state: str
+    remedy: str = ""
+    needed: bool = True  # nothing can be measured without it
 
 
 def examine(system: System) -> list[DoctorCheck]:
@@ -53,7 +53,7 @@ def _python(system: System) -> Iterator[DoctorCheck]:
 
 
 def _home(system: System) -> Iterator[DoctorCheck]:
-    """The nearest folder that exists decides whether FABLINT_HOME can be written; nothing is made."""
+    """Check of FABLINT_HOME: the nearest existing folder decides whether it can be written; nothing is created."""
     folder = system.home
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
@@ -64,33 +64,33 @@ def _home(system: System) -> Iterator[DoctorCheck]:
 
 def _mpi(system: System) -> Iterator[DoctorCheck]:
     try:
-        path, found = find_mpicxx(system)
-        compiler = describe_compiler(system, path, found)
+        path, origin = find_mpicxx(system)
+        compiler = describe_compiler(system, path, origin)
     except FablintError as error:
         yield DoctorCheck("mpicxx", False, error.message, error.hint)
         return
-    yield DoctorCheck("mpicxx", True, f"{path} ({found}), {compiler.version}")
+    yield DoctorCheck("mpicxx", True, f"{path} ({origin}), {compiler.version}")
     yield from _launchers(system, compiler)
 
 
 def _launchers(system: System, compiler: Compiler) -> Iterator[DoctorCheck]:
-    """Those that would be tried, in their order; srun is tried now."""
+    """Launchers in the order in which they are tried; srun is tried now."""
     try:
         choice = find_launchers(system, compiler.path, compiler.libraries, cached=False)
     except FablintError as error:
         yield DoctorCheck("mpiexec", False, error.message, error.hint)
         return
-    if choice.trouble:
-        yield DoctorCheck("srun", False, choice.trouble, choice.mend, False)
+    if choice.srun_problem:
+        yield DoctorCheck("srun", False, choice.srun_problem, choice.remedy, False)
     for mpiexec in choice.launchers:
         found = f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}"
-        wrong = _apart(system, mpiexec) if isinstance(mpiexec.kind, Srun) else ""
+        wrong = _connection_error(system, mpiexec) if isinstance(mpiexec.kind, Srun) else ""
         name = "srun" if isinstance(mpiexec.kind, Srun) else "mpiexec"
-        yield DoctorCheck(name, not wrong, f"{found}: {wrong}" if wrong else found, MEND_SRUN if wrong else "", False)
+        yield DoctorCheck(name, not wrong, f"{found}: {wrong}" if wrong else found, SRUN_REMEDY if wrong else "", False)
 
 
-def _apart(system: System, srun: Mpiexec) -> str:
-    """Why two ranks that srun starts do not find each other; empty where they do, or where no engine is built yet."""
+def _connection_error(system: System, srun: Mpiexec) -> str:
+    """Why two ranks that srun starts do not connect; '' if they connect, or if no engine is built."""
     try:
         engine = find_engine(system)
     except FablintError:
@@ -103,7 +103,7 @@ def _engines(system: System) -> Iterator[DoctorCheck]:
     for engine in engines:
         yield DoctorCheck("engine", True, f"{engine.path}, for {engine.mpicxx}")
     if not engines:
-        yield DoctorCheck("engine", True, "none built yet: the first measurement builds one, or fablint engine build")
+        yield DoctorCheck("engine", True, "not built; the first measurement builds it, as does fablint engine build")
 
 
 def _cpus(system: System) -> Iterator[DoctorCheck]:
@@ -114,7 +114,7 @@ def _cpus(system: System) -> Iterator[DoctorCheck]:
         "CPUs",
         not bound,
         found,
-        "this shell is bound to one CPU: ask for more, or start from another" if bound else "",
+        "this shell is bound to one CPU: request more CPUs, or use another shell" if bound else "",
         False,
     )
 

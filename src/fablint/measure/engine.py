@@ -1,7 +1,7 @@
-"""The engine: found as sources, built with the site's `mpicxx`, kept per MPI library and compiler.
+"""The engine: found as sources, built with the site's `mpicxx`, cached per MPI library and compiler.
 
-An engine lives in `FABLINT_HOME/engines/KEY/`. KEY is a hash of the sources, of what `mpicxx` says about itself and of
-the MPI library that it links (path, age, size): another MPI module is another engine, and switching back costs nothing.
+An engine lives in `FABLINT_HOME/engines/KEY/`. KEY is a hash of the sources, of the output of `mpicxx` and of the MPI
+library that it links (path, age, size): each MPI module has its own engine, and switching back needs no build.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _INCLUDED = (".h", ".hpp", ".inc")
 
 @dataclass(frozen=True)
 class Compiler:
-    """An `mpicxx`, how it was found, and what it says about itself."""
+    """An `mpicxx`, how it was found, and its version and command line."""
 
     path: Path
     found: str  # `--mpicxx`, `$FABLINT_MPICXX`, `PATH`, `Cray CC`, `mpich wheel`
-    show: str  # the command line behind it
+    show: str  # command line of the underlying compiler
     version: str
     libraries: tuple[str, ...]  # the MPI libraries it links: path, size, age
 
@@ -50,16 +50,16 @@ class Engine:
     fablint: str  # version that built it
 
 
-def find_mpicxx(system: System, given: Path | None = None) -> tuple[Path, str]:
-    """The `mpicxx` to use, and how it was found. Raises UsageError when there is none."""
-    if given is not None:
-        return _must_run(system, str(given), "--mpicxx"), "--mpicxx"
+def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, str]:
+    """The `mpicxx` to use, and how it was found. Raises UsageError if there is none."""
+    if requested is not None:
+        return _must_run(system, str(requested), "--mpicxx"), "--mpicxx"
     if chosen := system.environ.get("FABLINT_MPICXX"):
         return _must_run(system, chosen, "$FABLINT_MPICXX"), "$FABLINT_MPICXX"
-    if found := system.which("mpicxx"):
-        return found, "PATH"
-    if "CRAYPE_VERSION" in system.environ and (found := system.which("CC")):
-        return found, "Cray CC"
+    if path := system.which("mpicxx"):
+        return path, "PATH"
+    if "CRAYPE_VERSION" in system.environ and (path := system.which("CC")):
+        return path, "Cray CC"
     wheel = system.python.parent / "mpicxx"
     if wheel.exists():
         return wheel, "mpich wheel"
@@ -67,20 +67,20 @@ def find_mpicxx(system: System, given: Path | None = None) -> tuple[Path, str]:
 
 
 def _must_run(system: System, name: str, origin: str) -> Path:
-    found = system.which(name)
-    if found is None:
-        raise UsageError(f"{origin} names {name}, which is no program", "give the path of an MPI C++ compiler")
-    return found.absolute()
+    path = system.which(name)
+    if path is None:
+        raise UsageError(f"{origin} names {name}, which is not a program", "give the path of an MPI C++ compiler")
+    return path.absolute()
 
 
 def describe_compiler(system: System, path: Path, found: str) -> Compiler:
-    """Ask `mpicxx` for its command line and version. Raises UsageError when it fails even at that."""
+    """Get the command line and version of an `mpicxx`. Raises UsageError when it fails."""
     version = system.run([str(path), "--version"])
     if version.status != 0:
         raise UsageError(
             f"{path} --version fails: {first_error(version)}", "choose another with --mpicxx or FABLINT_MPICXX"
         )
-    show = system.run([str(path), "-show"])  # Cray's CC does not know it, and needs no -I and -L
+    show = system.run([str(path), "-show"])  # Cray's CC does not accept it, and needs no -I and -L
     line = show.output.strip() if show.status == 0 else ""
     return Compiler(path, found, line, version.output.splitlines()[0].strip(), tuple(_mpi_libraries(path, line)))
 
@@ -91,13 +91,13 @@ def _mpi_libraries(mpicxx: Path, show: str) -> list[str]:
     folders = [Path(word[2:]) for word in words if word.startswith("-L")]
     folders += [mpicxx.parent.parent / "lib", mpicxx.parent.parent / "lib64"]
     names = [word[2:] for word in words if word.startswith("-lmpi") or word.startswith("-lmpich")]
-    found: dict[str, None] = {}
+    libraries: dict[str, None] = {}
     for name in names:
         library = next((folder / f"lib{name}.so" for folder in folders if (folder / f"lib{name}.so").exists()), None)
         if library is not None:
             facts = library.resolve().stat()
-            found[f"{library.resolve()} {facts.st_size} {facts.st_mtime_ns}"] = None
-    return list(found)
+            libraries[f"{library.resolve()} {facts.st_size} {facts.st_mtime_ns}"] = None
+    return list(libraries)
 
 
 def find_sources() -> Path:
@@ -120,7 +120,7 @@ def _source_files(sources: Path, suffixes: tuple[str, ...]) -> list[Path]:
 
 
 def engine_key(sources: Path, compiler: Compiler) -> str:
-    """What tells one build from another, as 16 hexadecimal digits."""
+    """Key of a build, 16 hexadecimal digits: builds with equal keys are interchangeable."""
     digest = sha256("\0".join((*FLAGS, *LIBRARIES, str(compiler.path), compiler.show, compiler.version)).encode())
     digest.update("\0".join(compiler.libraries).encode())
     for path in _source_files(sources, (".cpp", *_INCLUDED)):
@@ -129,7 +129,7 @@ def engine_key(sources: Path, compiler: Compiler) -> str:
 
 
 def find_engine(system: System, mpicxx: Path | None = None) -> Engine:
-    """The engine for this `mpicxx`, if it is built. Raises UsageError if not."""
+    """Engine for this `mpicxx`. Raises UsageError if it is not built."""
     compiler = describe_compiler(system, *find_mpicxx(system, mpicxx))
     engine = _read_engine(system.home / "engines" / engine_key(find_sources(), compiler))
     if engine is None:
@@ -138,10 +138,14 @@ def find_engine(system: System, mpicxx: Path | None = None) -> Engine:
 
 
 def build_engine(system: System, progress: Progress, *, mpicxx: Path | None = None, force: bool = False) -> Engine:
-    """The engine for this `mpicxx`, built if it is not there yet or if `force`.
+    """Engine for this `mpicxx`, built if it is missing or if `force`.
 
-    Safe when several do it at once: each builds in a folder of its own and moves the finished file into place.
-    Raises UsageError when there is no `mpicxx`, when it fails, or when FABLINT_HOME cannot be written.
+    Safe when several processes build at once: each builds in a separate folder and moves the finished file into place.
+
+    Raises
+    ------
+    UsageError
+        There is no `mpicxx`, the build fails, or FABLINT_HOME cannot be written.
     """
     compiler = describe_compiler(system, *find_mpicxx(system, mpicxx))
     sources = find_sources()
@@ -193,14 +197,14 @@ def _failure(system: System, compiler: Compiler, result: Completed) -> UsageErro
 
 
 def first_error(result: Completed) -> str:
-    """The first line of a compiler's output that speaks of an error, else its first line, else its status."""
+    """First line of a compiler's output that reports an error, else its first line, else its status."""
     lines = [line.strip() for line in (result.errors + result.output).splitlines() if line.strip()]
-    telling = (line for line in lines if "error" in line.lower() or "cannot find" in line or "undefined" in line)
-    return next(telling, lines[0] if lines else f"exit status {result.status}")
+    errors = (line for line in lines if "error" in line.lower() or "cannot find" in line or "undefined" in line)
+    return next(errors, lines[0] if lines else f"exit status {result.status}")
 
 
 def _read_engine(folder: Path) -> Engine | None:
-    """The engine in a folder of the cache; None when it is unfinished or damaged."""
+    """Engine in a folder of the cache; None if it is unfinished or damaged."""
     if not os.access(folder / PROGRAM, os.X_OK):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the engine says on stderr, docs/reference/engine.md."""
+"""Messages of the engine on stderr, docs/reference/engine.md."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import asdict, dataclass
 PREFIX = "fablint-engine: "
 
 _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
-_STUCK = re.compile(r"stuck: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
+_STALLED = re.compile(r"stalled: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
 _ENDED = re.compile(r"ended: status (?P<status>\d)")
-_LOST = re.compile(
-    r"lost: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
+_FAILED = re.compile(
+    r"failed: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
 )
 
 
 @dataclass(frozen=True)
-class Started:
-    """All ranks are there."""
+class StartMessage:
+    """All ranks have started."""
 
 
 @dataclass(frozen=True)
-class RoundBegun:
+class RoundMessage:
     """A progress line: `round` of `of` of a row."""
 
     row: str
@@ -33,8 +33,8 @@ class RoundBegun:
 
 
 @dataclass(frozen=True)
-class Lost:
-    """A rank that hung or died; None where it is not known. An entry of the run's attribute `lost`."""
+class FailedRank:
+    """A rank that stalled or died; None if not known. An entry of the run's attribute `lost`."""
 
     rank: int | None
     host: str | None
@@ -46,15 +46,15 @@ class Lost:
         return asdict(self)
 
     def __str__(self) -> str:
-        who = "a rank" if self.rank is None else f"rank {self.rank}"
+        rank = "a rank" if self.rank is None else f"rank {self.rank}"
         where = f" on {self.host}" if self.host else ""
         when = f" in round {self.round}" if self.round is not None else ""
-        return f"{who}{where} {self.reason}{when}"
+        return f"{rank}{where} {self.reason}{when}"
 
 
 @dataclass(frozen=True)
-class Stuck:
-    """A rank of a group of many that waits, and does not know for whom."""
+class StalledRank:
+    """A rank of a group of more than two that waits and does not know the late rank."""
 
     rank: int
     round: int
@@ -62,43 +62,43 @@ class Stuck:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """The one line that says why the engine stopped."""
+class ErrorMessage:
+    """The line with the reason why the engine stopped."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Ended:
-    """The run is written, and only MPI_Finalize is left; the exit status that will be."""
+class EndMessage:
+    """The run is written, and only MPI_Finalize is left; with the future exit status."""
 
     status: int
 
 
-Message = Started | RoundBegun | Lost | Stuck | Failed | Ended
+Message = StartMessage | RoundMessage | FailedRank | StalledRank | ErrorMessage | EndMessage
 
 
 def parse(line: str) -> Message | None:
-    """The message in a line; None when the line is somebody else's or says nothing that we use.
+    """Message in a line; None for a line of another program or without a message used here.
 
-    Launchers put words of their own before a line, such as `[1,0]<stderr>:`.
+    Launchers may put a prefix before a line, such as `[1,0]<stderr>:`.
     """
-    _, marker, said = line.partition(PREFIX)
+    _, marker, text = line.partition(PREFIX)
     if not marker:
         return None
-    if found := _ROUND.fullmatch(said):
-        left = found["left"]
-        return RoundBegun(found["row"], int(found["round"]), int(found["of"]), float(left) if left else None)
-    if found := _LOST.fullmatch(said):
-        partner = None if found["partner"] == "none" else int(found["partner"])
-        reason = f"was lost ({found['reason']})"
-        return Lost(int(found["rank"]), found["host"], int(found["round"]), partner, reason)
-    if found := _STUCK.fullmatch(said):
-        return Stuck(int(found["rank"]), int(found["round"]), found["reason"])
-    if found := _ENDED.fullmatch(said):
-        return Ended(int(found["status"]))
-    if said.startswith("started: "):
-        return Started()
-    if said.startswith("error: "):
-        return Failed(said.removeprefix("error: "))
+    if match := _ROUND.fullmatch(text):
+        left_s = match["left"]
+        return RoundMessage(match["row"], int(match["round"]), int(match["of"]), float(left_s) if left_s else None)
+    if match := _FAILED.fullmatch(text):
+        partner = None if match["partner"] == "none" else int(match["partner"])
+        reason = f"failed ({match['reason']})"
+        return FailedRank(int(match["rank"]), match["host"], int(match["round"]), partner, reason)
+    if match := _STALLED.fullmatch(text):
+        return StalledRank(int(match["rank"]), int(match["round"]), match["reason"])
+    if match := _ENDED.fullmatch(text):
+        return EndMessage(int(match["status"]))
+    if text.startswith("started: "):
+        return StartMessage()
+    if text.startswith("error: "):
+        return ErrorMessage(text.removeprefix("error: "))
     return None

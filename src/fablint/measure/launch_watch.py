@@ -1,4 +1,4 @@
-"""What was seen of a launch so far: the engine's messages, and what the launcher says."""
+"""State of a launch: the messages of the engine and the output of the launcher so far."""
 
 from __future__ import annotations
 
@@ -8,102 +8,112 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fablint.measure import engine_messages
-from fablint.measure.engine_messages import Ended, Failed, Lost, RoundBegun, Started, Stuck
+from fablint.measure.engine_messages import (
+    EndMessage,
+    ErrorMessage,
+    FailedRank,
+    RoundMessage,
+    StalledRank,
+    StartMessage,
+)
 from fablint.measure.launchers.launcher import Death, Mpiexec
 from fablint.measure.progress import Progress
 
-_SILENT_SHOWN = 8  # ranks named in a message
-_LAST_LINES = 200  # of what others than the engine print
-_APART = re.compile(r"\d+ ranks? of \d+ (was|were) started")
+_MOST_NAMED = 8  # ranks named in a message
+_LAST_LINES = 200  # of output that is not the engine's
+_DISCONNECTED = re.compile(r"\d+ ranks? of \d+ (was|were) started")
 _UNREACHED = re.compile(r"ssh: (Could not resolve|connect to host) |ORTE has lost communication with a remote daemon")
 _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not available|Invalid node name)")
-# What says more than the first line of a launcher.
-_TELLING = re.compile(
+# Lines that are more informative than the first line of a launcher.
+_INFORMATIVE = re.compile(
     r"srun: error: (?!.*: tasks? [\d,-]+: )|not built with SLURM's PMI|ssh: |connect\(\) to \S+ failed"
 )
 
 
 @dataclass
 class Watch:
-    """What was seen so far."""
+    """Messages of a launch so far."""
 
-    rows: Sequence[int]  # rounds of every row
+    rows: Sequence[int]  # number of rounds of every row
     ranks: int
     errors: list[str] = field(default_factory=list)
-    accused: list[Lost] = field(default_factory=list)
-    stuck: list[Stuck] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)  # lines that are not the engine's
+    reported: list[FailedRank] = field(default_factory=list)
+    stalled: list[StalledRank] = field(default_factory=list)
+    launcher_output: list[str] = field(default_factory=list)  # lines that are not the engine's
     started: bool = False
-    start_s: float = 0.0  # that the ranks took to start
+    start_s: float = 0.0  # duration of the start of the ranks
     ended: int | None = None  # the engine's exit status, once the run is written
     rows_begun: list[str] = field(default_factory=list)
 
     def deaths(self, mpiexec: Mpiexec) -> list[Death]:
-        return mpiexec.kind.deaths(self.others)
+        return mpiexec.kind.deaths(self.launcher_output)
 
     def take(self, line: str, progress: Progress) -> None:
         message = engine_messages.parse(line)
         self.started |= message is not None
         match message:
-            case Started():
+            case StartMessage():
                 pass
-            case RoundBegun() as begun:
+            case RoundMessage() as begun:
                 self._round(begun, progress)
-            case Lost() as lost:
-                self.accused.append(lost)
-            case Stuck() as stuck:
-                self.stuck.append(stuck)
-            case Ended(status):
+            case FailedRank() as failed:
+                self.reported.append(failed)
+            case StalledRank() as stalled:
+                self.stalled.append(stalled)
+            case EndMessage(status):
                 self.ended = status
-            case Failed(text):
+            case ErrorMessage(text):
                 self.errors.append(text)
             case None if line.strip():
-                self.others.append(line)
-                del self.others[:-_LAST_LINES]
+                self.launcher_output.append(line)
+                del self.launcher_output[:-_LAST_LINES]
             case _:
                 pass
 
-    def lost(self) -> tuple[Lost, ...]:
-        """Who is accused, the rank with the most accusers first; but not by those who are accused themselves.
+    def failed_ranks(self) -> tuple[FailedRank, ...]:
+        """Failed ranks, the rank with the most reports first, without reports by ranks that are reported themselves.
 
-        A rank that was cut off accuses as well, and so does one that hung when it is woken to be ended.
+        A rank that was disconnected also reports others, and so does a rank that stalled when it is woken to be ended.
         """
-        voices = Counter(one.rank for one in self.accused)
-        kept: list[Lost] = []
-        for one in sorted(self.accused, key=lambda one: -voices[one.rank]):
-            if one.partner is None or one.partner not in {other.rank for other in kept}:
-                kept.append(one)
-        return tuple(kept) or tuple(filter(None, [self.silent()]))
+        voices = Counter(report.rank for report in self.reported)
+        credible: list[FailedRank] = []
+        for report in sorted(self.reported, key=lambda report: -voices[report.rank]):
+            if report.partner is None or report.partner not in {entry.rank for entry in credible}:
+                credible.append(report)
+        return tuple(credible) or tuple(filter(None, [self.silent_rank()]))
 
-    def said(self) -> str:
-        """The launcher's most telling line, else its first that is neither a ruler nor blank; empty where none is."""
-        lines = [line.strip() for line in self.others if any(letter.isalpha() for letter in line)]
-        said = next(filter(_TELLING.search, lines), lines[0] if lines else "")
+    def launcher_message(self) -> str:
+        """Most informative line of the launcher, else the first that is neither a ruler nor blank; '' if there is
+        none.
+        """
+        lines = [line.strip() for line in self.launcher_output if any(letter.isalpha() for letter in line)]
+        said = next(filter(_INFORMATIVE.search, lines), lines[0] if lines else "")
         return f"{said} (are all hosts in this Slurm job?)" if _OUTSIDE.search(said) else said
 
-    def unreached(self) -> bool:
-        """Does the launcher wait for a host that ssh does not reach?"""
-        return not self.started and any(map(_UNREACHED.match, self.others))
+    def has_unreachable_host(self) -> bool:
+        """Whether the launcher waits for a host that ssh does not reach."""
+        return not self.started and any(map(_UNREACHED.match, self.launcher_output))
 
-    def apart(self) -> bool:
-        """Did the ranks not find each other, although their hosts are right?"""
-        alone = any(map(_APART.match, self.errors))
-        return alone or (not self.started and not any(map(_OUTSIDE.search, self.others)))
+    def is_disconnected(self) -> bool:
+        """Whether the ranks did not connect, although the list of hosts is right."""
+        has_no_connection = any(map(_DISCONNECTED.match, self.errors))
+        return has_no_connection or (not self.started and not any(map(_OUTSIDE.search, self.launcher_output)))
 
-    def silent(self) -> Lost | None:
-        """The rank that hangs in a group of many: the one that did not say that it waits."""
-        if not self.stuck:
+    def silent_rank(self) -> FailedRank | None:
+        """Rank that stalled in a group of more than two: the rank that did not report that it waits."""
+        if not self.stalled:
             return None
-        silent = sorted(set(range(self.ranks)) - {one.rank for one in self.stuck})
-        first = self.stuck[0]
-        if len(silent) == 1:
-            return Lost(silent[0], None, first.round, None, f"was lost ({first.reason})")
-        shown = ", ".join(map(str, silent[:_SILENT_SHOWN])) + (", ..." if len(silent) > _SILENT_SHOWN else "")
-        return Lost(None, None, first.round, None, f"among {shown or 'all'} was lost ({first.reason})")
+        candidates = sorted(set(range(self.ranks)) - {report.rank for report in self.stalled})
+        first = self.stalled[0]
+        if len(candidates) == 1:
+            return FailedRank(candidates[0], None, first.round, None, f"failed ({first.reason})")
+        names = ", ".join(map(str, candidates[:_MOST_NAMED])) + (", ..." if len(candidates) > _MOST_NAMED else "")
+        return FailedRank(None, None, first.round, None, f"among {names or 'all'} failed ({first.reason})")
 
-    def _round(self, begun: RoundBegun, progress: Progress) -> None:
+    def _round(self, begun: RoundMessage, progress: Progress) -> None:
         if begun.row not in self.rows_begun:
             self.rows_begun.append(begun.row)
         number, of = len(self.rows_begun), len(self.rows)
-        which = f"row {number} of {of}, {begun.row}" if number <= of > 1 else begun.row  # a retest is in no plan
+        # a retest is not part of the plan
+        which = f"row {number} of {of}, {begun.row}" if number <= of > 1 else begun.row
         progress.step(which, begun.round, begun.of, begun.left_s)

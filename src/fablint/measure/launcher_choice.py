@@ -1,7 +1,7 @@
-"""Which launchers may start the engine, the best first: the MPI library's own, then Slurm's srun where its PMI fits.
+"""Selection of launchers for the engine, best first: the MPI library's own, then Slurm's srun if its PMI fits.
 
-The library's own launcher knows its library, and inside a job it asks Slurm for its hosts. srun is needed where there
-is none, as on a Cray; with a PMI that fits by its name only, ranks crash or wait for each other for ever.
+The library's own launcher fits the library, and inside a job it gets its hosts from Slurm. srun is needed where there
+is no other launcher, as on a Cray; with a PMI that fits by name only, ranks crash or wait for each other without end.
 """
 
 from __future__ import annotations
@@ -24,18 +24,29 @@ _SLURM_S = 30.0
 
 @dataclass(frozen=True)
 class Choice:
-    """The launchers to try in turn, and what is wrong with srun where it is left out of a Slurm job."""
+    """Launchers to try in turn, and the reason why srun is not one of them in a Slurm job."""
 
     launchers: tuple[Mpiexec, ...]
-    trouble: str = ""
-    mend: str = ""
+    srun_problem: str = ""
+    remedy: str = ""
 
 
 def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), *, cached: bool = True) -> Choice:
-    """What may start an engine that is built with `mpicxx`; `libraries` are those of its MPI, by path.
+    """Launchers that may start an engine built with `mpicxx`.
 
-    `$FABLINT_LAUNCHER` chooses one program. The version of an MPI's launcher is cached, which
-    `cached` false ignores. Raises UsageError where there is none.
+    `$FABLINT_LAUNCHER` selects one program.
+
+    Parameters
+    ----------
+    libraries
+        MPI libraries of the engine, by path.
+    cached
+        Whether a cached version of the launcher may be used.
+
+    Raises
+    ------
+    UsageError
+        There is no launcher.
     """
     if chosen := system.environ.get("FABLINT_LAUNCHER"):
         return Choice((_chosen(system, chosen, mpicxx, libraries),))
@@ -45,27 +56,27 @@ def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), 
         if own is None:
             raise missing
         return Choice((own,))
-    found = _slurm(system, _pmi(own, libraries))
-    launchers = tuple(one for one in (own, *found.launchers) if one is not None)
+    choice = _slurm(system, _pmi(own, libraries))
+    launchers = tuple(launcher for launcher in (own, *choice.launchers) if launcher is not None)
     if not launchers:
-        raise UsageError(f"{missing.message}; {found.trouble}", found.mend)
-    return Choice(launchers, found.trouble, found.mend)
+        raise UsageError(f"{missing.message}; {choice.srun_problem}", choice.remedy)
+    return Choice(launchers, choice.srun_problem, choice.remedy)
 
 
 def _own(system: System, mpicxx: Path, cache: VersionCache | None = None) -> tuple[Mpiexec | None, UsageError]:
-    """The MPI library's own launcher, or why there is none."""
+    """The MPI library's own launcher, or the error that explains its absence."""
     try:
         own = find_mpiexec(system, mpicxx, cache)
     except UsageError as error:
         return None, error
-    # On the PATH of a Slurm site there may be none but srun under another name.
+    # On a Slurm site the PATH may have only srun under another name.
     return own, UsageError("")
 
 
 def _chosen(system: System, name: str, mpicxx: Path, libraries: Sequence[str]) -> Mpiexec:
     path = system.which(name)
     if path is None:
-        raise UsageError(f"$FABLINT_LAUNCHER names {name}, which is no program", "give the path of an MPI launcher")
+        raise UsageError(f"$FABLINT_LAUNCHER names {name}, which is not a program", "give the path of an MPI launcher")
     chosen = identify(system, path.absolute())
     if not isinstance(chosen.kind, Srun):
         return chosen
@@ -73,53 +84,59 @@ def _chosen(system: System, name: str, mpicxx: Path, libraries: Sequence[str]) -
 
 
 def _pmi(own: Mpiexec | None, libraries: Sequence[str]) -> tuple[str, ...]:
-    """The PMI types that fit the MPI library; where it has no launcher, its file tells: Open MPI's is number 40."""
+    """PMI types that fit the MPI library; without a launcher its file decides: Open MPI's is number 40."""
     if own is not None:
         return own.kind.pmi
     return OpenMpi.pmi if any("/libmpi.so.40" in library for library in libraries) else Pals.pmi
 
 
-def _slurm(system: System, wanted: Sequence[str], path: Path | None = None) -> Choice:
-    """srun with the first of the wanted types that this Slurm has."""
+def _slurm(system: System, requested: Sequence[str], path: Path | None = None) -> Choice:
+    """srun with the first of the requested types that this Slurm supports."""
     path = path or system.which("srun")
     if path is None:
         return Choice((), "srun is not on the PATH of this Slurm job", "load the slurm module")
     listed = system.run([str(path), "--mpi=list"], timeout_s=_SLURM_S)
     has = mpi_types(listed.output + listed.errors)
     # A site may have `pmix_v4` and no alias for it.
-    fits = (kind for want in wanted for kind in has if kind == want or kind.startswith(f"{want}_v"))
+    fits = (kind for want in requested for kind in has if kind == want or kind.startswith(f"{want}_v"))
     kind = next(fits, None)
     if kind is None:
         return Choice(
             (),
-            f"srun has no PMI for this MPI library (it wants --mpi={' or '.join(wanted)}, Slurm has {', '.join(has)})",
-            f"have Slurm's plugin mpi/{wanted[0]} installed, or load an MPI that srun --mpi=list knows",
+            f"srun has no PMI for this MPI library (needs --mpi={' or '.join(requested)}, Slurm has {', '.join(has)})",
+            f"install Slurm's plugin mpi/{requested[0]}, or load an MPI that srun --mpi=list shows",
         )
     version = system.run([str(path), "--version"], timeout_s=_SLURM_S)
     return Choice((Mpiexec(path, Srun(kind), f"{version.output.strip()}, --mpi={kind}"),))
 
 
 def find_mpiexec(system: System, mpicxx: Path, cache: VersionCache | None = None) -> Mpiexec:
-    """The launcher of the MPI that `mpicxx` belongs to: its neighbour, else the one on the PATH.
+    """Launcher of the MPI that `mpicxx` belongs to: in the same folder, else on the PATH.
 
-    Raises UsageError when there is none, or when it is of no kind that we know.
+    Raises
+    ------
+    UsageError
+        There is no launcher, or it is of an unknown kind.
     """
-    suffix = mpicxx.name.partition(".")[2]  # Debian: mpicxx.mpich has mpiexec.mpich as its neighbour
+    suffix = mpicxx.name.partition(".")[2]  # Debian: mpicxx.mpich has mpiexec.mpich in the same folder
     names = [f"{stem}.{suffix}" for stem in ("mpiexec", "mpirun") if suffix] + ["mpiexec", "mpirun", "mpiexec.hydra"]
-    beside = (mpicxx.parent / name for name in names)
-    path = next((candidate for candidate in beside if candidate.exists()), None)
+    neighbours = (mpicxx.parent / name for name in names)
+    path = next((candidate for candidate in neighbours if candidate.exists()), None)
     path = path or next(filter(None, map(system.which, names)), None)
     if path is None:
         raise UsageError(
-            f"no mpiexec beside {mpicxx} nor on the PATH", "load the MPI module that the engine is built with"
+            f"no mpiexec in the folder of {mpicxx} nor on the PATH", "load the MPI module that the engine is built with"
         )
     return identify(system, path, cache)
 
 
 def identify(system: System, path: Path, cache: VersionCache | None = None) -> Mpiexec:
-    """Return a launcher with its kind, which its version shows. The launcher does not run if `cache` has the version.
+    """Launcher with its kind, which its version shows. The launcher does not run if `cache` has the version.
 
-    Raises UsageError when it does not say or is of no known kind.
+    Raises
+    ------
+    UsageError
+        It prints no version or is of an unknown kind.
     """
     argv = [str(path), "--version"]
     cached = cache.get(argv) if cache is not None else None
@@ -139,11 +156,11 @@ def identify(system: System, path: Path, cache: VersionCache | None = None) -> M
 
 
 def _recognised(version: str) -> Launcher | None:
-    """The kind that prints this text."""
+    """Kind of launcher that prints this text; None if it is unknown."""
     return next((launcher for launcher in LAUNCHERS if launcher.recognises(version)), None)
 
 
 def _version_line(text: str) -> str:
-    """The line with the number in it: Hydra prints a headline first."""
+    """Line with the version number: Hydra prints a headline first."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return next((line for line in lines if any(letter.isdigit() for letter in line)), lines[0])

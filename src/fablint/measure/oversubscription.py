@@ -1,4 +1,4 @@
-"""Whether a plan starts more ranks on a host than the host has CPUs, as far as that is known before the launch.
+"""Whether a plan starts more ranks on a host than the host has CPUs, as far as known before the launch.
 
 Ranks that wait then yield their CPU. Elsewhere they must not: a library that yields while it polls for messages has a
 higher latency than the same library in the programs of a user.
@@ -16,9 +16,9 @@ _COUNTS = re.compile(r"(\d+)(?:\(x(\d+)\))?")  # of Slurm: 72(x2),36
 
 
 def is_oversubscribed(system: System, plan: Plan) -> bool:
-    """Return True where it is known that a host has fewer CPUs than ranks.
+    """Whether a host is known to have fewer CPUs than ranks.
 
-    The CPUs of this machine count only where the ranks run on it: outside of a job, and without a list of hosts. Slurm
+    The CPUs of this machine count only if the ranks run on it: outside of a job, and without a list of hosts. Slurm
     reports the CPUs of the hosts of a job. Of other hosts the number is unknown.
     """
     cpus = slurm_cpus(system.environ)
@@ -30,11 +30,11 @@ def is_oversubscribed(system: System, plan: Plan) -> bool:
 
 
 def slurm_cpus(environ: Mapping[str, str]) -> list[int]:
-    """Return the CPUs of each host of the Slurm job around this process; empty outside of a job.
+    """CPUs of each host of the Slurm job around this process; [] outside of a job.
 
     >>> slurm_cpus({"SLURM_JOB_CPUS_PER_NODE": "72(x2),36"})
     [72, 72, 36]
     """
     text = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
-    found = [_COUNTS.fullmatch(part) for part in text.split(",")] if text else []
-    return [int(match[1]) for match in found if match for _ in range(int(match[2] or 1))]
+    counts = [_COUNTS.fullmatch(part) for part in text.split(",")] if text else []
+    return [int(match[1]) for match in counts if match for _ in range(int(match[2] or 1))]

@@ -1,4 +1,4 @@
-"""How far a long job has come: a bar on a terminal, a plain line now and then elsewhere, nothing under two seconds."""
+"""Progress of long jobs: a bar on a terminal, plain lines elsewhere, nothing for jobs under two seconds."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as RichProgress
 
-QUIET_S = 2.0  # nothing is shown before, and plain lines come no oftener
+QUIET_S = 2.0  # nothing is shown before, and plain lines are at least this far apart
 
 
 class Progress(Protocol):
-    """What long jobs report to."""
+    """Receiver of the progress of long jobs."""
 
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
-        """`done` of `total` steps of `task` are done; `left_s` seconds to go, None when unknown."""
+        """Report that `done` of `total` steps of `task` are done, with `left_s` seconds to go, None if unknown."""
         ...
 
     def note(self, text: str) -> None:
-        """Something that the user should read now."""
+        """Print a message for the user now."""
         ...
 
 
-class Silent:
-    """Shows nothing."""
+class NoProgress:
+    """Progress that shows nothing."""
 
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
         pass
@@ -37,8 +37,8 @@ class Silent:
         pass
 
 
-class Shown:
-    """Shows progress on a console (stderr by default) while the `with` block lasts."""
+class ConsoleProgress:
+    """Progress on a console (stderr by default) while the `with` block lasts."""
 
     def __init__(self, system: System, console: Console | None = None) -> None:
         self._system = system
@@ -48,7 +48,7 @@ class Shown:
 
     @cached_property
     def _console(self) -> Console:
-        """Most jobs are over before anything is shown, so that rich is imported for the others only."""
+        """Console, created on first use: most jobs end before anything is shown, and rich is imported late."""
         from rich.console import Console
 
         return self._given or Console(stderr=True)
@@ -62,7 +62,7 @@ class Shown:
         self.erase()
 
     def erase(self) -> None:
-        """Take the bar off the terminal, where something else is to be printed; the next step shows it again."""
+        """Remove the bar from the terminal before other output; the next step shows it again."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
@@ -78,7 +78,7 @@ class Shown:
             self._draw(task, done, total, left_s)
         elif now - self._last >= QUIET_S:
             self._last = now
-            self.note(f"{task}: {done} of {total}{_left(left_s)}")
+            self.note(f"{task}: {done} of {total}{_time_left(left_s)}")
 
     def _draw(self, task: str, done: int, total: int, left_s: float | None) -> None:
         if self._bar is None:
@@ -90,18 +90,18 @@ class Shown:
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[left]}"),
             )
-            # What the verbs print themselves goes to stdout and stderr as it is, without rich in between.
+            # Output of the verbs goes to stdout and stderr unchanged, without rich in between.
             self._bar = RichProgress(
                 *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
             )
             self._bar.add_task(task, total=total, left="")
             self._bar.start()
         self._bar.update(
-            self._bar.task_ids[0], description=task, completed=done, total=total, left=_left(left_s).strip(", ")
+            self._bar.task_ids[0], description=task, completed=done, total=total, left=_time_left(left_s).strip(", ")
         )
 
 
-def _left(left_s: float | None) -> str:
+def _time_left(left_s: float | None) -> str:
     if left_s is None:
         return ""
     return f", {left_s:.0f} s left" if left_s < 120 else f", {left_s / 60:.0f} min left"

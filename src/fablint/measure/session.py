@@ -1,9 +1,9 @@
 """One run of the engine, from the launcher's start to its end, whatever happens in between.
 
-The engine ends by itself: when it is done, when it is asked to (it then finishes the round under way), when its
-watchdog finds a rank that hangs. The launcher ends the survivors of a rank that died. Each of these has a deadline
-here, after which the whole family of processes is killed, so that nothing hangs. Ranks of other hosts are no children
-of ours: a launcher that loses its life ends them, and a wish to stop goes through it.
+The engine ends by itself: when it is done, when it is requested to stop (it then finishes the current round), when its
+watchdog finds a stalled rank. The launcher ends the survivors of a rank that died. Each of these has a deadline here,
+after which the whole process tree is killed, so that nothing stalls. Ranks of other hosts are not child processes: a
+launcher that is killed ends them, and a request to stop goes through the launcher.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.measure.engine import Engine
-from fablint.measure.engine_messages import Lost
+from fablint.measure.engine_messages import FailedRank
 from fablint.measure.launch_watch import Watch
 from fablint.measure.launchers.launcher import Death, Mpiexec
 from fablint.measure.oversubscription import is_oversubscribed
@@ -25,13 +25,13 @@ from fablint.system import Process, System
 
 DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, docs/reference/engine.md
 
-START_S, START_S_PER_RANK = 60.0, 0.05  # till all ranks are there: Hydra waits for ever for a host out of reach
+START_S, START_S_PER_RANK = 60.0, 0.05  # until all ranks have started: Hydra waits without end for an unreachable host
 STOP_S = 75.0  # after SIGINT: a round may last 60 s, then the engine writes
-LOST_S = 30.0  # after a rank was reported lost
-END_S = 15.0  # after the engine said that all is written: ranks of some MPI libraries stay in MPI_Finalize
-UNREACHED_S = 5.0  # after ssh said that it does not reach a host: some launchers wait for ever
+FAILED_S = 30.0  # after a rank was reported as failed
+END_S = 15.0  # after the engine reported that all is written: ranks of some MPI libraries stay in MPI_Finalize
+UNREACHED_S = 5.0  # after ssh reported an unreachable host: some launchers wait without end
 NO_END = "the engine did not end by itself and was killed"
-_GLANCE_S = 0.2
+_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class EngineOutcome:
     """How a run of the engine ended."""
 
     status: int  # one of the engine's exit statuses
-    error: str = ""  # what the engine or the launcher gave as the reason, one line
-    lost: tuple[Lost, ...] = ()  # what the engine says, the likeliest first
-    accused: tuple[Lost, ...] = ()  # all that it says: the two ends of a cut cable accuse each other
-    deaths: tuple[Death, ...] = ()  # what the launcher says where the engine says nothing
-    stopped_by: int | None = None  # the signal that we passed on
-    apart: bool = False  # the launcher did not bring the ranks together: another one may
-    start_s: float = field(default=0.0, compare=False)  # that the ranks took to start; 0: they did not
-    said: tuple[str, ...] = field(default=(), compare=False)  # the last lines of a launcher that started no ranks
+    error: str = ""  # reason given by the engine or the launcher, one line
+    failed: tuple[FailedRank, ...] = ()  # as the engine reports, the likeliest first
+    reported: tuple[FailedRank, ...] = ()  # all reports of the engine: the two ends of a cut cable report each other
+    deaths: tuple[Death, ...] = ()  # as the launcher reports if the engine reports nothing
+    stopped_by: int | None = None  # the signal that was passed on
+    is_disconnected: bool = False  # the ranks of this launcher did not connect: another launcher may work
+    start_s: float = field(default=0.0, compare=False)  # duration of the start of the ranks; 0: they did not start
+    launcher_output: tuple[str, ...] = field(default=(), compare=False)  # last lines, if it started no ranks
 
 
 @dataclass(frozen=True)
@@ -54,30 +54,30 @@ class EngineOptions:
     """How the engine is run, in addition to the plan."""
 
     words: Sequence[str] = ()  # run options of its command line
-    start_s: Callable[[], float] | None = None  # time limit of the start; asked again and again: it may get shorter
-    end_s: float | None = None  # how long ranks that have written all are waited for; None: END_S
+    start_s: Callable[[], float] | None = None  # time limit of the start; called repeatedly: it may get shorter
+    end_s: float | None = None  # limit for the end of ranks that have written all; None: END_S
 
 
 def start_limit_s(ranks: int) -> float:
-    """Seconds within which so many ranks start, where no launch has shown how long that takes here."""
+    """Seconds within which so many ranks should start, without experience from an earlier launch."""
     return START_S + START_S_PER_RANK * ranks
 
 
 _NO_OPTIONS = EngineOptions()
 
 
-def name_host(lost: Lost, attributes: Mapping[str, Any]) -> Lost:
-    """Say where a lost rank ran, from the run's root attributes, if nobody said it before."""
-    if lost.rank is None or lost.host is not None:
-        return lost
-    return replace(lost, host=attributes["hosts"][attributes["rank_host"][lost.rank]])
+def name_host(failed: FailedRank, attributes: Mapping[str, Any]) -> FailedRank:
+    """Add the host of a failed rank from the run's root attributes, if it is missing."""
+    if failed.rank is None or failed.host is not None:
+        return failed
+    return replace(failed, host=attributes["hosts"][attributes["rank_host"][failed.rank]])
 
 
-def name_deaths(deaths: Sequence[Death], attributes: Mapping[str, Any]) -> list[Lost]:
-    """Say which ranks died, from the run's root attributes: some launchers give the pid alone, others the rank.
+def name_deaths(deaths: Sequence[Death], attributes: Mapping[str, Any]) -> list[FailedRank]:
+    """Ranks that died, by the run's root attributes: some launchers report only the pid, others the rank.
 
-    A pid alone tells the host and no more, unless it is the host's only rank: Hydra ends the neighbours of a rank that
-    died at once, and then reports the first of them all.
+    A pid identifies the host only, unless the host has a single rank: Hydra ends the other ranks on the host of a rank
+    that died, and then reports the first of them.
     """
     pids, rank_host, hosts = list(attributes["rank_pid"]), list(attributes["rank_host"]), attributes["hosts"]
     named = []
@@ -89,7 +89,7 @@ def name_deaths(deaths: Sequence[Death], attributes: Mapping[str, Any]) -> list[
             suspect = pids.index(death.pid)
             host = hosts[rank_host[suspect]]
             rank = suspect if rank_host.count(rank_host[suspect]) == 1 else None
-        named.append(Lost(rank, host, None, None, death.reason))
+        named.append(FailedRank(rank, host, None, None, death.reason))
     return named
 
 
@@ -105,11 +105,11 @@ def run_engine(
 ) -> EngineOutcome:
     """Measure `plan` into the run directory `output`.
 
-    SIGINT and SIGTERM are passed on once: the engine finishes its round. The second ends everything at once.
+    The first SIGINT or SIGTERM is passed on: the engine finishes its round. The second ends everything at once.
     """
     command = [str(engine.path), "--plan", "-", "-o", str(output), "--expect-ranks", str(plan.ranks), *options.words]
     argv = mpiexec.argv(system, plan, command)
-    # The engine binds the ranks itself when they are to be near their NIC.
+    # The engine binds the ranks itself if they are to be near their NIC.
     environ = mpiexec.kind.environ(
         oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options.words
     )
@@ -138,88 +138,90 @@ def run_on_first(
     *,
     options: EngineOptions = _NO_OPTIONS,
 ) -> EngineOutcome:
-    """`run_engine` with the first of the launchers that brings the ranks together; says why others were left."""
+    """`run_engine` with the first of the launchers whose ranks connect; reports why others were not used."""
     for number, mpiexec in enumerate(launchers, 1):
         outcome = run_engine(system, progress, mpiexec, engine, plan, output, options=options)
-        if not outcome.apart or number == len(launchers):
+        if not outcome.is_disconnected or number == len(launchers):
             break
-        progress.note(f"fablint: {mpiexec.path.name} is left for {launchers[number].path}: {outcome.error}")
+        progress.note(f"fablint: {mpiexec.path.name} is replaced by {launchers[number].path}: {outcome.error}")
     return outcome
 
 
 @dataclass(frozen=True)
 class _Ranks:
-    """How to ask the ranks to stop, and how long they may take to start and to end."""
+    """How to stop the ranks, and how long they may take to start and to end."""
 
     program: Path
     passed_on: int  # the signal that the launcher passes on
-    end_s: float  # when all is written
+    end_s: float  # limit after all is written
     start_s: Callable[[], float] | None = None
 
     def stop(self, process: Process, count: int) -> None:
-        """Ranks below us are told at once, those of other hosts by the launcher."""
+        """Request a stop: signal local ranks directly, ranks of other hosts through the launcher."""
         if process.signal_program(self.program, signal.SIGINT) < count and process.poll() is None:
             process.signal(self.passed_on)
 
 
 @dataclass
 class _Limits:
-    """How long a launch may still take, in seconds of the monotonic clock."""
+    """Time that a launch may still take, in seconds of the monotonic clock."""
 
     begun: float  # when the launcher was started
-    start_s: Callable[[], float]  # how long the ranks may take to start
-    end_s: float  # how long they may take to end, when all is written
-    end: float | None = None  # None: nothing has happened that limits it
-    written: bool = False  # the engine has said that the run is written
+    start_s: Callable[[], float]  # limit for the start of the ranks
+    end_s: float  # limit for their end, after all is written
+    end: float | None = None  # None: no event limits it
+    written: bool = False  # the engine has reported that the run is written
 
-    def heed(self, watch: Watch, now: float) -> None:
-        """What was seen may limit how long the launch is waited for."""
+    def update(self, watch: Watch, now: float) -> None:
+        """Set the limit that follows from the messages of the launch."""
         if watch.ended is not None and not self.written:
             self.written, self.end = True, now + self.end_s
-        elif self.end is None and (watch.accused or watch.stuck):
-            self.end = now + LOST_S
-        elif self.end is None and watch.unreached():
+        elif self.end is None and (watch.reported or watch.stalled):
+            self.end = now + FAILED_S
+        elif self.end is None and watch.has_unreachable_host():
             self.end = now + UNREACHED_S
 
     def exceeded(self, watch: Watch, now: float) -> str | None:
-        """Why the launch is not waited for any longer, empty where its run is written; None: it is waited for."""
+        """Why the launch has exceeded its limit, '' if its run is written; None: it has not."""
         if self.end is not None and now > self.end:
-            unreached = f"the ranks did not start: {watch.said()}" if watch.unreached() else NO_END
+            unreached = (
+                f"the ranks did not start: {watch.launcher_message()}" if watch.has_unreachable_host() else NO_END
+            )
             return "" if self.written else unreached
         if not watch.started and now > self.begun + (limit_s := self.start_s()):
-            said = watch.said() or "the launcher says nothing"
-            return f"the ranks did not start within {limit_s:.0f} s: {said}"
+            message = watch.launcher_message() or "no message from the launcher"
+            return f"the ranks did not start within {limit_s:.0f} s: {message}"
         return None
 
 
 def _follow(
     system: System, progress: Progress, process: Process, watch: Watch, caught: Sequence[int], ranks: _Ranks
 ) -> str:
-    """Read until the end. What a deadline ended it for, empty where it ended by itself or its run was written."""
+    """Read until the end. The exceeded limit, '' if the launch ended by itself or its run was written."""
     passed_on = 0
     limits = _Limits(system.monotonic(), ranks.start_s or (lambda: start_limit_s(watch.ranks)), ranks.end_s)
     while True:
         try:
-            line = process.read_line(_GLANCE_S)
+            line = process.read_line(_POLL_S)
         except EOFError:
-            ended = process.wait(ranks.end_s if limits.written else LOST_S) is not None
+            ended = process.wait(ranks.end_s if limits.written else FAILED_S) is not None
             return "" if ended or limits.written else NO_END
         now = system.monotonic()
         if line is not None:
             watch.take(line, progress)
         if watch.started and not watch.start_s:
             watch.start_s = now - limits.begun
-        limits.heed(watch, now)
+        limits.update(watch, now)
         if len(caught) > passed_on:
             if passed_on:
                 return NO_END
             passed_on = len(caught)
             limits.end = now + STOP_S
-            progress.note("fablint: stopping after the round under way; once more to stop now")
+            progress.note("fablint: finishing the current round; press Ctrl-C again to stop at once")
             ranks.stop(process, watch.ranks)
         why = limits.exceeded(watch, now)
         if why == "":
-            progress.note("fablint: all is written, but the ranks do not end by themselves: they are ended")
+            progress.note("fablint: the run is complete, but the ranks do not end by themselves: they are terminated")
         if why is not None:
             return why
 
@@ -227,28 +229,30 @@ def _follow(
 def _outcome(
     mpiexec: Mpiexec, status: int, watch: Watch, *, launched: bool, overdue: str, stopped_by: int | None
 ) -> EngineOutcome:
-    """What the exit status and the messages say together.
+    """EngineOutcome from the exit status and the messages.
 
-    The engine's own words count most. A launcher's report of a death is taken only where there are none, for a
+    The engine's own messages have priority. A launcher's report of a death is used only without them, because a
     launcher also reports survivors that gave up as dead. Its exit status may be its own.
     """
-    if lost := watch.lost():
-        return EngineOutcome(INCOMPLETE, str(lost[0]), lost, tuple(watch.accused))
+    if failed := watch.failed_ranks():
+        return EngineOutcome(INCOMPLETE, str(failed[0]), failed, tuple(watch.reported))
     if watch.errors:
-        apart = watch.apart()
-        known = USAGE if apart else status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE
-        return EngineOutcome(known, watch.errors[0], apart=apart)
+        is_disconnected = watch.is_disconnected()
+        exit_status = USAGE if is_disconnected else status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE
+        return EngineOutcome(exit_status, watch.errors[0], is_disconnected=is_disconnected)
     if stopped_by is not None:
         return EngineOutcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
-    words = () if watch.started else tuple(watch.others)
+    output = () if watch.started else tuple(watch.launcher_output)
     if overdue:
-        return EngineOutcome(INCOMPLETE, overdue, said=words)
+        return EngineOutcome(INCOMPLETE, overdue, launcher_output=output)
     if watch.ended is not None and launched:
-        return EngineOutcome(watch.ended)  # the launcher's own status may be that of ranks that had to be ended
+        return EngineOutcome(watch.ended)  # the launcher's own status may be that of ranks that had to be terminated
     if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
         return EngineOutcome(status)
     deaths = tuple(watch.deaths(mpiexec))
     if deaths and watch.started:
         return EngineOutcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
-    said = f"{mpiexec.path} failed: {watch.said() or f'exit status {status}'}"
-    return EngineOutcome(INCOMPLETE, said, deaths=deaths, apart=watch.apart(), said=words)
+    error = f"{mpiexec.path} failed: {watch.launcher_message() or f'exit status {status}'}"
+    return EngineOutcome(
+        INCOMPLETE, error, deaths=deaths, is_disconnected=watch.is_disconnected(), launcher_output=output
+    )

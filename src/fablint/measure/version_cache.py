@@ -1,4 +1,5 @@
-"""Outputs of `PROGRAM --version`, cached below FABLINT_HOME until something changes on which the output depends.
+"""Cache of outputs of `PROGRAM --version` below FABLINT_HOME, valid until a file or variable that they depend on
+changes.
 
 Only the outputs of binaries are cached. The output of a script may depend on anything, so that it runs every time.
 """
@@ -17,23 +18,23 @@ from pathlib import Path
 from fablint.system import System, write_private
 from fablint.version import __version__
 
-FOLDER = "versions"  # of FABLINT_HOME
+FOLDER = "versions"  # below FABLINT_HOME
 _BINARY = b"\x7fELF"
 _MOST_BYTES = 1 << 16  # of a cached output
-# Variables that decide which libraries a program loads and how an MPI behaves.
+# Variables that determine which libraries a program loads and how an MPI behaves.
 _VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LOADEDMODULES")
 _PARTS_OF_VARIABLES = ("MPI", "PMI", "PRTE", "HYDRA")
 
 
 @dataclass(frozen=True)
 class VersionCache:
-    """Outputs of programs of one MPI, one file per command line. After damage to a file its program runs again."""
+    """Outputs of programs of one MPI, one file per command line. If a file is damaged, its program runs again."""
 
     system: System
     files: tuple[Path, ...]  # on which the outputs depend in addition to the program: `mpicxx`, the MPI libraries
 
     def get(self, argv: Sequence[str]) -> str | None:
-        """Return the cached output; None if there is none, it is out of date, or another user may have written it."""
+        """Cached output; None if there is none, it is out of date, or another user may have written it."""
         key = self._key(argv)
         if key is None:
             return None
@@ -46,7 +47,7 @@ class VersionCache:
         return str(cached["text"])
 
     def put(self, argv: Sequence[str], text: str) -> None:
-        """Cache the output. Does nothing where the folder cannot be written."""
+        """Cache the output. Does nothing if the folder cannot be written."""
         key = self._key(argv)
         content = json.dumps({"key": key, "text": text}).encode()
         if key is None or len(content) > _MOST_BYTES:
@@ -57,12 +58,12 @@ class VersionCache:
             write_private(path, content)
 
     def _path(self, argv: Sequence[str]) -> Path:
-        """One file per user and command line, so that the folder does not grow with every change."""
+        """File per user and command line, so that the folder does not grow with every change."""
         digest = sha256(json.dumps(list(argv)).encode()).hexdigest()[:16]
         return self.system.home / FOLDER / f"{os.geteuid()}-{digest}.json"
 
     def _key(self, argv: Sequence[str]) -> str | None:
-        """Return a hash of all on which the output depends; None where that cannot be known."""
+        """Hash of everything that the output depends on; None if that is unknown."""
         program = Path(argv[0])
         try:
             with program.open("rb") as file:
@@ -80,14 +81,14 @@ class VersionCache:
 
 
 def _identity(path: Path) -> list[str | int]:
-    """Return what changes when a file is replaced or rewritten."""
+    """Values that change when a file is replaced or rewritten."""
     resolved = path.resolve()
     facts = resolved.stat()
     return [str(resolved), facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns]
 
 
 def _read_own(path: Path) -> bytes:
-    """Return the content of a regular file that only this user can write, for FABLINT_HOME may be shared.
+    """Content of a regular file that only this user can write; FABLINT_HOME may be shared.
 
     Raises OSError for any other file.
     """
@@ -95,5 +96,5 @@ def _read_own(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-            raise PermissionError(f"{path}: not a file of this user alone")
+            raise PermissionError(f"{path}: not a file that only this user can write")
         return file.read(_MOST_BYTES)

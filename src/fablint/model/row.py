@@ -91,7 +91,7 @@ class RowSpec:
     @property
     def directions_measured(self) -> int:
         """Number of measurements of a pair at one size: one where both directions run at once or one is fixed."""
-        is_single = self.kernel_info.bidirectional or self.directions == "forward" or not self.is_of_pairs
+        is_single = self.kernel_info.bidirectional or self.directions == "single" or not self.is_of_pairs
         return 1 if is_single else 2
 
     @property

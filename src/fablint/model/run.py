@@ -80,7 +80,7 @@ class Row:
 
     @property
     def directions(self) -> str:
-        """Cells of a pair that were measured: `both`, `forward` (src < dst), `one` where the pattern has but one."""
+        """Cells of a pair that were measured: `both`, `single` (src < dst), `one` if the pattern has only one."""
         return str(self.attributes.get("directions") or "both")
 
     @property

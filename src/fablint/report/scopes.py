@@ -211,7 +211,7 @@ def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement:
         one.add(mine.value.size, float(mine.value.sum()), float(mine.value.min()), float(mine.value.max()))
         one.pairs.append(mine.src.astype(np.int64) * ranks + mine.dst)
         if at_once and across:
-            ways = 1 if row.directions == "forward" else 2  # each pair has a cell for each direction
+            ways = 1 if row.directions == "single" else 2  # each pair has a cell for each direction
             _, place = np.unique(mine.round, return_inverse=True)
             one.rounds.append(np.bincount(place, mine.value) / ways)
         if at_once and section != _heading(Scope.INTRA_NODE):

@@ -1,4 +1,4 @@
-"""Simulated fabrics: runs with a known truth, to show what fablint says and to test that it is right."""
+"""Simulated fabrics: runs with known faults, for demonstrations and for tests of the localisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrays of a row while its cells are measured."""
+"""Arrays of a row while its cells are measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fablint.simulate.simulated_rows import SimulatedRow
 
 
 class Store:
-    """The arrays of a row while they are filled."""
+    """Arrays of a row while they are filled."""
 
     def __init__(self, row: SimulatedRow, partner: Partners, *, full: bool, slowest: float) -> None:
         n, rounds = partner.shape

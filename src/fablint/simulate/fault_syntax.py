@@ -1,4 +1,4 @@
-"""Faults as people write them: `host:h0012:tx:-20%`."""
+"""Syntax of faults: `host:h0012:tx:-20%`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fablint.simulate.faults import Fault
 
 COMPONENTS = ("host", "nic", "link", "cable", "switch")
 RETRY_S = 10e-6
-FORM = "PART:NAME[:tx|:rx]:WHAT[,WHAT], as in host:h12:tx:-20% or link:s0>s1:+2us,flap30%"
+FORM = "COMPONENT:NAME[:tx|:rx]:EFFECT[,EFFECT], as in host:h12:tx:-20% or link:s0>s1:+2us,flap30%"
 
 _NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
 _PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3}
 _RANDOM = re.compile(r"random:(\d+)")
 
-# What is written: what it makes of a fault.
-_WHAT: tuple[tuple[re.Pattern[str], Callable[..., dict[str, Any]]], ...] = (
+# Pattern of an effect -> fields of a fault.
+_EFFECTS: tuple[tuple[re.Pattern[str], Callable[..., dict[str, Any]]], ...] = (
     (re.compile(rf"-{_NUMBER}%"), lambda loss: {"bandwidth_factor": 1 - float(loss) / 100}),
     (re.compile(rf"\+{_NUMBER}(ns|us|ms)"), lambda more, unit: {"added_latency_s": float(more) / _PER_SECOND[unit]}),
     (re.compile(rf"duplex-{_NUMBER}%"), lambda loss: {"duplex_factor": 1 - float(loss) / 100}),
@@ -31,49 +31,54 @@ _WHAT: tuple[tuple[re.Pattern[str], Callable[..., dict[str, Any]]], ...] = (
 
 
 def random_count(text: str) -> int | None:
-    """The number in `random:5`; None where it is something else."""
-    found = _RANDOM.fullmatch(text)
-    return int(found[1]) if found else None
+    """Number in `random:5`; None for other texts."""
+    match = _RANDOM.fullmatch(text)
+    return int(match[1]) if match else None
 
 
 def parse_fault(text: str) -> Fault:
-    """The fault that a text describes.
+    """Fault that a text describes.
 
-    WHAT is `-20%` (less bandwidth), `+2us` (more latency), `duplex-20%` (less while both ways are in use), `retry2%`
-    (that many messages come 10 us later), `flap30%` (sick in that many of the rounds, with another WHAT),
-    `noisy3` (scatters three times as much), `on=SWITCH` (the host hangs on another switch). Raises UsageError.
+    EFFECT is `-20%` (less bandwidth), `+2us` (more latency), `duplex-20%` (less while both directions are in use),
+    `retry2%` (share of messages that arrive 10 us later), `flap30%` (faulty in that share of the rounds, with another
+    EFFECT), `noisy3` (factor of the scatter), `on=SWITCH` (the host is connected to another switch).
+
+    Raises
+    ------
+    UsageError
+        The text does not describe a fault.
     """
     words = text.split(":")
-    component, what = words[0], words[-1]
+    component, effects = words[0], words[-1]
     direction = words[2] if len(words) == 4 else "both"
     if component not in COMPONENTS or not 3 <= len(words) <= 4 or not words[1] or direction not in get_args(Direction):
         raise UsageError(f"fault '{text}'", f"write {FORM}, or random:5")
     fields: dict[str, Any] = {}
-    for word in what.split(","):
+    for word in effects.split(","):
         fields |= _fields(text, word)
     if direction != "both" and component not in ("host", "nic"):
-        raise UsageError(f"fault '{text}': a {component} has no {direction} side", "give a host, a NIC or a link a>b")
+        raise UsageError(f"fault '{text}': a {component} has no {direction} direction", "give a host, NIC or link a>b")
     if "flapping" in fields and len(fields) == 1:
-        raise UsageError(f"fault '{text}': what is it that comes and goes?", "write -20%,flap30%")
+        raise UsageError(f"fault '{text}': flap needs another effect", "write -20%,flap30%")
     if "moved_to" in fields and component != "host":
-        raise UsageError(f"fault '{text}': a {component} cannot hang on another switch", "give a host")
+        raise UsageError(f"fault '{text}': a {component} cannot be connected to another switch", "give a host")
     return Fault(component, words[1], direction, **fields)  # type: ignore[arg-type]
 
 
 def _fields(text: str, word: str) -> dict[str, Any]:
-    for pattern, fields in _WHAT:
-        if found := pattern.fullmatch(word):
-            made = fields(*found.groups())
-            _check(text, word, made)
-            return made
+    for pattern, fields in _EFFECTS:
+        if match := pattern.fullmatch(word):
+            field_values = fields(*match.groups())
+            _check(text, word, field_values)
+            return field_values
     raise UsageError(f"fault '{text}': '{word}'", "write -20%, +2us, duplex-20%, retry2%, flap30%, noisy3 or on=SWITCH")
 
 
-def _check(text: str, word: str, made: dict[str, Any]) -> None:
-    for name, value in made.items():
+def _check(text: str, word: str, field_values: dict[str, Any]) -> None:
+    for name, value in field_values.items():
         low = name in ("bandwidth_factor", "duplex_factor") and not 0 < value <= 1
         high = name in ("retry_share", "flapping") and not 0 < value <= 1
         if low or high:
             raise UsageError(f"fault '{text}': '{word}'", "a percentage lies between 0 and 100")
         if name == "scatter" and value < 1:
-            raise UsageError(f"fault '{text}': '{word}'", "give how many times more it scatters, 1 or above")
+            raise UsageError(f"fault '{text}': '{word}'", "give the factor of the scatter, 1 or above")

@@ -1,4 +1,4 @@
-"""Faults: which directed links a sick part slows, in which way, and by how much."""
+"""Faults: directed links that a faulty component slows, and by how much."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fa
 Floats = npt.NDArray[np.float64]
 Kind = Literal["slow", "latency", "duplex", "lossy", "flapping", "mis-cabled", "noise"]
 
-MOST_STATES = 64  # combinations of flapping parts that a row can hold
+MOST_STATES = 64  # combinations of states of flapping components in one row
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One sick part.
+    """One faulty component.
 
     `component`: `host` (all of its NICs, both directions or one), `nic` (`h00/hsn1`), `link` (`s0>s1`, `h00>s0`),
-    `cable` (`s0=s1`, `h00=s0`, both of its links) or `switch` (whatever leaves it, so every route through it once).
-    The other fields add up; what is left at its default does nothing.
+    `cable` (`s0=s1`, `h00=s0`, both of its links) or `switch` (all links that leave it, so that every route through it
+    counts once). The other fields add up; a field at its default has no effect.
     """
 
     component: Literal["host", "nic", "link", "cable", "switch"]
@@ -33,16 +33,16 @@ class Fault:
     direction: Direction = "both"  # of a host, a NIC or a host's cable: `tx` slows what the host sends
     bandwidth_factor: float = 1.0  # 0.8: 20 % less
     added_latency_s: float = 0.0
-    duplex_factor: float = 1.0  # of the bandwidth while both ways are in use at once
-    retry_share: float = 0.0  # of the messages are sent again ...
-    retry_s: float = 0.0  # ... and come so much later
-    flapping: float = 1.0  # share of the rounds in which the part is sick
-    moved_to: str = ""  # the host hangs on this switch, whatever the topology says
-    scatter: float = 1.0  # its measurements scatter so much more; they are not slower
+    duplex_factor: float = 1.0  # of the bandwidth while both directions are in use at once
+    retry_share: float = 0.0  # share of messages that are retransmitted ...
+    retry_s: float = 0.0  # ... and arrive this much later
+    flapping: float = 1.0  # share of the rounds in which the component is faulty
+    moved_to: str = ""  # the host is connected to this switch, whatever the topology says
+    scatter: float = 1.0  # factor of the scatter of its measurements; their median is unchanged
 
     @property
     def kind(self) -> Kind:
-        """What it is called."""
+        """Kind of the fault."""
         if self.moved_to:
             return "mis-cabled"
         if self.flapping < 1.0:
@@ -57,11 +57,11 @@ class Fault:
 
     @property
     def loss(self) -> float:
-        """The share of the bandwidth that is lost."""
+        """Share of the bandwidth that is lost."""
         return 1.0 - self.bandwidth_factor * self.duplex_factor
 
     def links(self, fabric: Fabric) -> list[int]:
-        """Numbers of the directed links that are slow. UsageError when the fabric has no such part."""
+        """Numbers of the directed links that are slow. Raises UsageError if the fabric has no such component."""
         links = self._links(fabric)
         if not links or (self.moved_to and self.moved_to not in fabric.switch_codes):
             missing = ("switch", self.moved_to) if links else (self.component, self.name)
@@ -85,7 +85,7 @@ class Fault:
                 return np.flatnonzero(fabric.starts == code).tolist()
 
     def _of_cable(self, fabric: Fabric, a: str, b: str) -> list[int]:
-        port = next((port for one in (a, b) for port in fabric.ports_of(one)), None)
+        port = next((port for end in (a, b) for port in fabric.ports_of(end)), None)
         links = [fabric.link(a, b), fabric.link(b, a)]
         if min(links) < 0:
             return []
@@ -99,13 +99,13 @@ class Fault:
 
 
 def _example(fabric: Fabric, component: str) -> str:
-    """What such a part is called here."""
+    """Hint with the names of such components in this fabric."""
     link = 0 if fabric.switch_links else fabric.up(0)
     names = {
         "host": f"its hosts are {fabric.hosts[0]} to {fabric.hosts[-1]}",
-        "nic": f"its NICs are called as {fabric.nic_name(0)}",
-        "link": f"its links are called as {fabric.link_name(link)}",
-        "cable": f"its cables are called as {fabric.cable_name(link)}",
+        "nic": f"its NICs are named like {fabric.nic_name(0)}",
+        "link": f"its links are named like {fabric.link_name(link)}",
+        "cable": f"its cables are named like {fabric.cable_name(link)}",
         "switch": f"its switches are {fabric.routes.switches[0]} to {fabric.routes.switches[-1]}",
     }
     return names[component]
@@ -113,43 +113,51 @@ def _example(fabric: Fabric, component: str) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """A fabric with its faults, in all the states that flapping parts put it into.
+    """A fabric with its faults, in all states of flapping components.
 
-    Arrays over links have one place more, for "no link".
+    Arrays over links have one more element, for "no link".
     """
 
     state: Index  # (rounds,)
     latency: Floats  # (states, links + 1) seconds that crossing the link adds
     per_byte: Floats  # (states, links + 1) seconds per byte
-    duplex: Floats  # (states, links + 1) times slower while both ways are in use
+    duplex: Floats  # (states, links + 1) slowdown while both directions are in use
     retry_share: Floats  # (states, links + 1)
     retry_s: Floats  # (states, links + 1)
-    port_switch: Index  # (ports,) where each NIC really hangs
+    port_switch: Index  # (ports,) actual switch of each NIC
     scatter: npt.NDArray[np.float32]  # (hosts,)
-    sick: npt.NDArray[np.bool_]  # (links + 1,) links that a fault changes
+    faulty: npt.NDArray[np.bool_]  # (links + 1,) links that a fault changes
 
 
 def condition_of(
     fabric: Fabric, faults: Sequence[Fault], spread: npt.NDArray[np.float32], rounds: int, rng: np.random.Generator
 ) -> Condition:
-    """What the faults make of the fabric.
+    """Condition of a fabric with faults.
 
-    Args:
-        fabric: healthy.
-        faults: of its parts.
-        spread: (links,) log-effects of the links' own, healthy variation.
-        rounds: of the row, in which flapping parts are sick now and then.
-        rng: says in which.
+    Parameters
+    ----------
+    fabric
+        The healthy fabric.
+    faults
+        Faults of its components.
+    spread
+        (links,) log-effects of the healthy variation of the links.
+    rounds
+        Rounds of the row, in some of which flapping components are faulty.
+    rng
+        Selects these rounds.
 
-    Raises:
-        UsageError: a fault is in a part that the fabric does not have, or too many parts flap.
+    Raises
+    ------
+    UsageError
+        A fault is in a component that the fabric does not have, or too many components flap.
     """
     active = np.array([fault.flapping >= 1 - rng.random(rounds) for fault in faults], dtype=bool)
     active = active.reshape(len(faults), rounds)
     states, state = np.unique(active, axis=1, return_inverse=True)
     if states.shape[1] > MOST_STATES:
         raise UsageError(
-            f"faults: {sum(fault.flapping < 1 for fault in faults)} flapping parts have too many states",
+            f"faults: {sum(fault.flapping < 1 for fault in faults)} flapping components have too many states",
             "let fewer flap, or measure fewer rounds",
         )
     shape = (states.shape[1], fabric.links + 1)
@@ -158,10 +166,10 @@ def condition_of(
     latency, per_byte = latency.copy(), per_byte.copy()
     duplex, share, retry_s = np.ones(shape), np.zeros(shape), np.zeros(shape)
     port_switch, scatter = fabric.port_switch.copy(), np.ones(len(fabric.hosts), dtype=np.float32)
-    sick = np.zeros(fabric.links + 1, dtype=bool)
+    faulty = np.zeros(fabric.links + 1, dtype=bool)
     for fault, on in zip(faults, states, strict=True):
         links = np.array(fault.links(fabric))
-        sick[links] = True
+        faulty[links] = True
         place = np.ix_(np.flatnonzero(on), links)
         latency[place] += fault.added_latency_s
         per_byte[place] /= fault.bandwidth_factor
@@ -174,5 +182,13 @@ def condition_of(
         if fault.scatter != 1.0:
             scatter[ports // fabric.rails] = fault.scatter
     return Condition(
-        np.asarray(state, dtype=np.int32).ravel(), latency, per_byte, duplex, share, retry_s, port_switch, scatter, sick
+        np.asarray(state, dtype=np.int32).ravel(),
+        latency,
+        per_byte,
+        duplex,
+        share,
+        retry_s,
+        port_switch,
+        scatter,
+        faulty,
     )

@@ -1,4 +1,6 @@
-"""The truth about a simulated run: what is sick, whether what was measured can show it, and what looks the same."""
+"""Ground truth of a simulated run: faulty components, their visibility in the measurements, and equivalent
+components.
+"""
 
 from __future__ import annotations
 
@@ -12,55 +14,59 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.simulate.faults import Fault
-from fablint.simulate.messages.costs import Nature
+from fablint.simulate.messages.costs import ActualRouting
 from fablint.simulate.messages.crossings import Crossings
 from fablint.simulate.messages.times import AT_ONCE
 from fablint.simulate.rounds import Partners, all_rounds, partners_of
 from fablint.simulate.simulated_fabric import Fabric
 
 FILE = "truth.json"
-LONG = 64 << 10  # bytes from which a lost bandwidth shows in the time of a message
-MOST_PAIRS = 1 << 24  # of a full matrix whose classes are looked for: in a larger one no two parts look the same
+LONG = 64 << 10  # bytes from which lost bandwidth affects the time of a message
+# largest full matrix that is searched for equivalent components: in a larger matrix there are none
+MOST_PAIRS = 1 << 24
 
 
 @dataclass(frozen=True)
 class TrueFault:
-    """One sick part, as a finding should name it."""
+    """One faulty component, as a finding should name it."""
 
     component: str
     name: str
-    direction: str | None  # of a host and what is in series with it; a directed link has its in its name
+    # of a host and components in series with it; the name of a directed link contains the direction
+    direction: str | None
     kind: str
-    effect: float | None  # relative change of the bandwidth, None where it is not the bandwidth that suffers
+    effect: float | None  # relative change of the bandwidth, None if the bandwidth is not affected
     added_latency_s: float
-    visible: bool  # does anything that was measured suffer from it?
-    decidable: bool  # can the direction be seen: is it in a one-way stream?
-    twins: Mapping[str, str | None] = field(default_factory=dict)  # parts that the measurements cannot tell from it
+    visible: bool  # whether any measurement is affected
+    decidable: bool  # whether the direction is visible: whether it is in a one-way stream
+    # components that the measurements cannot distinguish from it
+    equivalents: Mapping[str, str | None] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """As it stands in truth.json, where the twins are called `class`."""
+        """Entry of truth.json, where the equivalents have the key `class`."""
         facts = asdict(self)
-        facts["class"] = dict(facts.pop("twins"))
+        facts["class"] = dict(facts.pop("equivalents"))
         return facts
 
 
-def truth_of(fabric: Fabric, nature: Nature, faults: Sequence[Fault], run: Run) -> tuple[TrueFault, ...]:
-    """The truth about `run`, measured on `fabric` with `faults` in it."""
-    crossings = _crossings(nature, run) if faults else None
+def truth_of(fabric: Fabric, actual: ActualRouting, faults: Sequence[Fault], run: Run) -> tuple[TrueFault, ...]:
+    """Ground truth of `run`, measured on `fabric` with `faults`."""
+    crossings = _crossings(actual, run) if faults else None
     return tuple(_true(fabric, fault, run, crossings) for fault in faults)
 
 
 def write_truth(folder: Path, truth: Sequence[TrueFault]) -> None:
-    """`truth.json` in a run directory."""
+    """Write `truth.json` into a run directory."""
     facts = {"format": 1, "faults": [fault.facts() for fault in truth]}
     (folder / FILE).write_text(json.dumps(facts, indent=2) + "\n")
 
 
 def read_truth(folder: Path) -> tuple[TrueFault, ...]:
-    """What `write_truth` wrote."""
+    """Read the file of `write_truth`."""
     faults = json.loads((folder / FILE).read_text())["faults"]
     return tuple(
-        TrueFault(**{"twins" if key == "class" else key: value for key, value in facts.items()}) for facts in faults
+        TrueFault(**{"equivalents" if key == "class" else key: value for key, value in facts.items()})
+        for facts in faults
     )
 
 
@@ -68,10 +74,10 @@ def _true(fabric: Fabric, fault: Fault, run: Run, crossings: Crossings | None) -
     links = fault.links(fabric)
     name = fabric.cable_name(links[0]) if fault.component == "cable" else fault.name
     series = _series(fabric, fault, links)
-    twins = dict(series)
+    equivalents = dict(series)
     if crossings is not None and not fault.moved_to:
-        twins.update(crossings.twins(crossings.of_links(links)))
-    twins.pop(name, None)
+        equivalents.update(crossings.equivalents(crossings.of_links(links)))
+    equivalents.pop(name, None)
     return TrueFault(
         component=fault.component,
         name=name,
@@ -81,13 +87,15 @@ def _true(fabric: Fabric, fault: Fault, run: Run, crossings: Crossings | None) -
         added_latency_s=fault.added_latency_s,
         visible=any(_shows(fault, row) for row in run.rows),
         decidable=not fault.moved_to and any(row.kernel == "bandwidth" and _shows(fault, row) for row in run.rows),
-        twins=twins,
+        equivalents=equivalents,
     )
 
 
 def _series(fabric: Fabric, fault: Fault, links: Sequence[int]) -> dict[str, str | None]:
-    """Parts of one host that lie in series for all its traffic: NIC, cable, and the host itself if that is its only
-    one; with the direction."""
+    """Components of one host in series for all its traffic, with the direction.
+
+    These are NIC and cable, and the host itself if it has only this NIC.
+    """
     ports = {(link - fabric.switch_links) % fabric.ports for link in links}
     if fault.component == "switch" or min(links) < fabric.switch_links or len(ports) > 1:
         return {}
@@ -101,9 +109,9 @@ def _series(fabric: Fabric, fault: Fault, links: Sequence[int]) -> dict[str, str
 
 
 def _shows(fault: Fault, row: Row) -> bool:
-    """Does a row suffer from the fault?"""
+    """Whether the fault affects a row."""
     if fault.moved_to:
-        return True  # other ways
+        return True  # other paths
     rich = "histogram" in row.arrays or set(row.statistics) - {"median", "min"}
     if row.kernel in ("latency", "exchange") and (fault.added_latency_s or (fault.retry_share and rich)):
         return True
@@ -111,15 +119,15 @@ def _shows(fault: Fault, row: Row) -> bool:
     return factor < 1 and max(row.sizes) >= LONG
 
 
-def _crossings(nature: Nature, run: Run) -> Crossings | None:
-    """Of all that was measured; None where that is so much that no two parts can look the same."""
+def _crossings(actual: ActualRouting, run: Run) -> Crossings | None:
+    """Crossings of all measurements; None for so many measurements that no two components are equivalent."""
     tables = [_partners(row, run.ranks) for row in run.rows]
     if any(table is None for table in tables):
         return None
     unique = {table.tobytes(): table for table in tables if table is not None}
     partner = np.concatenate(list(unique.values()), axis=1)
     round_trips = all(row.kernel != "bandwidth" for row in run.rows)
-    return Crossings.of(nature, partner, round_trips=round_trips)
+    return Crossings.of(actual, partner, round_trips=round_trips)
 
 
 def _partners(row: Row, ranks: int) -> Partners | None:

@@ -1,4 +1,4 @@
-"""Noise: what healthy measurements scatter like."""
+"""Noise: scatter of healthy measurements."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ KINDS = ("normal", "student3", "lognormal", "replay")
 class Noise:
     """Multiplicative noise of one measured pair, and the healthy variation between hosts and between links.
 
-    The defaults are those of real small-message runs: 2.5 % from launch to launch, one pair in a hundred hit by
-    something else and a third slower on average. `replay` draws from `residuals` as they are, or from those of
-    Comet where there are none: `scale` and the spikes are then not used, since real residuals have theirs.
+    The defaults are those of real small-message runs: 2.5 % from launch to launch, one pair in a hundred disturbed and
+    a third slower on average. `replay` samples from `residuals`, or from those of Comet if there are none: `scale` and
+    the spikes are then not used, because real residuals contain both.
     """
 
     kind: Literal["normal", "student3", "lognormal", "replay"] = "normal"
@@ -36,7 +36,7 @@ class Noise:
     residuals: Effects | None = field(default=None, repr=False, compare=False)  # log-factors to replay
 
     def pairs(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Effects:
-        """Log-factors of single measurements, float32."""
+        """(shape) log-factors of single measurements, float32."""
         match self.kind:
             case "normal":
                 draws = rng.standard_normal(shape, dtype=np.float32)
@@ -48,7 +48,7 @@ class Noise:
             case "replay":
                 known = comet_residuals() if self.residuals is None else np.asarray(self.residuals, dtype=np.float32)
                 if not known.size:
-                    raise UsageError("noise: no residuals to replay", "give some, or none at all for those of Comet")
+                    raise UsageError("noise: no residuals to replay", "give residuals, or None for those of Comet")
                 return known[rng.integers(0, known.size, shape)]
         draws *= np.float32(self.scale)
         cells = int(np.prod(shape))
@@ -65,7 +65,7 @@ class Noise:
         return np.float32(self.link_spread) * rng.standard_normal(links, dtype=np.float32)
 
     def facts(self) -> dict[str, Any]:
-        """What is written into a run."""
+        """Attributes that are written into a run."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "residuals"}
         if self.kind == "replay":
             facts["residuals"] = "comet" if self.residuals is None else f"{len(self.residuals)} of the caller's"
@@ -74,6 +74,6 @@ class Noise:
 
 @lru_cache
 def comet_residuals() -> Effects:
-    """log(time / median of its size and switch) of SDSC Comet's pairs, 1 B to 1 KiB; see the file's head."""
+    """log(time / median of its size and switch) of SDSC Comet's pairs, 1 B to 1 KiB; see the head of comet.txt."""
     text = (resources.files("fablint.simulate") / "comet.txt").read_text()
     return np.array([float(line) for line in text.splitlines() if not line.startswith("#")], dtype=np.float32)

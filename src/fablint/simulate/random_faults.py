@@ -1,4 +1,4 @@
-"""Faults drawn by chance, of which what is measured can show every one."""
+"""Random faults, each of which is visible in the measurements."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.simulate.faults import Fault
-from fablint.simulate.messages.costs import Nature, ports_of_ranks
+from fablint.simulate.messages.costs import ActualRouting, ports_of_ranks
 from fablint.simulate.messages.crossings import Crossings, Mask
 from fablint.simulate.rounds import Pairs, matched, opponent, partners_of
 from fablint.simulate.simulated_fabric import Fabric
 
 SHARES = {"host": 0.35, "link": 0.35, "cable": 0.15, "lossy": 0.1, "switch": 0.05}
-MOST = 0.5  # of the bandwidth that a fault takes
-FEWEST = 6  # measurements that a part shows itself in
-SAMPLE = 64  # rounds that stand for all
-TRIES = 300  # draws in a row that do not fit, from which no more are made
+MOST = 0.5  # largest share of the bandwidth that a fault removes
+FEWEST = 6  # smallest number of measurements that show a fault
+SAMPLE = 64  # rounds that represent all rounds
+TRIES = 300  # consecutive rejected faults after which the generation stops
 
 
 def random_faults(
@@ -28,39 +28,52 @@ def random_faults(
     *,
     rounds: Sequence[Pairs] | None = None,
     ranks_per_host: int = 1,
-    beside: Sequence[Fault] = (),
+    existing: Sequence[Fault] = (),
 ) -> list[Fault]:
-    """`k` faults of mixed kinds in parts of their own, each a loss of bandwidth of `least` to a half.
+    """`k` faults of mixed kinds in different components, each with a loss of bandwidth from `least` to a half.
 
-    A part is drawn only if it shows itself: at least six measurements of `rounds` (of a sample of all pairs where none
-    are given) cross it and no other sick part that is as slow or slower, and no other sick part is crossed by the very
-    same ones. A link may thus belong to a slow switch, or lead to a slow host, as long as something goes another way.
-    At most one fault sits at a host. Faults that are there already, `beside`, count as well.
-    Raises UsageError when that many do not fit.
+    A component is selected only if its fault is visible: at least six measurements cross it and no other faulty
+    component that is as slow or slower, and no other faulty component is crossed by exactly the same measurements. A
+    link may thus belong to a slow switch, or lead to a slow host, if some measurements take another path. At most one
+    fault is at a host.
+
+    Parameters
+    ----------
+    least
+        Smallest loss of bandwidth.
+    rounds
+        Rounds of the measurement; None: a sample of all pairs.
+    beside
+        Existing faults, which count as well.
+
+    Raises
+    ------
+    UsageError
+        That many faults do not fit.
     """
     if not k:
         return []
     ranks = len(fabric.hosts) * ranks_per_host
     table = partners_of(_sample(ranks) if rounds is None else rounds, ranks)
-    nature = Nature(fabric, ports_of_ranks(fabric, ranks_per_host), fabric.port_switch, seed=1)
-    crossings = Crossings.of(nature, table)
-    drawn: list[tuple[Fault, Mask]] = [(fault, crossings.of_links(fault.links(fabric))) for fault in beside]
-    wanted = len(drawn) + k
+    actual = ActualRouting(fabric, ports_of_ranks(fabric, ranks_per_host), fabric.port_switch, seed=1)
+    crossings = Crossings.of(actual, table)
+    drawn: list[tuple[Fault, Mask]] = [(fault, crossings.of_links(fault.links(fabric))) for fault in existing]
+    total = len(drawn) + k
     misses = 0
-    while len(drawn) < wanted and misses < TRIES:
+    while len(drawn) < total and misses < TRIES:
         misses += 1
         fault = _draw(fabric, rng, least)
-        if fault is None or any(fault.name == other.name for other, _ in drawn):
+        if fault is None or any(fault.name == earlier.name for earlier, _ in drawn):
             continue
         more = [*drawn, (fault, crossings.of_links(fault.links(fabric)))]
         if _all_show(more, new=len(drawn)):
             drawn, misses = more, 0
-    if len(drawn) < wanted:
+    if len(drawn) < total:
         raise UsageError(
-            f"random faults: only {len(drawn) - len(beside)} of {k} fit without one hiding another",
-            "ask for fewer, or measure more",
+            f"random faults: only {len(drawn) - len(existing)} of {k} fit without one hiding another",
+            "request fewer, or measure more",
         )
-    return [fault for fault, _ in drawn[len(beside) :]]
+    return [fault for fault, _ in drawn[len(existing) :]]
 
 
 def _sample(ranks: int) -> list[Pairs]:
@@ -78,11 +91,11 @@ def _draw(fabric: Fabric, rng: np.random.Generator, least: float) -> Fault | Non
     factor = round(1.0 - float(rng.uniform(least, max(least, MOST))), 3)
     if kind == "host":
         host = fabric.hosts[rng.integers(len(fabric.hosts))]
-        way = ("tx", "rx", "both")[rng.integers(3)]
+        direction = ("tx", "rx", "both")[rng.integers(3)]
         if fabric.rails == 1 or rng.random() < 0.5:
-            return Fault("host", host, way, bandwidth_factor=factor)  # type: ignore[arg-type]
+            return Fault("host", host, direction, bandwidth_factor=factor)  # type: ignore[arg-type]
         nic = fabric.nics[rng.integers(fabric.rails)]
-        return Fault("nic", f"{host}/{nic}", way, bandwidth_factor=factor)  # type: ignore[arg-type]
+        return Fault("nic", f"{host}/{nic}", direction, bandwidth_factor=factor)  # type: ignore[arg-type]
     if kind == "switch":
         names = fabric.routes.switches
         return Fault("switch", names[rng.integers(len(names))], bandwidth_factor=factor)
@@ -97,7 +110,7 @@ def _draw(fabric: Fabric, rng: np.random.Generator, least: float) -> Fault | Non
 
 
 def _all_show(drawn: Sequence[tuple[Fault, Mask]], *, new: int) -> bool:
-    """Does every sick part show itself, now that the last one is sick too?"""
+    """Whether every faulty component is visible, including the last one."""
     for index, (fault, crossed) in enumerate(drawn):
         meets_new = index == new or bool((crossed & drawn[new][1]).any())
         if not meets_new:

@@ -1,4 +1,4 @@
-"""How right a verdict is: findings against the truth."""
+"""Score of a verdict: findings compared with the ground truth."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from fablint.model import ComponentRef, Finding, State
 from fablint.simulate.ground_truth import TrueFault
 
-NOT_SLOW = frozenset({"noise"})  # kinds that are no fault: whoever accuses them is wrong
+NOT_SLOW = frozenset({"noise"})  # kinds that are not a fault: a finding on them is wrong
 
 
 @dataclass(frozen=True)
 class Score:
-    """Counts of parts.
+    """Counts of components.
 
-    `exact`: sick parts that a FAULT finding names. `in_class`: those of which one names a part that looks the same, or
-    is the same cable or the same host's. `missed`: neither, although the run could show them. `wrong`: parts at FAULT
-    that are not sick. Directions are counted among the parts found whose direction can be seen.
+    `exact`: faulty components that a FAULT finding names. `in_class`: faulty components of which a finding names an
+    equivalent component, the same cable or another component of the same host. `missed`: no such finding, although the
+    run shows the fault. `wrong`: components at FAULT that are not faulty. Directions are counted among the localised
+    components whose direction is visible.
     """
 
     exact: int = 0
@@ -34,76 +35,82 @@ class Score:
 
 
 def score(findings: Iterable[Finding], truth: Sequence[TrueFault]) -> Score:
-    """Compare what is found at fault with what is.
+    """Compare findings with the ground truth.
 
-    A finding is right about a sick part when it names it, or one of its class, or has one of these among its
-    alternatives. NIC and cable of a host with one NIC are the host's class. A cable that is sick both ways may be named
-    as such or as its two links.
+    A finding is right about a faulty component if it names it, or an equivalent one, or has one of these among its
+    alternatives. NIC and cable of a host with one NIC are equivalent to the host. A cable that is faulty in both
+    directions may be named as cable or as its two links.
     """
-    accused = [finding for finding in findings if finding.state is State.FAULT]
-    sick = [fault for fault in truth if fault.kind not in NOT_SLOW]
+    faults = [finding for finding in findings if finding.state is State.FAULT]
+    faulty = [fault for fault in truth if fault.kind not in NOT_SLOW]
     total = Score()
     used: set[int] = set()
-    for fault in sick:
-        matches = [(index, _match(one, fault)) for index, one in enumerate(accused)]
-        found = [(accused[index], match) for index, match in matches if match]
+    for fault in faulty:
+        matches = [(index, _match(finding, fault)) for index, finding in enumerate(faults)]
+        right = [(faults[index], match) for index, match in matches if match]
         used.update(index for index, match in matches if match)
-        if not found:
+        if not right:
             total += Score(missed=int(fault.visible), missed_names=(_label(fault),) if fault.visible else ())
             continue
-        parts = [finding for finding, _ in found]
-        exact = any(match == "exact" for _, match in found) or _both_links(parts, fault)
+        matching = [finding for finding, _ in right]
+        exact = any(match == "exact" for _, match in right) or _both_links(matching, fault)
         total += Score(exact=int(exact), in_class=int(not exact))
         if fault.decidable and fault.component != "switch":
-            total += Score(direction_decidable=1, direction_right=int(_direction_right(parts, fault)))
-    wrong = [one for index, one in enumerate(accused) if index not in used]
-    return total + Score(wrong=len(wrong), wrong_names=tuple(f"{one.component} {one.name}" for one in wrong))
+            total += Score(direction_decidable=1, direction_right=int(_direction_right(matching, fault)))
+    wrong = [finding for index, finding in enumerate(faults) if index not in used]
+    return total + Score(
+        wrong=len(wrong), wrong_names=tuple(f"{finding.component} {finding.name}" for finding in wrong)
+    )
 
 
 def _match(finding: Finding, fault: TrueFault) -> str:
-    """`exact`, `class` or nothing."""
-    if _same(finding.name, fault.name):
+    """Match of a finding with a fault: `exact`, `class` or ''."""
+    if _are_equal(finding.name, fault.name):
         return "exact"
     named = [finding.name, *(name for name in map(_name_of, finding.ambiguity_group) if name)]
-    alike = any(_same(one, other) or _same_cable(one, other) for one in named for other in (fault.name, *fault.twins))
-    return "class" if alike else ""
+    is_equivalent = any(
+        _are_equal(name, candidate) or _same_cable(name, candidate)
+        for name in named
+        for candidate in (fault.name, *fault.equivalents)
+    )
+    return "class" if is_equivalent else ""
 
 
 def _name_of(member: ComponentRef) -> str:
-    """Name of a member of an ambiguity group; of a host's NIC or cable the host; none of a port: one end of a cable."""
+    """Name of a member of an ambiguity group; the host for its NIC or cable; '' for a port, one end of a cable."""
     if member.kind == "port" or not member.ends or member.direction is not None or len(member.title.split()) > 1:
         return ""
     return member.ends[0].label if member.title else member.label
 
 
-def _same(a: str, b: str) -> bool:
+def _are_equal(a: str, b: str) -> bool:
     return a == b or ("=" in a and a.split("=") == b.split("=")[::-1])
 
 
 def _same_cable(a: str, b: str) -> bool:
-    """A cable and one of its links."""
-    return (">" in a) != (">" in b) and _same(a.replace(">", "="), b.replace(">", "=")) and "=" in a + b
+    """Whether one name is a cable and the other is one of its links."""
+    return (">" in a) != (">" in b) and _are_equal(a.replace(">", "="), b.replace(">", "=")) and "=" in a + b
 
 
-def _both_links(parts: Sequence[Finding], fault: TrueFault) -> bool:
-    """Is a cable named as its two links?"""
+def _both_links(findings: Sequence[Finding], fault: TrueFault) -> bool:
+    """Whether the findings name a cable as its two links."""
     ends = fault.name.split("=")
-    return len(ends) == 2 and {">".join(ends), ">".join(ends[::-1])} <= {part.name for part in parts}
+    return len(ends) == 2 and {">".join(ends), ">".join(ends[::-1])} <= {finding.name for finding in findings}
 
 
-def _direction_right(parts: Sequence[Finding], fault: TrueFault) -> bool:
-    """Does some finding name the direction, or a part that has only the one?"""
+def _direction_right(findings: Sequence[Finding], fault: TrueFault) -> bool:
+    """Whether a finding names the direction, or a component that has only one direction."""
     if fault.component == "cable" and fault.direction is None:
-        whole = any("=" in part.name and part.direction in (None, "both") for part in parts)
-        return whole or _both_links(parts, fault)
-    return any(_way_right(part, fault) for part in parts)
+        whole = any("=" in finding.name and finding.direction in (None, "both") for finding in findings)
+        return whole or _both_links(findings, fault)
+    return any(_is_direction_right(finding, fault) for finding in findings)
 
 
-def _way_right(part: Finding, fault: TrueFault) -> bool:
-    if ">" in part.name:
-        return part.name == fault.name or part.name in fault.twins
-    wanted = fault.direction if part.name == fault.name else fault.twins.get(part.name, fault.direction)
-    return wanted is not None and part.direction == wanted
+def _is_direction_right(finding: Finding, fault: TrueFault) -> bool:
+    if ">" in finding.name:
+        return finding.name == fault.name or finding.name in fault.equivalents
+    expected = fault.direction if finding.name == fault.name else fault.equivalents.get(finding.name, fault.direction)
+    return expected is not None and finding.direction == expected
 
 
 def _label(fault: TrueFault) -> str:

@@ -1,4 +1,4 @@
-"""A fabric: its topology, its directed links by number, and where each NIC hangs."""
+"""A fabric: its topology, its directed links by number, and the switch of each NIC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fablint.topology.routing import Routes, routes_of
 
 Index = npt.NDArray[np.int32]
 
-LINK_LATENCY_S = 0.3e-6  # a cable and the switch behind it
+LINK_LATENCY_S = 0.3e-6  # a cable and the switch after it
 LINK_BANDWIDTH = 25e9  # bytes/s: 200 Gbit/s
 
 
@@ -37,7 +37,7 @@ class Fabric:
 
     @cached_property
     def routes(self) -> Routes:
-        """The ways between switches."""
+        """Routes between switches."""
         return routes_of(self.topology)
 
     @property
@@ -78,27 +78,27 @@ class Fabric:
 
     @cached_property
     def starts(self) -> Index:
-        """(links,) switch that each directed link leaves, -1 where it leaves a host."""
+        """(links,) switch that each directed link leaves, -1 for a link that leaves a host."""
         ends = self.routes.ends[:, 0] if self.switch_links else np.zeros(0, np.int32)
         return np.concatenate([ends, np.full(self.ports, -1, np.int32), self.port_switch])
 
     def ports_of(self, host: str, nic: str | None = None) -> list[int]:
-        """Ports of a host, or its one of that name; empty where there is none."""
+        """Ports of a host, or its port of that name; [] if there is none."""
         if host not in self.host_codes:
             return []
         first = self.host_codes[host] * self.rails
         return [first + rail for rail, name in enumerate(self.nics) if nic in (None, name)]
 
     def up(self, port: int) -> int:
-        """The link that leaves a NIC."""
+        """Link that leaves a NIC."""
         return self.switch_links + port
 
     def down(self, port: int) -> int:
-        """The link that enters a NIC."""
+        """Link that enters a NIC."""
         return self.switch_links + self.ports + port
 
     def link(self, start: str, end: str) -> int:
-        """Number of the directed link `start>end`, -1 where there is none."""
+        """Number of the directed link `start>end`, -1 if there is none."""
         code = self.switch_codes
         for port in self.ports_of(start):
             if code.get(end) == self.port_switch[port]:
@@ -109,11 +109,11 @@ class Fabric:
         if start not in code or end not in code or not self.switch_links:
             return -1
         ends = self.routes.ends
-        found = np.flatnonzero((ends[:, 0] == code[start]) & (ends[:, 1] == code[end]))
-        return int(found[0]) if found.size else -1
+        numbers = np.flatnonzero((ends[:, 0] == code[start]) & (ends[:, 1] == code[end]))
+        return int(numbers[0]) if numbers.size else -1
 
     def link_name(self, link: int) -> str:
-        """`s0>s1`, `h00>s0` or `s0>h00`."""
+        """Name of a link: `s0>s1`, `h00>s0` or `s0>h00`."""
         if link < self.switch_links:
             a, b = self.routes.ends[link].tolist()
             return f"{self.routes.switches[a]}>{self.routes.switches[b]}"
@@ -122,11 +122,11 @@ class Fabric:
         return f"{host}>{switch}" if link < self.switch_links + self.ports else f"{switch}>{host}"
 
     def nic_name(self, port: int) -> str:
-        """`h00/hsn1`."""
+        """Name of the NIC of a port: `h00/hsn1`."""
         return f"{self.hosts[port // self.rails]}/{self.nics[port % self.rails]}"
 
     def cable_name(self, link: int) -> str:
-        """`s0=s1` as the topology names it, or `h00=s0`, of a directed link."""
+        """Name of the cable of a directed link: `s0=s1` as in the topology, or `h00=s0`."""
         if link < self.switch_links:
             return self.routes.cable(link)
         port = (link - self.switch_links) % self.ports
@@ -134,13 +134,13 @@ class Fabric:
 
 
 def numbered(prefix: str, count: int, digits: int = 1) -> list[str]:
-    """`h00`, `h01`, ...: names of the same length."""
+    """Names of equal length: `h00`, `h01`, ..."""
     width = max(digits, len(str(count - 1)))
     return [f"{prefix}{index:0{width}d}" for index in range(count)]
 
 
 def checked(kind: str, **numbers: int) -> None:
-    """Raise UsageError when a number of a shape is below 1."""
+    """Raise UsageError if a number of a shape is below 1."""
     for name, number in numbers.items():
         if number < 1:
             raise UsageError(f"{kind}: {number} {name.replace('_', ' ')}", "it must be at least 1")

@@ -12,7 +12,7 @@ from fablint.simulate.messages.times import AT_ONCE, MESSAGES, Kernel
 from fablint.simulate.simulated_fabric import Fabric, Index
 from fablint.version import __version__
 
-ROUND_S = 1e-3  # how long a pair is said to take, and a round in which all pairs are measured at once
+ROUND_S = 1e-3  # recorded duration of a pair, and of a round in which all pairs are measured at once
 WINDOW = 64
 Ints = npt.NDArray[np.integer]
 STREAMS = frozenset({"bandwidth", "bibandwidth"})
@@ -20,10 +20,10 @@ STREAMS = frozenset({"bandwidth", "bibandwidth"})
 
 @dataclass(frozen=True)
 class SimulatedRow:
-    """What is measured of every pair, in both directions.
+    """Measurement of every pair, in both directions.
 
     `histogram` stores every pair's messages in buckets; `statistics` are those of `min median mean p99 max` to store.
-    `serial` measures one pair at a time, so that none shares a link with another.
+    `serial` measures one pair at a time, so that no pair shares a link with another.
     """
 
     kernel: Kernel
@@ -34,7 +34,7 @@ class SimulatedRow:
 
     @property
     def simple(self) -> bool:
-        """Is the median all that is asked for?"""
+        """Whether only the median is requested."""
         return not self.histogram and self.statistics == ("median",)
 
 
@@ -42,7 +42,7 @@ CHECK_ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,
 
 
 def seconds_of(row: SimulatedRow, pairs: Index) -> float:
-    """How long the rounds of a row are said to take; `pairs` (rounds,)."""
+    """Recorded duration of the rounds of a row; `pairs` (rounds,)."""
     return float(pairs.sum() if row.order == "serial" else pairs.size) * ROUND_S
 
 
@@ -85,14 +85,18 @@ def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: 
 
 
 def started(row: SimulatedRow, src: Ints, dst: Ints, number: Ints, turn: Ints) -> npt.NDArray[np.float64]:
-    """When each cell was measured, s since the row began.
+    """Start of each cell, s since the begin of the row.
 
-    Args:
-        row: parallel or serial.
-        src: ranks; the lower one leads first in even rounds, as the engine has it.
-        dst: ranks.
-        number: the round.
-        turn: of the pair among all of the row; read where they are measured one after the other.
+    Parameters
+    ----------
+    row
+        Parallel or serial.
+    src, dst
+        Ranks; the lower one leads first in even rounds, as in the engine.
+    number
+        Round of each cell.
+    turn
+        Position of the pair among all of the row; used for serial rows.
     """
     second = 0.0 if row.kernel in AT_ONCE else ((src < dst) != (number % 2 == 0)) / 2
     return np.asarray(((turn if row.order == "serial" else number) + second) * ROUND_S)

@@ -1,4 +1,4 @@
-"""Measure a simulated fabric: a complete run in memory, with the truth in its attributes."""
+"""Measurement of a simulated fabric: a complete run in memory, with the ground truth in its attributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fablint.simulate.arrays import Store
 from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.full_matrices import matrix_arrays, tabulable
 from fablint.simulate.ground_truth import TrueFault, truth_of
-from fablint.simulate.messages.costs import CellLinks, Measurements, Nature, cells_of, costs, ports_of_ranks
+from fablint.simulate.messages.costs import ActualRouting, CellLinks, Measurements, cells_of, costs, ports_of_ranks
 from fablint.simulate.messages.link_sharing import contended_time, path_flows
 from fablint.simulate.messages.times import (
     AT_ONCE,
@@ -41,8 +41,8 @@ from fablint.simulate.simulated_rows import (
     started,
 )
 
-BLOCK = 1 << 19  # cells simulated at a time; part of what a seed means
-SAMPLED = 1 << 15  # pairs whose messages are drawn at a time; also
+BLOCK = 1 << 19  # cells simulated at a time; affects the random numbers of a seed
+SAMPLED = 1 << 15  # pairs whose messages are generated at a time; affects the random numbers too
 
 
 def simulate(
@@ -54,10 +54,14 @@ def simulate(
     seed: int = 1,
     ranks_per_host: int | None = None,
 ) -> Run:
-    """A run of all pairs on `fabric` with `faults` in it: same arguments, same numbers.
+    """Run of all pairs on `fabric` with `faults`; equal arguments give equal numbers.
 
-    Every cell is measured, and transfers do not disturb each other. Raises UsageError for a fault in a part that the
-    fabric does not have, and for less than two ranks.
+    Every cell is measured, and transfers do not disturb each other.
+
+    Raises
+    ------
+    UsageError
+        A fault is in a component that the fabric does not have, or there are less than two ranks.
     """
     return SimulatedFabric(
         fabric, tuple(faults), noise or Noise(), seed=seed, ranks_per_host=ranks_per_host or fabric.rails
@@ -66,10 +70,10 @@ def simulate(
 
 @dataclass(frozen=True)
 class SimulatedFabric:
-    """A fabric that can be measured again and again: its faults and its parts' own variation stay the same.
+    """A fabric for repeated measurements with the same faults and the same variation of its components.
 
-    With `contention` the pairs of a parallel round that share a directed link share its bandwidth: streams follow the
-    link with the longest time per byte, the flows on it counted. Raises UsageError for less than two ranks.
+    With `contention` the pairs of a parallel round that share a directed link share its bandwidth: a stream is limited
+    by the link with the longest time per byte, including the flows on it. Raises UsageError for less than two ranks.
     """
 
     fabric: Fabric
@@ -90,27 +94,27 @@ class SimulatedFabric:
         return len(self.fabric.hosts) * self.ranks_per_host
 
     def measure(self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow] = CHECK_ROWS) -> Run:
-        """A run of these rounds, each pair in both directions; None: of all pairs, as a matrix.
+        """Run of these rounds, each pair in both directions; None: of all pairs, as a matrix.
 
-        Raises UsageError for rounds whose pairs are not disjoint, and for rows that the simulator does not know.
+        Raises UsageError for rounds whose pairs are not disjoint, and for rows that the simulator does not support.
         """
-        made = self._rows(rounds, rows, serial=0, begin=0.0)
-        return Run(None, self._root(made), made)
+        measured = self._rows(rounds, rows, serial=0, begin=0.0)
+        return Run(None, self._root(measured), measured)
 
     def extended(self, run: Run, rounds: Sequence[Pairs], rows: Sequence[SimulatedRow] | None = None) -> Run:
-        """`run` with the same fabric measured further, in rows of their own: `bandwidth-2` after `bandwidth`.
+        """`run` with additional measurements of the same fabric in separate rows: `bandwidth-2` after `bandwidth`.
 
-        `rows` are those of the run where none are given.
+        Without `rows` those of the run are used.
         """
         rows = _rows_of(run) if rows is None else rows
         begin = sum(float(row.attributes["wall_s"]) for row in run.rows)
-        made = (*run.rows, *self._rows(rounds, rows, serial=len(run.rows), begin=begin))
-        made = _named(made)
-        return replace(run, attributes=self._root(made), rows=made)
+        measured = (*run.rows, *self._rows(rounds, rows, serial=len(run.rows), begin=begin))
+        measured = _named(measured)
+        return replace(run, attributes=self._root(measured), rows=measured)
 
     def truth(self, run: Run) -> tuple[TrueFault, ...]:
-        """What is sick, and what a run of this fabric could show of it."""
-        return truth_of(self.fabric, self.nature, self.faults, run)
+        """Faulty components, and their visibility in a run of this fabric."""
+        return truth_of(self.fabric, self.actual_routing, self.faults, run)
 
     # ------------------------------------------------------------------------------------------------ rows
 
@@ -151,12 +155,12 @@ class SimulatedFabric:
             all(row.simple and row.order == "parallel" for row in rows)
             and not retries
             and not self.contention
-            and tabulable(self.nature)
+            and tabulable(self.actual_routing)
         )
 
     def _job(self, row: SimulatedRow, serial: int, rounds: int) -> _Job:
         fabric, kernel = self.fabric, KERNELS.index(row.kernel)
-        # What a part is by itself does not change from row to row of a kernel.
+        # The variation of a component is the same in all rows of a kernel.
         sender, receiver = (
             self.noise.hosts(self._rng(0, kernel, side), fabric.ports)[self._port_of_rank] for side in (0, 1)
         )
@@ -175,74 +179,74 @@ class SimulatedFabric:
         return ports_of_ranks(self.fabric, self.ranks_per_host)
 
     @cached_property
-    def nature(self) -> Nature:
-        """The ways that messages really take."""
+    def actual_routing(self) -> ActualRouting:
+        """Actual paths of messages."""
         port_switch = self.fabric.port_switch.copy()
         for fault in self.faults:
             if fault.moved_to:
                 ports = (np.array(fault.links(self.fabric)) - self.fabric.switch_links) % self.fabric.ports
                 port_switch[ports] = self.fabric.switch_codes[fault.moved_to]
-        return Nature(self.fabric, self._port_of_rank, port_switch, self.seed)
+        return ActualRouting(self.fabric, self._port_of_rank, port_switch, self.seed)
 
     # ------------------------------------------------------------------------------------------------ cells
 
     def _matrix(self, job: _Job) -> tuple[dict[str, Any], Index]:
-        """A full matrix of medians, the quick way."""
+        """Full matrix of medians, by the fast method."""
         rng, n = self._rng(3, job.serial), self.ranks
         scatter = partial(self._scatter, job, rng)
         pairs = np.full(n - 1 + n % 2, n // 2, dtype=np.int32)
-        return matrix_arrays(self.nature, job.condition, job.row, n, scatter), pairs
+        return matrix_arrays(self.actual_routing, job.condition, job.row, n, scatter), pairs
 
     def _measured(self, jobs: Sequence[_Job], partner: Partners, *, full: bool) -> list[tuple[dict[str, Any], Index]]:
-        """The arrays of the rows, cell by cell, and the pairs of each round."""
+        """Arrays of the rows, cell by cell, and the pairs of each round."""
         pairs = (partner >= 0).sum(axis=0).astype(np.int32) // 2
         before = np.cumsum(pairs) - pairs
         stores = [Store(job.row, partner, full=full, slowest=32.0 if self.contention else 3.0) for job in jobs]
         for number, cells in enumerate(cells_of(partner, BLOCK)):
-            ways = self.nature.ways(cells)
+            paths = self.actual_routing.paths(cells)
             half = cells.src.size // 2
             in_round = np.arange(half) - np.searchsorted(cells.round[:half], cells.round[:half])
             turn = np.tile(before[cells.round[:half]] + in_round, 2)
             for job, store in zip(jobs, stores, strict=True):
                 when = started(job.row, cells.src, cells.dst, cells.round, turn)
                 store.put("started", cells, when)
-                self._measure_block(job, store, cells, ways, self._rng(3, job.serial, number))
+                self._measure_block(job, store, cells, paths, self._rng(3, job.serial, number))
         return [(store.finished(), pairs) for store in stores]
 
     def _measure_block(
-        self, job: _Job, store: Store, cells: Measurements, ways: CellLinks, rng: np.random.Generator
+        self, job: _Job, store: Store, cells: Measurements, paths: CellLinks, rng: np.random.Generator
     ) -> None:
-        row, nature = job.row, self.nature
+        row, actual = job.row, self.actual_routing
         at_once = row.kernel in AT_ONCE
         if self.contention and row.order == "parallel" and row.kernel != "latency":
-            ways = replace(ways, loads=path_flows(ways.links, cells, self.fabric.links, at_once=at_once))
-        delay, per_byte = costs(ways, job.condition, cells, both_ways=at_once)
-        if nature.adaptive:
-            delay = delay + shortest_hops(nature, cells) * LINK_LATENCY_S
-            if ways.loads is not None:
-                per_byte = np.maximum(per_byte, contended_time(nature, job.condition, cells, at_once=at_once))
-        events = events_of(nature, job.condition, cells, ways, row.kernel)
+            paths = replace(paths, loads=path_flows(paths.links, cells, self.fabric.links, at_once=at_once))
+        delay, per_byte = costs(paths, job.condition, cells, both_directions=at_once)
+        if actual.adaptive:
+            delay = delay + shortest_hops(actual, cells) * LINK_LATENCY_S
+            if paths.loads is not None:
+                per_byte = np.maximum(per_byte, contended_time(actual, job.condition, cells, at_once=at_once))
+        events = events_of(actual, job.condition, cells, paths, row.kernel)
         scatter = self._scatter(job, rng, cells.src, cells.dst)
-        if at_once:  # both ends time the same
+        if at_once:  # both ends measure the same time
             scatter[scatter.size // 2 :] = scatter[: scatter.size // 2]
         if row.simple:
             for index, size in enumerate(row.sizes):
                 clean = times(row.kernel, size, delay, per_byte, cells.reverse)
                 store.put("time_median", cells, clean * np.exp(scatter), index)
-        for some, place in _sampled(row, events, cells.src.size // 2):
-            chosen = cells.only(some)
-            both = np.concatenate([some, some + cells.src.size // 2])
-            met = meet(rng, events.only(place), delay[both], per_byte[both])
+        for pairs, place in _sampled(row, events, cells.src.size // 2):
+            chosen = cells.only(pairs)
+            positions = np.concatenate([pairs, pairs + cells.src.size // 2])
+            met = meet(rng, events.only(place), delay[positions], per_byte[positions])
             for index, size in enumerate(row.sizes):
                 messages = times(row.kernel, size, *met, chosen.reverse).astype(np.float32)
                 own = rng.standard_normal(messages.shape, dtype=np.float32)
                 own *= np.float32(self.noise.message_scale)
-                own += scatter[both, None]
+                own += scatter[positions, None]
                 messages *= np.exp(own, out=own)
                 store.put_messages(chosen, messages, index)
 
     def _scatter(self, job: _Job, rng: np.random.Generator, src: Index, dst: Index) -> Times:
-        """Log-factors of the cells (src, dst), which broadcast against each other."""
+        """Log-factors of the cells (src, dst), which are broadcast against each other."""
         shape = np.broadcast_shapes(src.shape, dst.shape)
         scatter = self.noise.pairs(rng, shape)
         if (job.condition.scatter != 1).any():
@@ -255,24 +259,24 @@ class SimulatedFabric:
 
 @dataclass(frozen=True)
 class _Job:
-    """A row to measure, on the fabric as it is then."""
+    """A row to measure, with the state of the fabric at that time."""
 
     row: SimulatedRow
-    serial: int  # rows of the run before it
+    serial: int  # earlier rows of the run
     sender: Times  # (ranks,) log-effects
     receiver: Times
     condition: Condition
 
 
 def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[npt.NDArray[np.int64], Index]]:
-    """Pairs whose single messages have to be drawn, some at a time, and the place of each cell among them."""
+    """Yield pairs whose single messages have to be generated, in blocks, and the place of each cell in the block."""
     chosen = np.unique(events.cell % max(1, pairs)).astype(np.int64) if row.simple else np.arange(pairs)
     for first in range(0, chosen.size, SAMPLED):
-        some = chosen[first : first + SAMPLED]
+        block = chosen[first : first + SAMPLED]
         place = np.full(2 * pairs, -1, dtype=np.int32)
-        place[some] = np.arange(some.size)
-        place[some + pairs] = np.arange(some.size, 2 * some.size)
-        yield some, place
+        place[block] = np.arange(block.size)
+        place[block + pairs] = np.arange(block.size, 2 * block.size)
+        yield block, place
 
 
 def _check(row: SimulatedRow) -> None:
@@ -286,7 +290,7 @@ def _check(row: SimulatedRow) -> None:
 
 
 def _named(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Each its own name: the kernel's, and a number behind it from the second on."""
+    """Rows with distinct names: the kernel's, with a number from the second on."""
     counts: dict[str, int] = {}
     named = []
     for row in rows:
@@ -296,8 +300,8 @@ def _named(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _rows_of(run: Run) -> list[SimulatedRow]:
-    """One row for each kernel and list of sizes that the run has."""
-    found: Mapping[Any, SimulatedRow] = {
+    """One row for each kernel and list of sizes of the run."""
+    by_kernel: Mapping[Any, SimulatedRow] = {
         (row.kernel, row.sizes): SimulatedRow(
             row.kernel,  # type: ignore[arg-type]
             row.sizes,
@@ -307,4 +311,4 @@ def _rows_of(run: Run) -> list[SimulatedRow]:
         )
         for row in reversed(run.rows)
     }
-    return list(found.values())[::-1]
+    return list(by_kernel.values())[::-1]

@@ -1,4 +1,4 @@
-"""Findings of preflight: results of checks in the words of the diagnosis, hosts folded."""
+"""Findings of preflight: results of checks as findings of the diagnosis, hosts folded."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
 from fablint.text.names import fold
 
-NOT_ANSWERED = "log in to it; leave it out with -x till then"  # what to do
+NOT_ANSWERED = "log in to it; exclude it with -x until then"  # remedy
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 
 
-def finding_of(one: Result, rule: Rule) -> Finding:
-    """What one result says is wrong, in the words of the diagnosis."""
+def finding_of(result: Result, rule: Rule) -> Finding:
+    """Finding of one result of a check."""
     return Finding(
-        state=_STATES[one.outcome],
-        components=(_component(rule, [one.host], one.target),),
-        evidence=f"{one.check}: {one.message}",
+        state=_STATES[result.outcome],
+        components=(_component(rule, [result.host], result.target),),
+        evidence=f"{result.check}: {result.message}",
         next_step=rule.remedy,
     )
 
 
 def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
-    """Hosts that gave no answer for the same reason."""
+    """Finding of hosts that gave no answer for the same reason."""
     count = f"{len(hosts)} hosts give " if len(hosts) > 1 else ""
     evidence = f"{count}no answer: {why}"
     components = (ComponentRef.of("host", hosts),)
@@ -37,9 +37,9 @@ def _component(rule: Rule, hosts: Iterable[str], target: str) -> ComponentRef:
 
 
 def findings(fitness: Fitness) -> list[Finding]:
-    """What is wrong, in the words of the diagnosis: silent hosts first, then a finding for each part and check.
+    """Findings of a preflight: silent hosts first, then a finding for each component and check.
 
-    Hosts of which the same is said, and hosts that share a cause, are one finding.
+    Hosts with equal results, and hosts that share a cause, are one finding.
     """
     silent: dict[str, list[str]] = defaultdict(list)
     for host, why in fitness.silent.items():
@@ -56,17 +56,17 @@ def findings(fitness: Fitness) -> list[Finding]:
 
 
 def _folded(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
-    """Results that differ by their host only."""
+    """Finding of results that differ only in their host."""
     rule = rules[results[0].check]
-    components = (_component(rule, (one.host for one in results), results[0].target),)
+    components = (_component(rule, (result.host for result in results), results[0].target),)
     return finding_of(results[0], rule).model_copy(update={"components": components})
 
 
 def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
-    """Results of several hosts and checks that have one cause."""
+    """Finding of results of several hosts and checks that have one cause."""
     worst = min(results, key=lambda one: tuple(_STATES).index(one.outcome))
     kind, _, name = worst.cause.partition(" ")
-    hosts = dict.fromkeys(one.host for one in results)
+    hosts = dict.fromkeys(result.host for result in results)
     others = [check for check in dict.fromkeys(one.check for one in results) if check != worst.check]
     also = f"; also {', '.join(others)}" if others else ""
     first = finding_of(worst, rules[worst.check])
@@ -82,7 +82,7 @@ def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
 
 @dataclass(frozen=True)
 class SuppressedFinding:
-    """A suppressed result and all hosts of which the same is said."""
+    """A suppressed result and all hosts with an equal result."""
 
     check: str
     target: str
@@ -92,17 +92,17 @@ class SuppressedFinding:
 
     @property
     def name(self) -> str:
-        """Hosts and part: `nid[001-008]/hsn0`."""
+        """Hosts and component: `nid[001-008]/hsn0`."""
         return f"{fold(self.hosts)}/{self.target}".rstrip("/")
 
     def facts(self) -> dict[str, str]:
-        """For programs."""
+        """Fields for programs."""
         words = {name: str(value) for name, value in self.suppressed._asdict().items()}
         return {"check": self.check, "hosts": fold(self.hosts), "target": self.target, "message": self.message, **words}
 
 
 def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
-    """What the site file suppresses, hosts of which the same is said together."""
+    """Results that the site file suppresses, hosts with equal results together."""
     groups: dict[tuple[str, str, str, Suppressed], list[str]] = defaultdict(list)
     for one in fitness.results:
         if one.suppressed is not None:
@@ -111,7 +111,7 @@ def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
 
 
 def unseen_network(fitness: Fitness, shown: Callable[[Iterable[str]], str] = fold) -> list[str]:
-    """Sentences about what of the network was not looked at; `shown` writes names of hosts."""
+    """Sentences about parts of the network that were not examined; `shown` formats names of hosts."""
     found = [f"not examined: {shown(hosts)}: {why}" for why, hosts in fitness.unexamined.items()]
     pinged = fitness.not_pinged if len(fitness.not_examined) < len(fitness.hosts) else ""
     return [*found, f"not pinged: {pinged}"] if pinged else found

@@ -103,7 +103,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
         hint = "nothing was measured; fablint doctor looks at the set-up"
         if outcome.stopped_by is not None:
             raise StoppedError(outcome.error, hint)
-        raise NotStartedError(outcome.error, hint, outcome.said)
+        raise NotStartedError(outcome.error, hint, outcome.launcher_output)
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
@@ -115,7 +115,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
     from fablint.store import read_run, set_state
 
     run = read_run(path)
-    failed = tuple(name_host(loss, run.attributes) for loss in outcome.lost)
+    failed = tuple(name_host(loss, run.attributes) for loss in outcome.failed)
     failed = failed or tuple(name_deaths(outcome.deaths, run.attributes))
     unsealed = ""  # on a full disk the state stays `measuring`; the run can be resumed all the same
     if failed or run.state == "measuring":

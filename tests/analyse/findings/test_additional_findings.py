@@ -16,7 +16,7 @@ from fablint.workflows import analysis, run_files
 
 MESH = full_mesh(4, 4)
 CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
-LOST = {"rank": 5, "host": "h05", "round": 3, "partner": 6, "reason": "was lost (silent for 20 s)"}
+LOST = {"rank": 5, "host": "h05", "round": 3, "partner": 6, "reason": "failed (silent for 20 s)"}
 
 
 def finding(state: State, name: str = "h09", component: ComponentKind = "host", evidence: str = "") -> Finding:

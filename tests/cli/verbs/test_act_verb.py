@@ -79,7 +79,7 @@ def test_silent_hosts_are_drained_only_where_most_answered(fablint, tmp_path):
     (tmp_path / "many.json").write_text(preflight({}, silent=many))
     done = fablint("act", "many.json", "--drain", "--force")
     assert "scontrol" not in done.stdout
-    assert done.stderr == "fablint: 10 of 20 hosts are silent: they are not drained, look for what they share\n"
+    assert done.stderr == "fablint: 10 of 20 hosts are silent: they are not drained, look for a common cause\n"
 
 
 # ------------------------------------------------------------------------------------------------ ticket
@@ -139,7 +139,7 @@ def test_nothing_found_is_said():
 # ------------------------------------------------------------------------------------------------ sources
 
 
-def test_a_verdict_and_preflight_are_read_alike():
+def test_a_verdict_and_preflight_are_read_equally():
     assert parse_source(facts(), "x") == HostFindings(EVERY, HOSTS)
     assert parse_source(verdict(), "x") == HostFindings(EVERY, None)
 
@@ -187,11 +187,11 @@ def test_one_alone_has_no_heading(fablint, tmp_path):
 def test_from_stdin_as_json(tmp_path):
     words = [*COMMAND, "act", "--json", "--most", "40%"]
     done = subprocess.run(words, input=facts(), cwd=tmp_path, capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
-    assert list(told) == ["format", "drain", "hostfile", "ticket"]
-    assert told["drain"][0]["hosts"] == ["nid001003", "nid001007"]
-    assert list(told["drain"][0]) == ["reason", "hosts", "command"]
-    assert told["hostfile"] == ["nid001001", "nid001002", "nid001006", "nid001008"]
+    reported = json.loads(done.stdout)
+    assert list(reported) == ["format", "drain", "hostfile", "ticket"]
+    assert reported["drain"][0]["hosts"] == ["nid001003", "nid001007"]
+    assert list(reported["drain"][0]) == ["reason", "hosts", "command"]
+    assert reported["hostfile"] == ["nid001001", "nid001002", "nid001006", "nid001008"]
 
 
 def test_the_scheduler_that_is_installed(fablint, tmp_path):
@@ -211,7 +211,7 @@ def test_a_bare_verdict_does_not_say_its_hosts(fablint, tmp_path):
     (tmp_path / "verdict.json").write_text(verdict())
     done = fablint("act", "verdict.json", "--hostfile")
     assert (done.returncode, done.stdout) == (2, "")
-    line = "fablint: verdict.json: does not say which hosts were measured: give the run directory\n"
+    line = "fablint: verdict.json: does not name the measured hosts: give the run directory\n"
     assert done.stderr == line
     every = fablint("act", "verdict.json", "--force")
     assert every.returncode == 0

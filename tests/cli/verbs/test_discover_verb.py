@@ -59,7 +59,7 @@ def test_exports(fablint: Fablint, tmp_path: Path, words: tuple[str, ...], writt
         (
             ("--from", SAMPLES / "lldpcli-json0-no-neighbours.json"),
             3,
-            "no source says to which switch the hosts are connected",
+            "no source reports to which switch the hosts are connected",
         ),
         ((*TREE, "-o", "t.txt"), 2, "t.txt: the suffix stands for no format"),
         ((*TREE, "-o", "none/t.json"), 2, "is not a directory"),

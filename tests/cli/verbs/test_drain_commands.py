@@ -40,7 +40,7 @@ def test_parts_of_a_host_that_have_the_same_are_one_reason():
     assert drains(HostFindings(both, ["n1"])) == [Drain("net.link.up hsn[0-1] link down (fablint)", ["n1"])]
 
 
-def test_of_several_reasons_the_first_is_told_and_the_others_are_counted():
+def test_of_several_reasons_the_first_is_printed_and_the_others_are_counted():
     found = [finding("nic", "n1/hsn0", "net.link.up: link down"), finding("host", "n1", "host.shm: full")]
     assert drains(HostFindings(found, ["n1"]))[0].reason == "net.link.up hsn0 link down +1 (fablint)"
 
@@ -62,31 +62,31 @@ def test_a_reason_has_60_letters_and_begins_with_the_check(said):
     assert reason.isprintable()
 
 
-def test_a_cable_to_a_host_drains_it_and_a_cable_between_switches_nobody():
+def test_a_cable_to_a_host_drains_it_and_a_cable_between_switches_drains_no_host():
     to_host = finding("cable", "nid001005=s1", "slow", quantity="bandwidth", effect=-0.3)
     assert [one.hosts for one in drains(HostFindings([to_host, CABLE], HOSTS))] == [["nid001005"]]
     assert drains(HostFindings([to_host, CABLE], HOSTS))[0].reason == "fabric.cable to s1 bandwidth -30% (fablint)"
 
 
-def test_where_no_hosts_are_told_findings_of_hosts_tell_them():
+def test_without_hosts_findings_of_hosts_name_them():
     to_host = finding("cable", "nid001005=s1", "slow")
     assert drains(HostFindings([to_host])) == []  # it might be a switch
     known = finding("host", "nid[001001-001008]", state=State.OK)
     assert drains(HostFindings([to_host, known]))[0].hosts == ["nid001005"]
 
 
-def test_a_setting_that_is_no_hosts_drains_nobody():
+def test_a_setting_of_no_host_drains_no_host():
     assert drains(HostFindings([finding("config", "edge latency 8 B", "all miss it")], HOSTS)) == []
     assert drains(HostFindings([finding("config", "nid001001/MTU", "odd")], HOSTS))[0].hosts == ["nid001001"]
 
 
-def test_routes_of_a_host_drain_it_and_a_way_between_two_nobody():
+def test_routes_of_a_host_drain_it_and_a_route_between_two_drains_no_host():
     own = finding("route", "nid001001/hsn1", "net.route.rails: leaves by hsn0")
     assert drains(HostFindings([own], HOSTS)) == [Drain("net.route.rails hsn1 leaves by hsn0 (fablint)", ["nid001001"])]
-    assert drains(HostFindings([finding("route", "nid001001=nid001002", "hung with each other")], HOSTS)) == []
+    assert drains(HostFindings([finding("route", "nid001001=nid001002", "stalled with each other")], HOSTS)) == []
 
 
-def test_what_is_only_suspected_drains_nobody():
+def test_what_is_only_suspected_drains_no_host():
     states = (State.SUSPECT, State.CONFOUNDED, State.NOT_JUDGED, State.OK)
     assert drains(HostFindings([finding("host", HOSTS[0], state=state) for state in states], HOSTS)) == []
 

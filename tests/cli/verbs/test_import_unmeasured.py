@@ -119,7 +119,7 @@ TOOLS: dict[str, tuple[Callable[[str], str], str]] = {
 
 
 def not_judged(fablint: Fablint, file: str) -> list[str]:
-    """Hosts that the verdict names so; it is incomplete, and judges nobody wrongly."""
+    """Hosts that the verdict names so; it is incomplete, and judges no host wrongly."""
     done = fablint("analyse", file, "--json")
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["exit_code"], verdict["verdict"]) == (3, 3, "incomplete"), done.stderr

@@ -35,7 +35,7 @@ def test_what_is_left_out_is_named_with_its_line_and_whole_in_json(fablint):
     assert shown["attributes"]["imported"] == facts["imported"]
 
 
-def test_comet_is_incomplete_and_accuses_nobody(fablint):
+def test_comet_is_incomplete_and_reports_no_component(fablint):
     done = fablint("analyse", COMET, "--json")
     verdict = json.loads(done.stdout)
     assert (done.returncode, verdict["verdict"]) == (3, "incomplete")
@@ -59,7 +59,8 @@ def test_show_report_and_tables_take_a_file(fablint, tmp_path):
     assert (table.returncode, "node006" in table.stdout) == (0, True)
     without = fablint("report", FAULTY)
     assert without.returncode == 2
-    assert without.stderr == f"fablint: {FAULTY} is a file and has no place for a page: name one with -o page.html\n"
+    line = f"fablint: {FAULTY} is a file, not a run directory for the page: name the page with -o page.html\n"
+    assert without.stderr == line
     fablint("report", FAULTY, "-o", "page.html")
     assert "node006" in (tmp_path / "page.html").read_text()
 

@@ -98,8 +98,8 @@ def test_a_job_that_runs_out_of_time_keeps_what_it_has(pbs, tmp_path):
     job = pbs.submit("mkdir night.run; sleep 60", time_s=1)
     done = pbs("wait", "-q", job)
     assert (done.returncode, done.stdout) == (3, "")
-    kept = f"what was measured is kept, go on with fablint resume {tmp_path}/night.run"
-    assert done.stderr == f"fablint: job {job} ran out of its time: {kept}\n"
+    kept = f"measured rounds are kept, continue with fablint resume {tmp_path}/night.run"
+    assert done.stderr == f"fablint: job {job} exceeded its time limit: {kept}\n"
 
 
 def test_a_job_that_wrote_nothing(pbs):
@@ -177,9 +177,9 @@ def test_submit_and_detach(burn, pbs):
         (("--partition", "nope"), "PBS refuses the job: Unknown queue: queues are workq, debug"),
         (
             ("--account", "a'b"),
-            '--account "a\'b" cannot stand in a job script: write it without quotes and line breaks',
+            '--account "a\'b" cannot be in a job script: write it without quotes and line breaks',
         ),
-        (("--begin", "whenever"), "--begin 'whenever' is no time for PBS: write HH:MM or YYYY-MM-DDTHH:MM"),
+        (("--begin", "whenever"), "--begin 'whenever' is not a time for PBS: write HH:MM or YYYY-MM-DDTHH:MM"),
     ],
 )
 def test_what_the_scheduler_refuses_is_one_line(burn, words, line):

@@ -32,8 +32,8 @@ def healthy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sick(tmp_path: Path) -> Path:
-    return machine(tmp_path / "sick", "down")
+def faulty(tmp_path: Path) -> Path:
+    return machine(tmp_path / "faulty", "down")
 
 
 def test_a_healthy_host_has_two_lines(fablint, healthy):
@@ -51,16 +51,16 @@ def test_the_nics_can_be_named(fablint, healthy):
     assert done.stderr == "fablint: --nic ens9: no host has such a NIC: they have hsn0\n"
 
 
-def test_a_sick_host_is_named(fablint, sick):
-    done = fablint("preflight", "--sysroot", sick)
+def test_a_faulty_host_is_named(fablint, faulty):
+    done = fablint("preflight", "--sysroot", faulty)
     assert done.returncode == 1
     assert "FAIL   net.link.up  " in done.stdout
     assert " hsn0: link down\n" in done.stdout
     assert "1 host: 0 fit, 1 unfit (" in done.stdout
 
 
-def test_as_json(fablint, sick):
-    done = fablint("preflight", "--sysroot", sick, "--json")
+def test_as_json(fablint, faulty):
+    done = fablint("preflight", "--sysroot", faulty, "--json")
     facts = json.loads(done.stdout)
     assert (done.returncode, facts["exit_code"]) == (1, 1)
     assert facts["format"] == 1
@@ -68,9 +68,9 @@ def test_as_json(fablint, sick):
     assert {"FAIL", "SKIP"} <= {one["outcome"] for one in facts["results"]}
 
 
-def test_files_for_ci_and_for_prometheus(fablint, sick, tmp_path):
+def test_files_for_ci_and_for_prometheus(fablint, faulty, tmp_path):
     (tmp_path / "out").mkdir()
-    done = fablint("preflight", "--sysroot", sick, "--junit", "out/x.xml", "--prometheus", "out/x.prom")
+    done = fablint("preflight", "--sysroot", faulty, "--junit", "out/x.xml", "--prometheus", "out/x.prom")
     assert done.returncode == 1
     left = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert left == ["x.prom", "x.xml"]  # no part of a file
@@ -108,8 +108,8 @@ def test_a_link_to_a_file_stays_one(fablint, healthy, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.json.gz"])
-def test_a_snapshot_that_was_saved_tells_the_same(fablint, sick, tmp_path, name):
-    seen = fablint("preflight", "--sysroot", sick, "--save", name)
+def test_a_snapshot_that_was_saved_tells_the_same(fablint, faulty, tmp_path, name):
+    seen = fablint("preflight", "--sysroot", faulty, "--save", name)
     text = (tmp_path / name).read_bytes()
     document = json.loads(gzip.decompress(text) if name.endswith(".gz") else text)
     assert document["fablint_snapshot"] == 1
@@ -135,8 +135,8 @@ def test_hosts_to_leave_out_of_nothing_are_refused(fablint):
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_act_reads_what_it_prints(fablint, sick, tmp_path):
-    (tmp_path / "found.json").write_text(fablint("preflight", "--sysroot", sick, "--json").stdout)
+def test_act_reads_what_it_prints(fablint, faulty, tmp_path):
+    (tmp_path / "found.json").write_text(fablint("preflight", "--sysroot", faulty, "--json").stdout)
     done = fablint("act", "found.json", "--drain", "--scheduler", "slurm")
     assert "Reason='net.link.up hsn0 link down (fablint)'" in done.stdout
 

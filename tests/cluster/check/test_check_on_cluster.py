@@ -1,4 +1,4 @@
-"""`fablint check` of a virtual cluster under real Slurm: 2 groups x 2 switches x 4 hosts, sick in a known way, or not.
+"""`fablint check` of a virtual cluster under real Slurm: 16 hosts on 4 switches, with a known fault or healthy.
 
 benchmarks/cluster_check.py goes through all kinds of faults; here is one of each path through the program.
 """
@@ -36,7 +36,7 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def sick(bed: Cluster) -> Iterator[Cluster]:
+def faulty(bed: Cluster) -> Iterator[Cluster]:
     """The cluster, healed afterwards."""
     yield bed
     bed.heal()
@@ -51,7 +51,7 @@ def verdict_of(output: Path) -> dict[str, Any]:
     return found
 
 
-def accused(output: Path) -> list[tuple[str, str, str | None]]:
+def reported(output: Path) -> list[tuple[str, str, str | None]]:
     """State-less: what is at fault, and in which direction."""
     findings = verdict_of(output)["findings"]
     return [
@@ -73,17 +73,17 @@ def test_a_healthy_cluster_passes_level_by_level(bed: Cluster, tmp_path: Path) -
     assert re.search(r"\d+ s for \d launches", spent)
 
 
-def test_a_submitted_check_names_who_sends_slowly_and_leaves_out_who_is_drained(sick: Cluster, tmp_path: Path) -> None:
-    sick.fault("slow", "nid001006", "--rate", "20mbit", "--dir", "tx")
-    sick.run(["scontrol", "update", "nodename=nid001014", "state=drain", "reason=cable"])
+def test_a_submitted_check_names_the_slow_sender_and_excludes_a_drained_host(faulty: Cluster, tmp_path: Path) -> None:
+    faulty.fault("slow", "nid001006", "--rate", "20mbit", "--dir", "tx")
+    faulty.run(["scontrol", "update", "nodename=nid001014", "state=drain", "reason=cable"])
     output = tmp_path / "a.run"
     try:
         options = ("-w", HOSTS, "--submit", "--time", "10m", "--budget", "60s", "-o", output)
-        done = sick.run([*CHECK, *options], timeout=LIMIT_S, cwd=tmp_path)
+        done = faulty.run([*CHECK, *options], timeout=LIMIT_S, cwd=tmp_path)
     finally:
-        sick.run(["scontrol", "update", "nodename=nid001014", "state=resume"])
+        faulty.run(["scontrol", "update", "nodename=nid001014", "state=resume"])
     assert done.returncode == 1, done.stdout + done.stderr
-    assert accused(output) == [("host", "nid001006", "tx")]
+    assert reported(output) == [("host", "nid001006", "tx")]
     (drained,) = (one for one in verdict_of(output)["findings"] if one["text"]["name"] == "nid001014")
     assert (drained["state"], "drained (cable)" in drained["text"]["evidence"]) == ("NOT JUDGED", True)
 
@@ -99,17 +99,17 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("own_home")
-def test_a_link_that_flapped_while_it_was_measured_is_named(sick: Cluster, tmp_path: Path) -> None:
+def test_a_link_that_flapped_while_it_was_measured_is_named(faulty: Cluster, tmp_path: Path) -> None:
     output = tmp_path / "a.run"
-    argv = sick.command(["salloc", "--quiet", "-N16", *CHECK, *SOONER, "-o", output])
+    argv = faulty.command(["salloc", "--quiet", "-N16", *CHECK, *SOONER, "-o", output])
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
         wait_for(output / "zarr.json", process)
         for _ in range(6):
-            sick.run(["ip", "link", "set", "hsn0", "down"], node="nid001003")
-            sick.run(["ip", "link", "set", "hsn0", "up"], node="nid001003")
+            faulty.run(["ip", "link", "set", "hsn0", "down"], node="nid001003")
+            faulty.run(["ip", "link", "set", "hsn0", "up"], node="nid001003")
         said, _ = process.communicate(timeout=LIMIT_S)
     # A launch that finds the link down names the NIC; else the carrier changes of the measurement name the cable.
-    assert "nid001003/hsn0" in {name for component, name, _ in accused(output) if component in ("cable", "nic")}, said
+    assert "nid001003/hsn0" in {name for component, name, _ in reported(output) if component in ("cable", "nic")}, said
 
 
 # Last, as it leaves the cluster without the host. Before it, links went down.
@@ -125,7 +125,7 @@ def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path
     findings = [one for one in verdict_of(output)["findings"] if one["text"]["name"] == "nid001005"]
     assert {one["text"]["component"] for one in findings} == {"host"}, said
     assert {one["state"] for one in findings} & {"FAULT", "SUSPECT"}, said
-    assert [name for _, name, _ in accused(output) if name != "nid001005"] == [], said
+    assert [name for _, name, _ in reported(output) if name != "nid001005"] == [], said
     assert (output / "global-bandwidth" / "zarr.json").exists(), said
     assert verdict_of(output)["coverage"]["hosts_judged"] >= 15
 

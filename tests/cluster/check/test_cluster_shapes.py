@@ -25,4 +25,4 @@ def test_a_fault_is_named_and_nothing_else(shape_name: str, case_name: str, know
     case = next(case for case in shape.cases() if case.name == case_name)
     with cluster_of(shape) as bed:
         outcome = check_case(bed, shape, case, known, tmp_path, "--budget", "40s")
-    assert outcome.wrong(case.faulty) == [], [*map(sentence, outcome.accusing), outcome.notes]
+    assert outcome.wrong(case.faulty) == [], [*map(sentence, outcome.reported), outcome.notes]

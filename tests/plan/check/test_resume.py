@@ -120,7 +120,7 @@ def test_counts_and_threads_are_those_of_the_row():
 @pytest.mark.parametrize(
     ("line", "cells", "groups"),
     [
-        ("latency --directions forward", 3, 3),
+        ("latency --directions single", 3, 3),
         ("latency", 6, 3),
         ("exchange", 6, 3),
         ("bandwidth --pattern fan-in", 3, 3),

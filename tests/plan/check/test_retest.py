@@ -85,7 +85,7 @@ def test_a_kernel_that_was_measured_in_several_rows_is_measured_once():
     lines = (
         "put_bandwidth --name a --pattern all-pairs --repeats 3 --sizes 1M --sync lock --win create --budget 2",
         "put_bandwidth --name b --pattern rounds --rounds 0-1 --order serial --sizes 1M --sync lock --win create",
-        "latency --name c --pattern all-pairs --sizes 8 --retest 2 --iterations 100 --directions forward",
+        "latency --name c --pattern all-pairs --sizes 8 --retest 2 --iterations 100 --directions single",
         "bandwidth --name d --pattern fan-in --sizes 8",
         "allreduce --name e --pattern world --sizes 8",
     )

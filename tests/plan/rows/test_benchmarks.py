@@ -113,7 +113,7 @@ def test_net_sanitizer_sends_at_least_128_messages_to_a_connection(registry):
 
 def test_latency_test_has_the_sizes_of_osu_4(registry):
     row = parse_row(["latency_test"], registry)
-    assert (row.pattern, row.order, row.directions) == ("all-pairs", "serial", "forward")
+    assert (row.pattern, row.order, row.directions) == ("all-pairs", "serial", "single")
     assert row.sizes == (0, *(1 << step for step in range(23)))
 
 

@@ -160,7 +160,7 @@ def test_the_first_stopping_rule_counts():
 def test_counts_are_predicted_without_a_limit_of_a_minute():
     few, many, forward, large, long = parse_plan(
         "latency --iterations 1000 --sizes 8 --name a\nlatency --iterations 2000 --warmup 20 --sizes 8 --name b\n"
-        "latency --iterations 1000 --directions forward --sizes 8 --name c\n"
+        "latency --iterations 1000 --directions single --sizes 8 --name c\n"
         "latency --iterations 1000,10 --sizes 8K,16K --name d\nlatency --iterations 1000000 --name e",
         2,
         "plan.txt",

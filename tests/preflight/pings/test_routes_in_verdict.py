@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pinged_hosts import FAMILY, FINE, LOST, Row, pinged
 
-from fablint.measure import Silent
+from fablint.measure import NoProgress
 from fablint.model import Finding, State
 from fablint.preflight import Fleet, Host, judge, unanswered
 from fablint.snapshot import CollectedSnapshots
@@ -61,7 +61,7 @@ def test_hosts_of_unanswered_pings_are_suspects_of_a_launch_and_addresses_have_h
     assert pairs
     assert all("n5" in pair for pair in pairs)
     collected = CollectedSnapshots({}, {one.name: one.snapshot for one in hosts})
-    trials = start_trials_of(Context(System(), Silent()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
+    trials = start_trials_of(Context(System(), NoProgress()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
     names = [one.name for one in hosts]
     assert trials.suspects(names, []) == ["n5"]
     assert trials.suspects(names, ["connect() to 10.150.0.12:1024 failed"]) == ["n5", "n2"]
@@ -71,6 +71,6 @@ def test_an_address_that_two_hosts_have_names_none() -> None:
     hosts = pinged(4, lambda one, other: FINE)
     twin = replace(hosts[1].snapshot, host="m1")
     collected = CollectedSnapshots({}, {"n0": hosts[0].snapshot, "n1": hosts[1].snapshot, "m1": twin})
-    trials = start_trials_of(Context(System(), Silent()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
+    trials = start_trials_of(Context(System(), NoProgress()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
     assert trials.addresses["10.150.0.10"] == "n0"
     assert "10.150.0.11" not in trials.addresses

@@ -321,7 +321,7 @@ def test_a_nic_that_counts_nothing_says_unknown():
 
 def test_a_table_per_pair_under_the_names_of_its_hosts(tmp_path):
     cells = {(0, 1, 0): [1 * US, 3 * US], (0, 2, 1): [2 * US, 4 * US]}
-    made = row("latency", "all-pairs", cells, ranks=3, rounds=2, sizes=(0, 8), directions="forward")
+    made = row("latency", "all-pairs", cells, ranks=3, rounds=2, sizes=(0, 8), directions="single")
     found = table(stored(run_of(made, hosts=["c-01", "c-02", "c-03"]), tmp_path), "latency_test")
     assert found.text.splitlines()[1:] == [
         "c-01,c-02",

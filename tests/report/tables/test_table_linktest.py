@@ -93,7 +93,7 @@ def test_a_one_way_row_counts_the_mean_of_its_two_directions():
     cells = both_ways({(0, 1): [1e-3], (1, 0): [2e-3]})
     (step,) = steps(row("bandwidth", "bisection", cells, sizes=(SIZE,)), 0)
     assert step.bandwidth == pytest.approx((SIZE / 1e-3 + SIZE / 2e-3) / 2)
-    forward = row("bandwidth", "bisection", {(0, 1, 0): [1e-3]}, sizes=(SIZE,), directions="forward")
+    forward = row("bandwidth", "bisection", {(0, 1, 0): [1e-3]}, sizes=(SIZE,), directions="single")
     assert steps(forward, 0)[0].bandwidth == pytest.approx(SIZE / 1e-3)
 
 

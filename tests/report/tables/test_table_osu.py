@@ -141,7 +141,7 @@ def test_the_full_table_shows_the_other_direction_too():
 
 def test_forward_rows_have_no_other_direction():
     cells = {(0, 1, 0): [2 * US]}
-    run = run_of(row("latency", "pair", cells, directions="forward"))
+    run = run_of(row("latency", "pair", cells, directions="single"))
     assert body(run, full=True) == [["8", "2.00"]]
     assert "other direction" not in "\n".join(lines(run))
 
@@ -279,7 +279,7 @@ def test_a_barrier_has_no_size_and_no_bandwidth():
 def test_rows_of_several_windows_become_the_matrices_of_mbw_mr_v():
     cells = {1: [2 * US], 2: [1 * US]}
     rows = [
-        row("bandwidth", "pairs", {(0, 1, 0): cells[w]}, sizes=(1000,), windows=[w], name=f"w{w}", directions="forward")
+        row("bandwidth", "pairs", {(0, 1, 0): cells[w]}, sizes=(1000,), windows=[w], name=f"w{w}", directions="single")
         for w in (2, 1)
     ]
     found = lines(run_of(*rows))

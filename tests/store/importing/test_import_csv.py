@@ -59,7 +59,7 @@ def test_a_full_matrix_keeps_rounds_and_starts(tmp_path):
 
 
 def test_rounds_of_one_pair_each_are_a_serial_row(tmp_path):
-    """Both directions of the pair are in the round: no other message is under way."""
+    """Both directions of the pair are in the round: no other message is in progress."""
     pairs = list(itertools.combinations(range(8), 2))
     cells = [(a, b, number) for number, pair in enumerate(pairs) for a, b in (pair, pair[::-1])]
     (row,) = imported(tmp_path, text(cells)).rows

@@ -1,4 +1,4 @@
-"""What a file is, is told by what it says; what nobody knows is refused in one line, and soon."""
+"""The format of a file is recognised by its contents; an unknown file is refused in one line, and soon."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_comet():
         "text": "comet-21-03,comet-21-09",
         "why": "no figures",
     }
-    assert (row.kernel, row.quantity, row.payload, row.directions) == ("latency", "latency", "both", "forward")
+    assert (row.kernel, row.quantity, row.payload, row.directions) == ("latency", "latency", "both", "single")
     assert (row.attributes["rounds"], row.attributes["cells_per_round"], row.attributes["order"]) == (153, 1, "serial")
     assert row.sizes == (0, *(1 << power for power in range(23)))
     assert means(row, 0)[0, 1] == pytest.approx(1.04e-6)
@@ -174,7 +174,7 @@ def test_three_allocations_in_three_files(tmp_path):
     assert not measured[:18, 18:].any()
 
 
-def test_net_sanitizers_table_says_who_reported_and_not_who_sent():
+def test_net_sanitizers_table_names_the_reporter_and_not_the_sender():
     run = import_run([NETSAN_VERBOSE])
     (row,) = run.rows
     hosts = ["client1", "client2", "client3", "client4"]
@@ -196,7 +196,7 @@ def test_few_pairs_among_many_hosts_are_a_list(tmp_path):
     partner = np.asarray(row.arrays["dst"])
     assert (row.layout, row.pattern) == ("list", "rounds")
     assert (partner >= 0).sum() == 3 * n and partner.shape[1] < 8
-    for column in partner.T:  # a matching: nobody has two partners
+    for column in partner.T:  # a matching: no rank has two partners
         leaders = np.flatnonzero(column >= 0)
         ends = np.concatenate([leaders, column[leaders]])
         assert len(ends) == len(set(ends))

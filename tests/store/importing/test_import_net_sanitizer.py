@@ -38,7 +38,7 @@ def test_sum_min_and_max_of_every_size():
     assert found[-1].max == Figures(0.0, 5173, 77.33, 1293)
 
 
-def test_put_and_get_are_told_apart():
+def test_put_and_get_are_distinguished():
     put, get = parsed("c30b104-clientserver-openmpi4.1.4-np2").summaries
     assert (put.direction, put.sum.bandwidth) == ("Put", 10425)
     assert (get.direction, get.sum.bandwidth, get.max.iops) == ("Get", 10079, 161259)

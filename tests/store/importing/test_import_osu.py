@@ -137,7 +137,7 @@ VARIED = """# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
 """
 
 
-def test_the_matrices_of_varied_windows_are_told_apart():
+def test_the_matrices_of_varied_windows_are_distinguished():
     bandwidth, rate = parse_osu(VARIED).tables
     assert bandwidth.windows == rate.windows == (1, 2)
     assert bandwidth.columns == ("MB/s, window 1", "MB/s, window 2")

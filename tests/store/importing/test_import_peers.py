@@ -40,7 +40,7 @@ def test_mpigraph_takes_the_better_of_both_ends():
     assert [rounds[0, 1], rounds[0, 3], rounds[3, 0], rounds[0, 0]] == [0, 2, 0, -1]
 
 
-def test_mpigraph_of_a_sick_fabric_shows_it():
+def test_mpigraph_of_a_faulty_fabric_shows_it():
     run = import_run([FAULTY])
     seconds = means(only_row(run))
     others = np.delete(np.delete(seconds, 5, 0), 5, 1)
@@ -126,7 +126,7 @@ def test_a_sion_file_says_what_its_run_printed(ranks):
 
 
 def test_a_parallel_log_has_no_pair_to_judge_by(tmp_path):
-    """The slowest pairs were chosen for being slow: alone they accuse nobody."""
+    """The slowest pairs were chosen for being slow: alone they are no evidence."""
     path = tmp_path / "both-streams.txt"
     log = (FIXTURES / "linktest" / "linktest-1.2p1-np8.stdout.txt").read_text()
     path.write_text(log + (FIXTURES / "sion" / "linktest-1.2p1-np8.stderr.txt").read_text())
@@ -174,7 +174,7 @@ def test_imb_benchmarks_are_rows_of_a_pair():
     assert seconds("PingPong", 65536) == pytest.approx(6.53e-6)
     assert seconds("PingPing", 65536) == pytest.approx(6.86e-6)
     assert seconds("Sendrecv", 65536) == pytest.approx(6.75e-6)  # 2 x 65536 / 6.75 us are the 19425 MB/s beside it
-    assert seconds("Exchange", 65536) == pytest.approx(14.68e-6 / 2)  # with both neighbours, who are the same rank
+    assert seconds("Exchange", 65536) == pytest.approx(14.68e-6 / 2)  # with both neighbours, which are the same rank
     assert seconds("Uniband", 2048) == pytest.approx(2048 / 9378.08e6, rel=1e-5)
     assert seconds("Biband", 8) == pytest.approx(2 / 11080866, rel=1e-5)
     assert [rows[name].kernel for name in ("PingPong", "PingPing", "Uniband", "Biband")] == [

@@ -13,7 +13,7 @@ SLOW = 7
 
 
 def matrix():
-    """All pairs of 12 hosts, noisy, one host half as fast; no two cells alike."""
+    """All pairs of 12 hosts, noisy, one host half as fast; no two cells equal."""
     n = len(HOSTS)
     seconds = 100e-6 * np.random.default_rng(3).lognormal(0, 0.02, (n, n))
     seconds[SLOW, :] *= 2

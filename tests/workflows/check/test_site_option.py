@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fablint.measure import Silent
+from fablint.measure import NoProgress
 from fablint.model import Allocation
 from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots, snapshot_of
@@ -118,7 +118,7 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: collected)
     monkeypatch.setattr(host_preflight, "ping_each_other", lambda _, __, found, ___: found)
     monkeypatch.setattr(LevelRuns, "check", lambda self: self)
-    return Context(System(), Silent())
+    return Context(System(), NoProgress())
 
 
 def test_a_check_suppresses_what_the_site_file_suppresses(context: Context, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_check_goes_on_past_ranks_that_do_not_end(
     notes = Notes()
     context = Context(staged, notes, mpicxx)
     done = local_check.check_local(context, local_check.local_request(staged, 2), tmp_path / "a.run")
-    ended = "fablint: all is written, but the ranks do not end by themselves: they are ended"
+    ended = "fablint: the run is complete, but the ranks do not end by themselves: they are terminated"
     assert ended in notes.said
     assert (done.error, done.run.state) == ("", "complete")
     assert all(not missing_rounds(row) for row in done.run.rows)

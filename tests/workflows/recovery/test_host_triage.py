@@ -33,7 +33,7 @@ def triage_of(cluster: FakeCluster) -> tuple[HostTriage, Notes]:
 
 
 def hung(host: str, partner: int | None = 0) -> Entry:
-    return {"rank": 1, "host": host, "round": 3, "partner": partner, "reason": "was lost (silent for 20 s)"}
+    return {"rank": 1, "host": host, "round": 3, "partner": partner, "reason": "failed (silent for 20 s)"}
 
 
 def died(host: str, reason: str = "died (signal 9)") -> Entry:
@@ -43,7 +43,7 @@ def died(host: str, reason: str = "died (signal 9)") -> Entry:
 def find_failed(
     triage: HostTriage, entries: Sequence[Entry] = (), partners: Sequence[str] = (), present: Sequence[str] = HOSTS
 ) -> bool:
-    return triage.find_failed(present, entries, partners or [""] * len(entries), "rank 1 was lost")
+    return triage.find_failed(present, entries, partners or [""] * len(entries), "rank 1 failed")
 
 
 # ------------------------------------------------------------------------------------------------ in which order
@@ -56,7 +56,7 @@ def test_hosts_that_do_not_answer_are_lost_and_nobody_else(cluster: FakeCluster)
     assert triage.failed_hosts == {"h2": no_answer("h2")}
     assert cluster.launches == []
     assert notes.said == [
-        "fablint: rank 1 was lost: looking for the host",
+        "fablint: rank 1 failed: looking for the host",
         "fablint: host h2 is excluded: no answer within 20 s",
     ]
 

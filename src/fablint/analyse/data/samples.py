@@ -70,7 +70,7 @@ class UsableRow:
         if row.pattern in STARS:
             hubs = np.unique(_partners(observations))
             return Flows(_star(observations, turned=row.payload == "dst"), row, one_way, hubs=hubs[hubs >= 0])
-        forward = row.directions == "forward"
+        forward = row.directions == "single"
         if forward:
             observations = _known_to_both(observations)
         if row.payload == "dst":
@@ -171,7 +171,7 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
         elif reason := _unusable_reason(row, placement, settings):
             notes.append(f"row {row.name} is not judged: {reason}")
         else:
-            if row.directions == "forward" and _is_directed(row):
+            if row.directions == "single" and _is_directed(row):
                 notes.append(
                     f"row {row.name} measured one direction of each pair: losses in the other direction are not visible"
                 )

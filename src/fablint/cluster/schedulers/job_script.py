@@ -1,4 +1,4 @@
-"""What the job scripts of all schedulers have in common: values that are safe to write, and the body."""
+"""Common parts of the job scripts of all schedulers: safe quoting of values, and the body."""
 
 from __future__ import annotations
 
@@ -12,32 +12,34 @@ from fablint.errors import UsageError
 
 
 def checked(option: str, text: str) -> str:
-    """A text that stands in a directive, in quotes where it needs them.
+    """Text for a directive, in quotes if it needs them.
 
-    Raises:
-        UsageError: it would end the directive, or the quotes around it.
+    Raises
+    ------
+    UsageError
+        The text would end the directive, or the quotes around it.
     """
     if not text.isprintable() or any(letter in text for letter in "\"'\\`"):
-        raise UsageError(f"{option} {text!r} cannot stand in a job script", "write it without quotes and line breaks")
+        raise UsageError(f"{option} {text!r} cannot be in a job script", "write it without quotes and line breaks")
     return text if re.fullmatch(r"[\w.,:@+=/\[\]%~-]+", text, re.ASCII) else f'"{text}"'
 
 
 def check_texts(request: JobRequest) -> None:
-    """Refuse texts of the user that no script can hold, by the names of fablint's options."""
+    """Raise UsageError for texts of the user that no script can hold, with the names of fablint's options."""
     for field in ("begin", "account", "partition", "mail_user", "constraint"):
         checked(f"--{field.replace('_', '-')}", getattr(request, field))
 
 
 def clock(seconds: float) -> str:
-    """Time for a job as `HH:MM:SS`, rounded up."""
+    """Time limit of a job as `HH:MM:SS`, rounded up."""
     whole = math.ceil(seconds)
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 def body(request: JobRequest, place: Path | None) -> list[str]:
-    """The commands: they pass the scheduler's SIGTERM on, and leave the exit status behind.
+    """Commands of the script: they pass the scheduler's SIGTERM on, and store the exit status.
 
-    Slurm without accounting forgets a job minutes after its end; what the script leaves does not go away.
+    Slurm without accounting forgets a job minutes after its end; the file of the script remains.
     """
     command = shlex.join(request.command)
     if "\0" in command or "\0" in str(request.folder):
@@ -57,6 +59,6 @@ def body(request: JobRequest, place: Path | None) -> list[str]:
 
 
 def written(directives: list[str], mark: str, request: JobRequest, place: Path | None) -> str:
-    """The whole script: directives of a scheduler whose lines begin with `mark`, then the body."""
+    """The whole script: directives of a scheduler, each after `mark`, then the body."""
     head = [f"{mark} {directive}" for directive in directives]
     return "\n".join(["#!/bin/sh", *head, "", *body(request, place)]) + "\n"

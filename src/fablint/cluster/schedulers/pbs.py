@@ -15,7 +15,7 @@ from fablint.errors import UsageError
 from fablint.system import System
 
 _WALLTIME = -29  # JOB_EXEC_KILL_WALLTIME
-_SIGNALLED = 256  # Exit_status of a job that a signal ended is this and the signal
+_SIGNALLED = 256  # Exit_status of a job that a signal ended is this plus the signal
 _SIGTERM = 15
 _JOB_ID = re.compile(r"^(\d+(?:\[\d*\])?(?:\.[\w.-]+)?)$", re.MULTILINE | re.ASCII)
 
@@ -28,9 +28,9 @@ class Pbs:
     program = "qsub"
 
     def script(self, request: JobRequest, place: Path | None = None) -> str:
-        """The job script: whole hosts, no rerun (a run is written once)."""
+        """Job script: whole hosts, no rerun (a run is written once)."""
         scripts.check_texts(request)
-        given = {
+        options = {
             "-N": request.name,
             "-q": request.partition,
             "-A": request.account,
@@ -39,7 +39,7 @@ class Pbs:
             "-m": "ae" if request.mail_user else "",
             "-o": str(place / "log") if place else "",
         }
-        directives = [f"{option} {scripts.checked(option, value)}" for option, value in given.items() if value]
+        directives = [f"{option} {scripts.checked(option, value)}" for option, value in options.items() if value]
         directives += [f"-l select={_chunks(request)}", "-l place=scatter:excl"]
         if request.time_s is not None:
             directives.append(f"-l walltime={scripts.clock(request.time_s)}")
@@ -52,40 +52,40 @@ class Pbs:
         return ["qsub", str(script)]
 
     def job_id(self, output: str) -> str | None:
-        found = _JOB_ID.findall(output)
-        return str(found[-1]) if found else None
+        ids = _JOB_ID.findall(output)
+        return str(ids[-1]) if ids else None
 
     def advice(self, system: System, complaint: str) -> str:
-        """What there is, where what was asked for is not."""
+        """Hint with the available values for an unknown one."""
         if "queue" in complaint.lower():
             done = system.run(["qstat", "-Q"], timeout_s=20)
             names = [line.split()[0] for line in done.output.splitlines()[2:] if line.split()]
             if names:
                 return f"queues are {', '.join(names)}"
-        return "mend the options and submit again"
+        return "correct the options and submit again"
 
     def state(self, system: System, job: Job) -> JobState:
-        """As qstat has it; of a job that it has forgotten as the script left it."""
+        """State from qstat; for a job that qstat no longer knows, from the files of its script."""
         done = system.run(["qstat", "-x", "-f", "-F", "json", job.id], timeout_s=20)
         fields = the_job(done.output, job.id)
         log = str(fields.get("Output_Path") or job.log)
         if fields and log.endswith(str(job.log)):
             return parse_job(fields)
-        known = left_behind(job)
-        if known is None and done.status != 0 and "unknown job" not in done.errors.lower():
+        stored = left_behind(job)
+        if stored is None and done.status != 0 and "unknown job" not in done.errors.lower():
             return JobState("unknown", f"PBS does not answer: {next(iter(done.errors.splitlines()), 'no word')}")
-        return known or JobState("lost", "PBS knows no such job")
+        return stored or JobState("missing", "PBS knows no such job")
 
     def cancel(self, job: Job) -> str:
         return f"qdel {job.id}"
 
 
 def _chunks(request: JobRequest) -> str:
-    """`-l select`: a chunk for each host, as whole as it can be asked for."""
+    """Value of `-l select`: a chunk for each host, as much of the host as can be requested."""
     extra = request.constraint
     if extra and not re.fullmatch(r"\w+=[\w.-]+(:\w+=[\w.-]+)*", extra, re.ASCII):
         raise UsageError(
-            f"--constraint {extra!r} names no resource of PBS", "write it as NAME=VALUE, such as switch=s1"
+            f"--constraint {extra!r} is not a resource of PBS", "write it as NAME=VALUE, such as switch=s1"
         )
     each = f"ncpus={request.ranks}:mpiprocs={request.ranks}" + (f":{extra}" if extra else "")
     if request.hosts:
@@ -94,17 +94,17 @@ def _chunks(request: JobRequest) -> str:
 
 
 def _begin(text: str) -> str:
-    """`--begin` as qsub's `-a` wants it: `[[CCYY]MMDD]hhmm[.SS]`; ISO dates and `HH:MM` are turned into it."""
-    found = re.fullmatch(r"(?:(\d{4})-(\d\d)-(\d\d)T)?(\d\d):(\d\d)(?::(\d\d))?", text)
-    if found is None:
+    """`--begin` in the format of qsub's `-a`: `[[CCYY]MMDD]hhmm[.SS]`; ISO dates and `HH:MM` are converted."""
+    match = re.fullmatch(r"(?:(\d{4})-(\d\d)-(\d\d)T)?(\d\d):(\d\d)(?::(\d\d))?", text)
+    if match is None:
         if text and not re.fullmatch(r"\d{4,12}(\.\d\d)?", text):
-            raise UsageError(f"--begin {text!r} is no time for PBS", "write HH:MM or YYYY-MM-DDTHH:MM")
+            raise UsageError(f"--begin {text!r} is not a time for PBS", "write HH:MM or YYYY-MM-DDTHH:MM")
         return text
-    return "".join(part or "" for part in found.groups()[:5]) + (f".{found[6]}" if found[6] else "")
+    return "".join(part or "" for part in match.groups()[:5]) + (f".{match[6]}" if match[6] else "")
 
 
 def parse_job(fields: Mapping[str, Any]) -> JobState:
-    """The state in the fields of a job of `qstat -f -F json`."""
+    """State from the fields of a job of `qstat -f -F json`."""
     letter = str(fields.get("job_state", ""))
     comment = " ".join(str(fields.get("comment") or "").split())
     used, estimated = fields.get("resources_used"), fields.get("estimated")
@@ -127,6 +127,6 @@ def _finished(status: Any, comment: str, elapsed_s: float | None) -> JobState:
     if status == _SIGNALLED + _SIGTERM:
         return JobState("cancelled", comment, elapsed_s=elapsed_s)
     if status < 0 or status >= _SIGNALLED:
-        what = f"signal {status - _SIGNALLED}" if status > 0 else f"Exit_status {status}"
-        return JobState("killed", comment or what, elapsed_s=elapsed_s)
+        reason = f"signal {status - _SIGNALLED}" if status > 0 else f"Exit_status {status}"
+        return JobState("killed", comment or reason, elapsed_s=elapsed_s)
     return JobState("ended", elapsed_s=elapsed_s, exit_code=status)

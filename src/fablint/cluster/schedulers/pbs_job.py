@@ -1,4 +1,4 @@
-"""The PBS job that we are in: `$PBS_NODEFILE` has a line for each rank, `qstat` knows when the job is ended."""
+"""The PBS job that contains this process: `$PBS_NODEFILE` has a line for each rank, `qstat` has the end of the job."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ _TIME = "%a %b %d %H:%M:%S %Y"  # as ctime(3)
 def allocation(system: System) -> Allocation:
     """The allocation that the environment names.
 
-    Raises:
-        UsageError: the file cannot be read or is empty.
+    Raises
+    ------
+    UsageError
+        The file cannot be read or is empty.
     """
     job = system.environ.get("PBS_JOBID", "")
     lines = read_hostfile(Path(system.environ["PBS_NODEFILE"]))
     if not lines:
-        raise UsageError("$PBS_NODEFILE names no host", "ask for some with qsub -I -l select=N")
+        raise UsageError("$PBS_NODEFILE names no host", "request hosts with qsub -I -l select=N")
     room = {host: max(1, count) for host, count in lines.items()}
     source = f"PBS job {job}" if job else "$PBS_NODEFILE"
     return Allocation(tuple(room), source, "pbs", job, room, _seconds_left(system, job))
 
 
 def job_fields(system: System, job: str) -> dict[str, Any]:
-    """What `qstat` says about a job, ended ones included; nothing where it knows no such job."""
+    """Fields of a job from `qstat`, including ended jobs; {} for an unknown job."""
     done = system.run(["qstat", "-x", "-f", "-F", "json", job], timeout_s=20)
     return the_job(done.output, job)
 
 
 def the_job(text: str, job: str) -> dict[str, Any]:
-    """The fields of a job in qstat's JSON; nothing where it is not there, or where the text is no JSON."""
+    """Fields of a job in qstat's JSON; {} if the job is missing or the text is not JSON."""
     jobs = loaded(text).get("Jobs")
     if not isinstance(jobs, dict):
         return {}
     number = job.partition(".")[0]
-    found = jobs.get(job) or next((said for name, said in jobs.items() if name.partition(".")[0] == number), None)
-    return found if isinstance(found, dict) else {}
+    fields = jobs.get(job) or next((entry for name, entry in jobs.items() if name.partition(".")[0] == number), None)
+    return fields if isinstance(fields, dict) else {}
 
 
 def loaded(text: str) -> dict[str, Any]:
-    """A JSON object of a PBS command; an empty one where it is none."""
+    """JSON object of a PBS command; {} if the text is not one."""
     try:
         facts = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -56,7 +58,7 @@ def loaded(text: str) -> dict[str, Any]:
 
 
 def seconds(text: Any) -> float | None:
-    """`HH:MM:SS` or plain seconds; None where it is neither."""
+    """Seconds of `HH:MM:SS` or a plain number; None for other texts."""
     parts = str(text).split(":")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() and len(part) < 12 for part in parts):
         return None
@@ -67,7 +69,7 @@ def seconds(text: Any) -> float | None:
 
 
 def moment(text: Any) -> datetime | None:
-    """A time as PBS prints it, `Tue Jan 23 10:00:00 2024`, in local time."""
+    """Local time of a text as PBS prints it, `Tue Jan 23 10:00:00 2024`."""
     try:
         return datetime.strptime(str(text), _TIME).astimezone()
     except (ValueError, OverflowError):

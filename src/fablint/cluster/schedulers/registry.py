@@ -11,25 +11,25 @@ from fablint.cluster.schedulers.slurm import Slurm
 from fablint.errors import UsageError
 from fablint.system import System
 
-SCHEDULERS: tuple[Scheduler, ...] = (Slurm(), Pbs())  # Slurm first: it brings a qsub of its own
+SCHEDULERS: tuple[Scheduler, ...] = (Slurm(), Pbs())  # Slurm first: it installs its own qsub
 _SLOWEST_S = 15.0
-_STUCK_POLLS = 4  # Slurm gives a new job reasons that are gone a moment later
+_STUCK_POLLS = 4  # Slurm gives a new job reasons that disappear a moment later
 
 
 def find_scheduler(system: System) -> Scheduler:
-    """The scheduler that jobs are submitted to here. Raises UsageError where there is none."""
+    """Scheduler for submission on this machine. Raises UsageError if there is none."""
     found = next((scheduler for scheduler in SCHEDULERS if system.which(scheduler.program)), None)
     if found is None:
         programs = " nor ".join(scheduler.program for scheduler in SCHEDULERS)
         raise UsageError(
             f"no scheduler here: neither {programs} is on the PATH",
-            "load its module, or leave --submit out: hosts are then reached over ssh",
+            "load its module, or omit --submit: hosts are then reached over ssh",
         )
     return found
 
 
 def scheduler_of(job: Job) -> Scheduler:
-    """The scheduler that a job was given to."""
+    """Scheduler to which a job was submitted."""
     for scheduler in SCHEDULERS:
         if scheduler.name == job.scheduler:
             return scheduler
@@ -43,20 +43,24 @@ def wait(
     poll_s: float = 2.0,
     pause: Callable[[float], None] = time.sleep,
 ) -> JobState:
-    """Wait till a job is over, or is seen not to start as things are (`stuck`).
+    """Wait until a job is over, or cannot start without a change (`stuck`).
 
-    `say` is told what it waits for, and the newest line of its log, when they change. A scheduler that does not answer
-    for a while is asked again; the script's own end counts as well.
+    Parameters
+    ----------
+    say
+        Called with the reason for waiting, and the newest line of the job's log, when they change.
+
+    A scheduler that does not answer for a while is queried again; the script's own exit file counts as well.
     """
-    scheduler, told, stuck = scheduler_of(job), "", 0
+    scheduler, reported, stuck = scheduler_of(job), "", 0
     while not (state := scheduler.state(system, job)).over:
         stuck = stuck + 1 if state.stuck else 0
         if stuck == _STUCK_POLLS:
             break
         text = _where(job, state)
-        if text != told:
+        if text != reported:
             say(text)
-            told = text
+            reported = text
         pause(poll_s)
         poll_s = min(poll_s * 1.2, _SLOWEST_S)
     return state
@@ -73,7 +77,7 @@ def _where(job: Job, state: JobState) -> str:
 
 
 def tail(job: Job, lines: int) -> list[str]:
-    """The last lines of a job's log that say something."""
+    """Last lines of a job's log that are not blank."""
     try:
         with job.log.open("rb") as stream:
             stream.seek(0, 2)

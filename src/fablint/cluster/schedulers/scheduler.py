@@ -1,4 +1,4 @@
-"""What is submitted, what a scheduler must be able to do, and what is known of a job afterwards."""
+"""Interface of a scheduler, requests for jobs, and states of jobs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Literal, Protocol
 
 from fablint.system import System
 
-JobWord = Literal["pending", "running", "ended", "cancelled", "timeout", "killed", "node_fail", "lost", "unknown"]
+JobWord = Literal["pending", "running", "ended", "cancelled", "timeout", "killed", "node_fail", "missing", "unknown"]
 
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What shall run, and on what. Texts are handed to the scheduler as the user wrote them; empty: its default."""
+    """A job to submit. Texts are passed to the scheduler unchanged; '' for the scheduler's default."""
 
     command: tuple[str, ...]
-    folder: Path  # where the command runs
+    folder: Path  # working directory of the command
     name: str = "fablint"
-    run: Path | None = None  # the run directory that the command writes
-    hosts: tuple[str, ...] = ()  # these; otherwise
-    nodes: int = 0  # any so many
+    run: Path | None = None  # run directory that the command writes
+    hosts: tuple[str, ...] = ()  # these hosts, or if empty
+    nodes: int = 0  # any hosts of this number
     ranks: int = 1  # per host
     time_s: float | None = None
     begin: str = ""
@@ -53,7 +53,7 @@ class Job:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit status that the script left at its end; None where it came to none."""
+        """Exit status that the script stored at its end; None if it has not ended."""
         try:
             text = (self.place / "exit").read_text().strip()
         except (OSError, UnicodeDecodeError):
@@ -63,14 +63,16 @@ class Job:
 
 @dataclass(frozen=True)
 class JobState:
-    """Where a job stands. `lost`: nobody knows what became of it; `unknown`: the scheduler does not answer now."""
+    """State of a job. `missing`: neither scheduler nor script has a record; `unknown`: the scheduler does not
+    answer.
+    """
 
     word: JobWord
-    reason: str = ""  # why it waits, or what killed it
+    reason: str = ""  # why it waits, or what ended it
     starts: str = ""  # when the scheduler expects a waiting job to start
     elapsed_s: float | None = None
     exit_code: int | None = None
-    stuck: bool = False  # it waits for what does not come by itself, as things are
+    stuck: bool = False  # it waits for a condition that does not occur by itself
 
     @property
     def over(self) -> bool:
@@ -82,41 +84,41 @@ class Scheduler(Protocol):
 
     @property
     def name(self) -> str:
-        """As it stands in files: `slurm`."""
+        """Name in files: `slurm`."""
         ...
 
     @property
     def title(self) -> str:
-        """As people write it: `Slurm`."""
+        """Name in messages: `Slurm`."""
         ...
 
     @property
     def program(self) -> str:
-        """What submits: `sbatch`."""
+        """Program for submission: `sbatch`."""
         ...
 
     def script(self, request: JobRequest, place: Path | None = None) -> str:
-        """The job script; its log and exit status go to `place`. Raises UsageError for text that no script can hold."""
+        """Job script; its log and exit status go to `place`. Raises UsageError for text that no script can hold."""
         ...
 
     def submit(self, system: System, request: JobRequest) -> Job:
-        """Hand the job to the scheduler. Raises UsageError with the scheduler's own words when it is refused."""
+        """Submit the job. Raises UsageError with the scheduler's own message if it is refused."""
         ...
 
     def submission(self, script: Path) -> list[str]:
-        """The command that submits a script."""
+        """Command that submits a script."""
         ...
 
     def job_id(self, output: str) -> str | None:
-        """The job in what that command printed."""
+        """Job id in the output of that command; None if there is none."""
         ...
 
     def advice(self, system: System, complaint: str) -> str:
-        """What to do about a refusal."""
+        """Hint for a refusal."""
         ...
 
     def state(self, system: System, job: Job) -> JobState: ...
 
     def cancel(self, job: Job) -> str:
-        """The command that a user cancels the job with."""
+        """Command that cancels the job."""
         ...

@@ -23,7 +23,7 @@ _WORDS: dict[str, JobWord] = {
     **dict.fromkeys(("PREEMPTED", "OUT_OF_MEMORY"), "killed"),
 }
 
-_STUCK = {  # squeue(1), JOB REASON CODES: limits that the job does not meet
+_STUCK = {  # squeue(1), JOB REASON CODES: limits that the job exceeds
     *("PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints", "JobHeldAdmin", "JobHeldUser"),
     *("InvalidAccount", "InvalidQOS", "AccountNotAllowed", "QOSNotAllowed"),
 }
@@ -37,10 +37,10 @@ class Slurm:
     program = "sbatch"
 
     def script(self, request: JobRequest, place: Path | None = None) -> str:
-        """The job script: whole nodes, no requeue (a run is written once), and going on where a node is lost."""
+        """Job script: whole nodes, no requeue (a run is written once), continuing after the failure of a node."""
         scripts.check_texts(request)
         log = str(place / "log").replace("%", "%%") if place else "fablint-%j.log"
-        given = {
+        options = {
             "--job-name": request.name,
             "--nodes": str(len(request.hosts) or request.nodes or ""),
             "--nodelist": fold(request.hosts) if request.hosts else "",
@@ -54,7 +54,7 @@ class Slurm:
             "--mail-type": "END,FAIL" if request.mail_user else "",
             "--output": log,
         }
-        directives = [f"{option}={scripts.checked(option, value)}" for option, value in given.items() if value]
+        directives = [f"{option}={scripts.checked(option, value)}" for option, value in options.items() if value]
         directives += ["--exclusive", "--no-requeue", "--no-kill"]
         return scripts.written(directives, "#SBATCH", request, place)
 
@@ -65,26 +65,26 @@ class Slurm:
         return ["sbatch", "--parsable", str(script)]
 
     def job_id(self, output: str) -> str | None:
-        found = re.findall(r"^(\d+)(?:;\S+)?$", output, re.MULTILINE)
-        return found[-1] if found else None
+        ids = re.findall(r"^(\d+)(?:;\S+)?$", output, re.MULTILINE)
+        return ids[-1] if ids else None
 
     def advice(self, system: System, complaint: str) -> str:
-        """What there is, where what was asked for is not."""
+        """Hint with the available values for an unknown one."""
         if "partition" in complaint.lower():
             done = system.run(["sinfo", "-h", "-o", "%R"], timeout_s=20)
             if names := sorted(set(done.output.split())):
                 return f"partitions are {', '.join(names)}"
-        return "mend the options and submit again"
+        return "correct the options and submit again"
 
     def state(self, system: System, job: Job) -> JobState:
-        """As scontrol has it; of a job that it has forgotten as sacct has it, or as the script left it."""
+        """State from scontrol; for a job that it no longer knows from sacct, or from the files of the script."""
         done = system.run(["scontrol", "show", "job", "-o", job.id], timeout_s=20)
         fields = pairs(done.output) if done.status == 0 else {}
         if "JobState" in fields and fields.get("Command", str(job.script)) == str(job.script):
             return parse_job(fields)
         if done.status != 0 and "Invalid job id" not in done.errors:
             return left_behind(job) or _unreachable(done.errors)
-        return self._accounted(system, job) or left_behind(job) or JobState("lost", "Slurm knows no such job")
+        return self._accounted(system, job) or left_behind(job) or JobState("missing", "Slurm knows no such job")
 
     def _accounted(self, system: System, job: Job) -> JobState | None:
         if system.which("sacct") is None:
@@ -101,7 +101,7 @@ def _unreachable(errors: str) -> JobState:
 
 
 def parse_job(fields: Mapping[str, str]) -> JobState:
-    """The state in the fields of `scontrol show job`."""
+    """State from the fields of `scontrol show job`."""
     said = fields.get("JobState", "")
     reason = "" if fields.get("Reason") in (None, "None", "(null)") else fields["Reason"].replace("_", " ")
     start = fields.get("StartTime", "Unknown")
@@ -113,7 +113,7 @@ def parse_job(fields: Mapping[str, str]) -> JobState:
 
 
 def parse_sacct(text: str) -> JobState | None:
-    """`State|ExitCode|Elapsed` of a job; None where there is no such line."""
+    """State from a line `State|ExitCode|Elapsed` of a job; None if there is no such line."""
     fields = next(iter(text.splitlines()), "").split("|")
     if len(fields) != 3 or not fields[0]:
         return None
@@ -121,23 +121,23 @@ def parse_sacct(text: str) -> JobState | None:
     return _ended(word, fields[0], "", fields[1], elapsed(fields[2]))
 
 
-def _ended(word: JobWord, said: str, reason: str, status: str, elapsed_s: float | None) -> JobState:
-    """Exit codes are `status:signal`: a job that a signal ended has no status of its own."""
-    found = re.fullmatch(r"(\d{1,3}):(\d{1,3})", status)
-    code, signal = (int(found[1]), int(found[2])) if found else (None, 0)
+def _ended(word: JobWord, comment: str, reason: str, status: str, elapsed_s: float | None) -> JobState:
+    """State of an ended job. Exit codes are `status:signal`: a job that a signal ended has no status."""
+    match = re.fullmatch(r"(\d{1,3}):(\d{1,3})", status)
+    code, signal = (int(match[1]), int(match[2])) if match else (None, 0)
     if word == "running":
         return JobState(word, reason, elapsed_s=elapsed_s)
     if word == "ended" and signal:
         return JobState("killed", f"signal {signal}", elapsed_s=elapsed_s)
     if word == "ended":
         return JobState(word, elapsed_s=elapsed_s, exit_code=code)
-    return JobState(word, reason or said.lower().replace("_", " "), elapsed_s=elapsed_s)
+    return JobState(word, reason or comment.lower().replace("_", " "), elapsed_s=elapsed_s)
 
 
 def elapsed(text: str) -> float | None:
-    """`[days-]HH:MM:SS` as seconds."""
-    found = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})", text)
-    if found is None:
+    """Seconds of `[days-]HH:MM:SS`; None for other texts."""
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})", text)
+    if match is None:
         return None
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

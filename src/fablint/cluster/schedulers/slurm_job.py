@@ -1,6 +1,6 @@
-"""The Slurm job that we are in: its hosts, the room on each, the time that is left.
+"""The Slurm job that contains this process: its hosts, the slots on each, the remaining time.
 
-The words are those of sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and scontrol(1).
+Variables and fields are those of sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and scontrol(1).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ _OVER = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"
 def allocation(system: System) -> Allocation:
     """The allocation that the environment names.
 
-    Raises:
-        UsageError: the job has no hosts, or has ended (a shell that outlived its salloc).
+    Raises
+    ------
+    UsageError
+        The job has no hosts, or has ended (a shell that outlived its salloc).
     """
     environ = system.environ
     job = environ["SLURM_JOB_ID"]
@@ -31,7 +33,7 @@ def allocation(system: System) -> Allocation:
     except ValueError as error:
         raise UsageError(f"SLURM_JOB_NODELIST: {error}", "run inside an allocation, or name hosts with -w") from None
     if not hosts:
-        raise UsageError(f"Slurm job {job} has no hosts", "ask for some with salloc -N")
+        raise UsageError(f"Slurm job {job} has no hosts", "request hosts with salloc -N")
     fields = job_fields(system, job)
     if fields.get("JobState", "").startswith(_OVER):
         raise UsageError(f"Slurm job {job} has ended ({fields['JobState'].lower()})", "leave this shell; salloc again")
@@ -41,31 +43,31 @@ def allocation(system: System) -> Allocation:
 
 
 def counted(text: str) -> tuple[int, ...]:
-    """`2(x3),1` as 2, 2, 2, 1; nothing where it is no such list."""
+    """Numbers of `2(x3),1`: 2, 2, 2, 1; () if the text is not such a list."""
     counts: list[int] = []
     for item in text.split(",") if text else ():
-        found = _COUNTS.fullmatch(item)
-        if found is None or len(counts) + int(found[2] or 1) > 1 << 20:
+        match = _COUNTS.fullmatch(item)
+        if match is None or len(counts) + int(match[2] or 1) > 1 << 20:
             return ()
-        counts += [int(found[1])] * int(found[2] or 1)
+        counts += [int(match[1])] * int(match[2] or 1)
     return tuple(counts)
 
 
 def job_fields(system: System, job: str) -> dict[str, str]:
-    """What `scontrol show job` says; nothing where it knows no such job."""
+    """Fields of `scontrol show job`; {} for an unknown job."""
     done = system.run(["scontrol", "show", "job", "-o", job], timeout_s=20)
     return pairs(done.output) if done.status == 0 else {}
 
 
 def pairs(text: str) -> dict[str, str]:
-    """`Key=value` of scontrol's first line; the first of a key that appears twice."""
+    """`Key=value` pairs of scontrol's first line; the first of a key that appears twice."""
     line = next(iter(text.splitlines()), "")
     keys = list(_KEY.finditer(line))
     ends = [*(key.start() for key in keys), len(line)][1:]
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for key, end in zip(keys, ends, strict=True):
-        found.setdefault(key[1], line[key.end() : end].strip())
-    return found
+        fields.setdefault(key[1], line[key.end() : end].strip())
+    return fields
 
 
 def _seconds_left(system: System, fields: dict[str, str]) -> float | None:

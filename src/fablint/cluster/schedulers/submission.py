@@ -1,4 +1,4 @@
-"""Submitting, and the folder that each job has below FABLINT_HOME/jobs: job.json, script, log, exit."""
+"""Submission of jobs, and the folder of each job below FABLINT_HOME/jobs: job.json, script, log, exit."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _FORMAT = 1
 
 
 def submitted(system: System, scheduler: Scheduler, request: JobRequest) -> Job:
-    """Write the script into a folder of its own and submit it; a job that is refused leaves nothing behind.
+    """Write the script into a new folder and submit it; a refused job leaves no folder.
 
-    Raises:
-        UsageError: the scheduler refuses, in its own words.
+    Raises
+    ------
+    UsageError
+        The scheduler refuses the job; the message is the scheduler's.
     """
     if not re.fullmatch(r"[A-Za-z][\w.-]{0,14}", request.name, re.ASCII):
-        raise UsageError(f"'{request.name}' is no name for a job", "use up to 15 letters and digits")
+        raise UsageError(f"'{request.name}' is not a name for a job", "use up to 15 letters and digits")
     place = _new_place(system, request.name)
     script = place / "script"
     try:
@@ -51,17 +53,19 @@ def submitted(system: System, scheduler: Scheduler, request: JobRequest) -> Job:
 
 
 def known_jobs(system: System) -> list[Job]:
-    """The jobs that were submitted from here, newest first. What is no job any more is passed over."""
+    """Jobs submitted from here, newest first. Damaged folders are skipped."""
     files = (system.home / "jobs").glob("*/job.json")
     jobs = [job for file in files if (job := _read(file))]
     return sorted(jobs, key=lambda job: (job.submitted, job.place.name), reverse=True)
 
 
 def find_job(system: System, name: str | None) -> Job:
-    """The job of this id, the newest of them; the newest of all without one.
+    """Newest job with this id; without an id the newest job.
 
-    Raises:
-        UsageError: there is none.
+    Raises
+    ------
+    UsageError
+        There is none.
     """
     jobs = known_jobs(system)
     if not jobs:
@@ -75,7 +79,7 @@ def find_job(system: System, name: str | None) -> Job:
 
 
 def left_behind(job: Job) -> JobState | None:
-    """The state by what the script left at its end; None where it did not come to its end."""
+    """State by the exit status that the script stored; None if it has not ended."""
     return None if job.exit_code is None else JobState("ended", exit_code=job.exit_code)
 
 
@@ -97,10 +101,10 @@ def _new_place(system: System, name: str) -> Path:
 
 
 def _complaint(text: str) -> str:
-    """The last line of a refusal that says something, without the program's name."""
+    """Last line of a refusal that is not blank, without the program's name."""
     lines = [re.sub(r"^\w+: (error: )?", "", line.strip()) for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("Batch job submission failed")] or lines
-    return "".join(letter for letter in telling[-1] if letter.isprintable())[:300] if telling else ""
+    informative = [line for line in lines if not line.startswith("Batch job submission failed")] or lines
+    return "".join(letter for letter in informative[-1] if letter.isprintable())[:300] if informative else ""
 
 
 def _facts(job: Job) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The launchers that can start the engine: one file, one class and one row here for each."""
+"""Launchers that can start the engine: one file, one class and one row of the table each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hydra: the mpiexec of MPICH and its relatives, and Intel MPI's edition of it."""
+"""Hydra: the mpiexec of MPICH and its derivatives, and Intel MPI's variant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXIT = re.compile(r"=\s+(?:EXIT CODE|KILLED BY SIGNAL|KILL SIGNAL|EXIT STATUS):
 
 
 def _reason(code: int) -> str:
-    """Hydra gives the number of the signal, or the exit status, as one and the same figure."""
+    """Reason of an end: Hydra prints the number of the signal and the exit status in the same field."""
     number = code - 128 if code > 128 else code
     try:
         return f"was ended by signal {number} ({signal.strsignal(number) or 'unknown'})"
@@ -28,7 +28,7 @@ class Hydra:
     """MPICH, MVAPICH, and the `mpich` wheel."""
 
     name = "MPICH (Hydra)"
-    stop_signal = signal.SIGINT  # the first one is passed on
+    stop_signal = signal.SIGINT  # the first signal is passed on
     pmi = ("pmi2", "pmix")
 
     def recognises(self, version: str) -> bool:
@@ -43,7 +43,7 @@ class Hydra:
         return ["-hosts", hosts, *self.arguments(ranks, root=root), *command]
 
     def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
-        return dict(SHARED_STEPS)  # binds nobody by itself
+        return dict(SHARED_STEPS)  # does not bind by default
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         found: list[Death] = []
@@ -67,6 +67,6 @@ class IntelHydra(Hydra):
         return "Intel(R) MPI" in version
 
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
-        # Its -hosts takes no counts: an argument set for every host.
+        # Its -hosts has no counts: one argument set for every host.
         sets = (["-host", slot.host, *self.arguments(slot.ranks, root=root), *command] for slot in slots)
         return [word for words in sets for word in (":", *words)][1:]

@@ -1,4 +1,4 @@
-"""The interface of a launcher: how the engine's ranks are started."""
+"""Interface of a launcher: how the engine's ranks are started."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Protocol
 from fablint.model import Plan, Slots
 from fablint.system import System
 
-# Inside a Slurm job every launcher starts its daemons as a step, which shall not wait for the CPUs of a step that has
-# not ended because its host died. A variable, for Slurm before 20.11 has no such option; elsewhere it means nothing.
+# Inside a Slurm job every launcher starts its daemons as a step, which must not wait for the CPUs of a step that has
+# not ended because its host died. A variable, because Slurm before 20.11 has no such option; elsewhere it has no
+# effect.
 SHARED_STEPS = {"SLURM_OVERLAP": "1"}
 
 
 @dataclass(frozen=True)
 class Death:
-    """What a launcher says about a rank that ended without being asked to; None where it does not say."""
+    """Report of a launcher about a rank that ended by itself; None where the launcher does not say."""
 
     rank: int | None = None
     pid: int | None = None
@@ -33,45 +34,45 @@ class Launcher(Protocol):
 
     @property
     def stop_signal(self) -> int:
-        """What the launcher passes on to all ranks without ending itself, and the engine takes for a wish to stop."""
+        """Signal that the launcher passes on to all ranks without ending itself; the engine stops on it."""
         ...
 
     @property
     def pmi(self) -> tuple[str, ...]:
-        """How ranks of this launcher's library find each other under Slurm's srun: its MPI types, the best first."""
+        """MPI types with which ranks of this launcher's library connect under Slurm's srun, the best first."""
         ...
 
     def recognises(self, version: str) -> bool:
-        """Is this the text that `mpiexec --version` of this kind prints?"""
+        """Whether this is the output of `mpiexec --version` of this kind."""
         ...
 
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
-        """What stands between `mpiexec` and the engine to start `ranks` ranks."""
+        """Arguments between `mpiexec` and the engine to start `ranks` ranks."""
         ...
 
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
-        """What follows `mpiexec` to run `command` with the first ranks on the first host of `slots`, and so on."""
+        """Arguments after `mpiexec` to run `command` with the first ranks on the first host of `slots`, and so on."""
         ...
 
     def environ(self, *, oversubscribed: bool, unbound: bool) -> dict[str, str]:
-        """Environment that the ranks need in addition; `unbound`: to be on all CPUs of their host."""
+        """Environment that the ranks need in addition; `unbound`: allowed on all CPUs of their host."""
         ...
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
-        """The ranks that the launcher reports as killed or crashed, from all that it printed."""
+        """Ranks that the launcher reports as killed or crashed, from its whole output."""
         ...
 
 
 @dataclass(frozen=True)
 class Mpiexec:
-    """A launcher as it is installed here."""
+    """An installed launcher."""
 
     path: Path
     kind: Launcher
-    version: str  # its first line
+    version: str  # first line of its version
 
     def argv(self, system: System, plan: Plan, command: Sequence[str]) -> list[str]:
-        """The command line that starts the ranks of a plan where the plan wants them."""
+        """Command line that starts the ranks of a plan on the hosts of the plan."""
         root = system.is_root()
         if plan.slots:
             return [str(self.path), *self.kind.placed(plan.slots, command, root=root)]

@@ -10,7 +10,7 @@ from fablint.measure.launchers.launcher import SHARED_STEPS, Death
 from fablint.model import Slots
 
 # 4.x: "mpirun noticed that process rank 1 with PID 0 on node n1 exited on signal 9 (Killed).", 5.x: "prterun noticed".
-# The PID is 0 in 4.x when the job is ended at the same time: then it says nothing.
+# The PID is 0 in 4.x when the job is ended at the same time: then it is useless.
 _NOTICED = re.compile(
     r"noticed that process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) "
     r"exited on (?P<reason>signal \d+ \([^)]*\))"
@@ -41,12 +41,12 @@ class OpenMpi:
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
         hosts = [slot.host for slot in slots]
         if hosts != sorted(set(hosts), key=_in_order):
-            # In a Slurm job ranks follow Slurm's order of hosts and not ours, but contexts are filled one by one.
-            first, *others = (
+            # In a Slurm job ranks follow Slurm's order of hosts and not fablint's, but contexts are filled one by one.
+            first, *later_contexts = (
                 ["-n", str(slot.ranks), "--host", f"{slot.host}:{slot.ranks}", *command] for slot in slots
             )
-            return [*self._common(root=root), *first, *(word for words in others for word in (":", *words))]
-        # By slot: one host after the other is filled. The default scatters ranks over sockets first.
+            return [*self._common(root=root), *first, *(word for words in later_contexts for word in (":", *words))]
+        # By slot: one host after the other is filled. The default distributes ranks over sockets first.
         where = ",".join(f"{slot.host}:{slot.ranks}" for slot in slots)
         ranks = sum(slot.ranks for slot in slots)
         return ["--host", where, "--map-by", "slot", *self.arguments(ranks, root=root), *command]
@@ -61,16 +61,16 @@ class OpenMpi:
         # The message is wrapped at 76 columns, at any blank.
         text = " ".join(line.strip() for line in lines)
         ended = [
-            Death(int(found["rank"]), int(found["pid"]) or None, found["host"], f"was ended by {found['reason']}")
-            for found in _NOTICED.finditer(text)
+            Death(int(match["rank"]), int(match["pid"]) or None, match["host"], f"was ended by {match['reason']}")
+            for match in _NOTICED.finditer(text)
         ]
         gone = [
-            Death(host=found["host"], reason="was lost (its mpirun daemon is gone)")
-            for found in _DAEMON_LOST.finditer(text)
+            Death(host=match["host"], reason="failed (its mpirun daemon is gone)")
+            for match in _DAEMON_LOST.finditer(text)
         ]
         return gone + ended
 
 
 def _in_order(host: str) -> list[tuple[int, str]]:
-    """As schedulers sort hosts: n2 before n10."""
+    """Sorting key as in schedulers: n2 before n10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", host)]

@@ -1,6 +1,6 @@
 """HPE Cray's launchers: PALS (mpiexec, palsrun, aprun under PBS) and ALPS's aprun before it.
 
-A template: written from what sites publish of them, never run.
+Untested: written from the published documentation of sites.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NID = re.compile(r"nid0*(\d+)")
 
 
 class Pals:
-    """PALS: `--hosts` has a host once, and every host of a set the same number of ranks."""
+    """PALS: `--hosts` lists a host once, and every host of a set has the same number of ranks."""
 
     name = "HPE PALS"
     stop_signal = signal.SIGUSR2
@@ -34,7 +34,7 @@ class Pals:
 
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
         words: list[str] = []
-        for hosts, each in _alike(slots):
+        for hosts, each in _groups_of_equal_size(slots):
             colon = [":"] if words else []
             words += [*colon, *self.host_options(hosts, each), *command]
         return words
@@ -47,7 +47,7 @@ class Pals:
         return {}
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
-        found = (match for match in map(_ENDED.match, lines) if match and match["code"] != "0")
+        matches = (match for match in map(_ENDED.match, lines) if match and match["code"] != "0")
         return [
             Death(
                 int(one["rank"]),
@@ -55,7 +55,7 @@ class Pals:
                 one["host"],
                 f"was ended by {one['signal']}" if one["signal"] else f"ended with status {one['code']}",
             )
-            for one in found
+            for one in matches
         ]
 
 
@@ -68,13 +68,13 @@ class Aprun(Pals):
         return re.match(r"aprun (\(ALPS\)|version \d)", version.strip()) is not None
 
     def host_options(self, hosts: Sequence[str], each: int) -> list[str]:
-        numbers = [_NID.fullmatch(host) for host in hosts]  # ALPS knows hosts by their number
+        numbers = [_NID.fullmatch(host) for host in hosts]  # ALPS numbers hosts
         named = [number[1] if number else host for number, host in zip(numbers, hosts, strict=True)]
         return ["-n", str(each * len(hosts)), "-N", str(each), "-L", ",".join(named), "-cc", "none"]
 
 
-def _alike(slots: Sequence[Slots]) -> list[tuple[list[str], int]]:
-    """Hosts that follow each other with the same number of ranks."""
+def _groups_of_equal_size(slots: Sequence[Slots]) -> list[tuple[list[str], int]]:
+    """Groups of consecutive hosts with the same number of ranks."""
     sets: list[tuple[list[str], int]] = []
     for slot in slots:
         if sets and sets[-1][1] == slot.ranks and slot.host not in sets[-1][0]:

@@ -1,4 +1,4 @@
-"""Slurm's srun, which starts ranks by itself where its PMI is that of the MPI library."""
+"""Slurm's srun, which starts ranks by itself if its PMI fits the MPI library."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ENDING = re.compile(r"srun: (?:launch/slurm: )?\S*: ?Terminating StepId|srun: J
 
 @dataclass(frozen=True)
 class Srun:
-    """Slurm. Steps share what the job has: the shell in which fablint runs may be a step itself."""
+    """Slurm. Steps share the resources of the job: the shell in which fablint runs may be a step itself."""
 
-    mpi: str = ""  # a type of `srun --mpi=list`; empty: what the site made the default
+    mpi: str = ""  # a type of `srun --mpi=list`; '' for the site's default
 
     name = "Slurm's srun"
     stop_signal = signal.SIGUSR2  # SIGTERM ends the step, SIGINT shows its state
@@ -36,11 +36,11 @@ class Srun:
 
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
         kind = [f"--mpi={self.mpi}"] if self.mpi else []
-        # More ranks than CPUs are allowed, and the plan on stdin is for rank 0.
+        # More ranks than CPUs are allowed, and only rank 0 reads the plan on stdin.
         return [*kind, "--overcommit", "--kill-on-bad-exit=1", "--input=0", "--export=ALL", f"--ntasks={ranks}"]
 
     def placed(self, slots: Sequence[Slots], command: Sequence[str], *, root: bool) -> list[str]:
-        # Slurm has an order of hosts of its own, but for this distribution: one word per rank, in the order of ranks.
+        # Slurm orders hosts itself, except for this distribution: one word per rank, in the order of ranks.
         rank_hosts = [slot.host for slot in slots for _ in range(slot.ranks)]
         where = [f"--nodes={len(set(rank_hosts))}", "--distribution=arbitrary", f"--nodelist={','.join(rank_hosts)}"]
         return [*where, *self.arguments(len(rank_hosts), root=root), *command]
@@ -51,13 +51,13 @@ class Srun:
         return {**SHARED_STEPS, **idle, **binding}
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
-        """Those that ended before Slurm began to end the others."""
+        """Ranks that ended before Slurm began to end the others."""
         found: list[Death] = []
         for line in lines:
             if _ENDING.search(line) and found:
                 break
             if failed := _NODE_FAILED.search(line):
-                found.append(Death(host=failed["host"], reason="was lost (Slurm reports a node failure)"))
+                found.append(Death(host=failed["host"], reason="failed (Slurm reports a node failure)"))
             if refused := _NO_LAUNCH.search(line):
                 found.append(Death(host=refused["host"], reason=f"could not start ({refused['reason'].strip()})"))
             if ended := _ENDED.search(line):
@@ -69,13 +69,13 @@ class Srun:
 
 
 def unfold_tasks(text: str) -> list[int]:
-    """`0,2-3` as [0, 2, 3]."""
+    """Task numbers of a list: `0,2-3` as [0, 2, 3]."""
     ends = (part.partition("-") for part in text.split(","))
     return [task for first, _, last in ends for task in range(int(first), int(last or first) + 1)]
 
 
 def mpi_types(listing: str) -> list[str]:
-    """The MPI types in what `srun --mpi=list` prints: a word a line, and versions of PMIx after a colon."""
+    """MPI types in the output of `srun --mpi=list`: a word per line, and versions of PMIx after a colon."""
     words: list[str] = []
     for line in listing.splitlines():
         text = line.removeprefix("srun:").partition("available:")[2] or line.removeprefix("srun:")

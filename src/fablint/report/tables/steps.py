@@ -62,7 +62,7 @@ def steps(row: Row, index: int) -> list[Step]:
         total += np.bincount(block.round, seconds, rounds)
         rate += np.bincount(block.round, factor(row) * rates(size, seconds), rounds)
         count += np.bincount(block.round, minlength=rounds)
-    per_pair = 1 if row.directions == "forward" else 2
+    per_pair = 1 if row.directions == "single" else 2
     planned = row.attributes["cells_per_round"]
     return [
         Step(

@@ -1,4 +1,4 @@
-"""Dragonfly: groups of routers, each group joined to every other by one cable."""
+"""Dragonfly: groups of routers, each group connected to every other by one cable."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
 from fablint.simulate.simulated_fabric import Fabric, checked, numbered
 
-MOST_CABLES = 64  # between groups, of a router
+MOST_CABLES = 64  # between groups, per router
 
 
 def dragonfly(
     groups: int = 33, routers: int = 16, hosts_per_router: int = 8, minimal_share: float | None = 0.5
 ) -> Fabric:
-    """`groups` groups of `routers` routers, all joined inside a group; 33, 16 and 8 make 4,224 hosts.
+    """Dragonfly of `groups` groups of `routers` routers; the defaults 33, 16 and 8 make 4,224 hosts.
 
-    Routers are `g00r00`, `g00r01`, ... in groups `g00`, `g01`, ... The cables of a group to the others are dealt to
-    its routers in turn (Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+    Routers are `g00r00`, `g00r01`, ... in groups `g00`, `g01`, ..., connected all-to-all inside a group. The cables of
+    a group to the others are assigned to its routers in turn (Kim et al., Technology-Driven, Highly-Scalable Dragonfly
+    Topology, ISCA 2008).
 
-    `minimal_share`: of the messages, with adaptive routing; the others pass through a group chosen at random. None:
-    all take a shortest way. Raises UsageError when a number is below 1 or the share is not above 0 and at most 1.
+    Parameters
+    ----------
+    minimal_share
+        Share of messages on shortest paths, with adaptive routing; the others pass through a random group. None: all
+        messages take a shortest path.
+
+    Raises
+    ------
+    UsageError
+        A number is below 1, or the share is not above 0 and at most 1.
     """
     checked("dragonfly", groups=groups, routers=routers, hosts_per_router=hosts_per_router)
     if minimal_share is not None and not 0 < minimal_share <= 1:
@@ -32,8 +41,8 @@ def dragonfly(
     names = [[f"{group}r{router:0{router_digits}d}" for router in range(routers)] for group in group_names]
     cables = [Cable(a, b) for row in names for index, a in enumerate(row) for b in row[index + 1 :]]
 
-    def gateway(group: int, other: int) -> str:
-        place = (other - group - 1) % groups  # 0 .. groups - 2
+    def gateway(group: int, peer: int) -> str:
+        place = (peer - group - 1) % groups  # 0 .. groups - 2
         return names[group][place * routers // (groups - 1)]
 
     cables += [Cable(gateway(a, b), gateway(b, a)) for a in range(groups) for b in range(a + 1, groups)]

@@ -1,4 +1,4 @@
-"""Fat tree of two or three levels: the k-ary n-tree, in which no level is narrower than the one below."""
+"""Fat tree of two or three levels: the k-ary n-tree, in which every level has the full bandwidth of the level below."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ LEVELS = {2: ("leaf", "spine"), 3: ("leaf", "agg", "core")}
 
 
 def fat_tree(arity: int = 16, levels: int = 3, routing: Literal["d-mod-k", "ecmp"] = "d-mod-k") -> Fabric:
-    """`arity` hosts on each leaf and as many links up from each switch: arity^levels hosts.
+    """Fat tree of arity^levels hosts: `arity` hosts on each leaf and as many up-links per switch.
 
     Leaves and the `agg` switches above them are in groups `pod0`, `pod1`, ... (three levels). 16 and 3 make 4,096
-    hosts, 46 and 3 make 97,336. Raises UsageError for an arity below 1 and for other levels than two and three.
+    hosts, 46 and 3 make 97,336. A switch of level l shares with the switches above it all digits of its number, base
+    `arity`, except digit l (Petrini and Vanneschi, k-ary n-trees, IPPS 1997).
 
-    A switch of level l agrees with those above it in all digits of its number, base `arity`, but digit l
-    (Petrini and Vanneschi, k-ary n-trees, IPPS 1997).
+    Raises
+    ------
+    UsageError
+        The arity is below 1, or there are not two or three levels.
     """
     checked("fat tree", arity=arity)
     if levels not in LEVELS:
         raise UsageError(f"fat tree: {levels} levels", "it has 2 or 3")
-    width = arity ** (levels - 1)  # switches of a level
+    width = arity ** (levels - 1)  # switches per level
     names = [numbered(word, width) for word in LEVELS[levels]]
     pods = numbered("pod", arity) if levels == 3 else []
     switches = {

@@ -1,4 +1,4 @@
-"""Full mesh: every switch joined to every other."""
+"""Full mesh: every switch is connected to every other."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from fablint.simulate.simulated_fabric import Fabric, checked, numbered
 
 
 def full_mesh(switches: int = 8, hosts_per_switch: int = 8) -> Fabric:
-    """Every switch joined to every other by one cable, as inside a Slingshot group.
+    """Full mesh: every switch is connected to every other by one cable, as inside a Slingshot group.
 
     Hosts are `h00`, `h01`, ... in switch order, switches `s0`, `s1`, ..., all in group `g0`.
-    Raises UsageError when a number is below 1.
+
+    Raises
+    ------
+    UsageError
+        A number is below 1.
     """
     checked("full mesh", switches=switches, hosts_per_switch=hosts_per_switch)
     names = numbered("s", switches)

@@ -1,4 +1,4 @@
-"""The fabrics by name, and their shapes."""
+"""Table of fabrics by name, and their shapes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from fablint.simulate.simulated_fabric import Fabric
 Shape = tuple[int, ...]
 
 MOST_HOSTS = 200_000
-WIDE = 8  # from which arity on a fat tree has three levels
+WIDE = 8  # smallest arity of a fat tree of three levels
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of fabric."""
 
-    form: str  # of the shape
-    numbers: range  # how many a shape has
+    form: str  # format of the shape
+    numbers: range  # number of numbers in a shape
     build: Callable[[Shape], Fabric]
-    shapes: Callable[[int], Iterator[Shape]]  # with that many hosts, the best one first
-    routings: tuple[str, ...]  # to choose from, its own first
+    shapes: Callable[[int], Iterator[Shape]]  # with that many hosts, the best shape first
+    routings: tuple[str, ...]  # available routings, the default first
 
 
 def _fat_trees(hosts: int) -> Iterator[Shape]:
@@ -39,15 +39,17 @@ def _fat_trees(hosts: int) -> Iterator[Shape]:
 
 
 def _dragonflies(hosts: int) -> Iterator[Shape]:
-    """Balanced ones first: twice as many routers as hosts on each, and no more groups than there are cables for."""
-    found = [
+    """Yield shapes, balanced first: twice as many routers as hosts per router, and at most as many groups as cables
+    allow.
+    """
+    shapes = [
         (groups, routers, each)
         for each in _divisors(hosts)
         for routers in _divisors(hosts // each)
         for groups in [hosts // each // routers]
         if 2 <= groups <= routers * each + 1
     ]
-    yield from sorted(found, key=lambda shape: (abs(math.log(shape[1] / 2 / shape[2])), -shape[0]))
+    yield from sorted(shapes, key=lambda shape: (abs(math.log(shape[1] / 2 / shape[2])), -shape[0]))
 
 
 def _tori(hosts: int) -> Iterator[Shape]:
@@ -59,7 +61,7 @@ def _tori(hosts: int) -> Iterator[Shape]:
 
 
 def _meshes(hosts: int) -> Iterator[Shape]:
-    """About as many switches as hosts on each."""
+    """Yield shapes with about as many switches as hosts per switch first."""
     for each in sorted(_divisors(hosts), key=lambda each: abs(math.log(each * each / hosts))):
         yield hosts // each, each
 
@@ -86,27 +88,27 @@ KINDS: Mapping[str, Kind] = {
 
 
 def build(kind: str, hosts: int | None = None, shape: str | None = None) -> Fabric:
-    """A fabric of that kind with so many hosts, or of that shape. Raises UsageError where there is none."""
-    known = KINDS[kind]
+    """Fabric of that kind with so many hosts, or of that shape. Raises UsageError if there is none."""
+    entry = KINDS[kind]
     if (hosts is None) == (shape is None):
-        raise UsageError(f"{kind}: its size", f"give either the number of hosts or a shape, {known.form}")
+        raise UsageError(f"{kind}: its size", f"give either the number of hosts or a shape, {entry.form}")
     if shape is not None:
-        return known.build(_parsed(kind, known, shape))
+        return entry.build(_parsed(kind, entry, shape))
     assert hosts is not None
     if not 2 <= hosts <= MOST_HOSTS:
         raise UsageError(f"{kind}: {hosts} hosts", f"give between 2 and {MOST_HOSTS:,}")
-    found = next(known.shapes(hosts), None)
-    if found is None:
-        near = [number for step in (-1, 1) if (number := _nearest(known, hosts, step))]
-        others = " or ".join(f"{number:,}" for number in near)
-        raise UsageError(f"{kind}: {hosts:,} hosts do not fit its shape", f"take {others}, or a shape, {known.form}")
-    return known.build(found)
+    chosen = next(entry.shapes(hosts), None)
+    if chosen is None:
+        near = [number for step in (-1, 1) if (number := _nearest(entry, hosts, step))]
+        sizes = " or ".join(f"{number:,}" for number in near)
+        raise UsageError(f"{kind}: {hosts:,} hosts do not fit its shape", f"take {sizes}, or a shape, {entry.form}")
+    return entry.build(chosen)
 
 
-def _parsed(kind: str, known: Kind, shape: str) -> Shape:
+def _parsed(kind: str, entry: Kind, shape: str) -> Shape:
     words = shape.lower().split("x")
-    if not all(word.isdecimal() for word in words) or len(words) not in known.numbers:
-        raise UsageError(f"{kind}: '{shape}' is no shape", f"write {known.form}")
+    if not all(word.isdecimal() for word in words) or len(words) not in entry.numbers:
+        raise UsageError(f"{kind}: '{shape}' is not a shape", f"write {entry.form}")
     numbers = tuple(int(word) for word in words)
     size = numbers[0] ** numbers[1] if kind == "fat-tree" and numbers[1] < 64 else math.prod(numbers)
     if size > MOST_HOSTS:
@@ -114,20 +116,20 @@ def _parsed(kind: str, known: Kind, shape: str) -> Shape:
     return numbers
 
 
-def _nearest(known: Kind, hosts: int, step: int) -> int | None:
+def _nearest(entry: Kind, hosts: int, step: int) -> int | None:
     number = hosts + step
     while 2 <= number <= MOST_HOSTS:
-        if next(known.shapes(number), None):
+        if next(entry.shapes(number), None):
             return number
         number += step
     return None
 
 
 def rerouted(kind: str, fabric: Fabric, routing: str | None, minimal_share: float | None) -> Fabric:
-    """The same fabric with another routing than its own. Raises UsageError for one that the kind does not have."""
-    known, own = KINDS[kind], fabric.topology.routing
-    if routing is not None and routing not in known.routings:
-        raise UsageError(f"{kind}: routing '{routing}'", f"choose from {', '.join(known.routings)}")
+    """Fabric with another routing. Raises UsageError for a routing that the kind does not support."""
+    entry, own = KINDS[kind], fabric.topology.routing
+    if routing is not None and routing not in entry.routings:
+        raise UsageError(f"{kind}: routing '{routing}'", f"choose from {', '.join(entry.routings)}")
     chosen = routing or own.kind
     if minimal_share is not None and chosen != "adaptive":
         raise UsageError(f"{kind}: a minimal share with routing '{chosen}'", "it belongs to adaptive routing")
@@ -136,5 +138,5 @@ def rerouted(kind: str, fabric: Fabric, routing: str | None, minimal_share: floa
     if routing is None and minimal_share is None:
         return fabric
     share = own.minimal_share if minimal_share is None else minimal_share
-    made = own if chosen == "tables" else Routing(chosen, share if chosen == "adaptive" else 1.0)  # type: ignore[arg-type]
-    return replace(fabric, topology=replace(fabric.topology, routing=made))
+    replacement = own if chosen == "tables" else Routing(chosen, share if chosen == "adaptive" else 1.0)  # type: ignore[arg-type]
+    return replace(fabric, topology=replace(fabric.topology, routing=replacement))

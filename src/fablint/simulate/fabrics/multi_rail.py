@@ -1,4 +1,4 @@
-"""Several rails: the same fabric several times over, each a plane of its own, with one NIC of every host in each."""
+"""Several rails: separate planes with copies of the same fabric, and one NIC of every host in each plane."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fablint.simulate.simulated_fabric import Fabric, checked
 
 
 def multi_rail(fabric: Fabric, rails: int) -> Fabric:
-    """`rails` planes of `fabric`. NICs are `hsn0`, `hsn1`, ...; switches and groups of plane 1 are `p1.NAME`.
+    """Fabric with `rails` planes. NICs are `hsn0`, `hsn1`, ...; switches and groups of plane 1 are `p1.NAME`.
 
     A message stays in the plane of its sender's NIC: it enters the receiver by the NIC of that rail.
     """
     checked("multi-rail", rails=rails)
     if rails == 1:
         return fabric
-    one = fabric.topology
+    plane = fabric.topology
     nics = tuple(f"hsn{rail}" for rail in range(rails))
 
     def named(rail: int, name: str) -> str:
@@ -26,21 +26,21 @@ def multi_rail(fabric: Fabric, rails: int) -> Fabric:
     tables = {
         named(rail, switch): {host: named(rail, beyond) for host, beyond in entries.items()}
         for rail in planes
-        for switch, entries in one.routing.tables.items()
+        for switch, entries in plane.routing.tables.items()
     }
     topology = Topology(
         switches={
             named(rail, switch.name): Switch(named(rail, switch.name), switch.group and named(rail, switch.group))
             for rail in planes
-            for switch in one.switches.values()
+            for switch in plane.switches.values()
         },
-        host_switch={host: named(0, switch) for host, switch in one.host_switch.items()},
-        cables=tuple(Cable(named(rail, cable.a), named(rail, cable.b)) for rail in planes for cable in one.cables),
-        source=f"{one.source}, {rails} rails",
-        routing=replace(one.routing, tables=tables),
+        host_switch={host: named(0, switch) for host, switch in plane.host_switch.items()},
+        cables=tuple(Cable(named(rail, cable.a), named(rail, cable.b)) for rail in planes for cable in plane.cables),
+        source=f"{plane.source}, {rails} rails",
+        routing=replace(plane.routing, tables=tables),
         nic_switch={
             f"{host}/{nic}": named(rail, switch)
-            for host, switch in one.host_switch.items()
+            for host, switch in plane.host_switch.items()
             for rail, nic in enumerate(nics)
         },
     )

@@ -1,4 +1,4 @@
-"""Torus: switches on a grid that wraps round, messages go dimension by dimension."""
+"""Torus: switches on a periodic grid; messages are routed dimension by dimension."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ Place = tuple[int, ...]
 
 
 def torus(dims: Sequence[int] = (4, 4, 4), hosts_per_switch: int = 2) -> Fabric:
-    """A torus of `dims` switches, each with `hosts_per_switch` hosts; the routes are written as forwarding tables.
+    """Torus of `dims` switches, each with `hosts_per_switch` hosts; the routes are forwarding tables.
 
-    Switches are `s0_0_0`, `s0_0_1`, ... A message corrects the first dimension first, the shorter way round; halfway
-    it goes up. Raises UsageError for numbers below 1 and where the tables would have more than 4 million entries.
+    Switches are `s0_0_0`, `s0_0_1`, ... A message corrects the first dimension first, in the shorter direction; at half
+    the length it goes up.
+
+    Raises
+    ------
+    UsageError
+        A number is below 1, or the tables would have more than 4 million entries.
     """
     checked("torus", hosts_per_switch=hosts_per_switch, **{f"switches in dimension {n}": d for n, d in enumerate(dims)})
     if not dims:
@@ -35,9 +40,9 @@ def torus(dims: Sequence[int] = (4, 4, 4), hosts_per_switch: int = 2) -> Fabric:
     cables: dict[Cable, None] = {}
     for place, name in names.items():
         for axis, length in enumerate(dims):
-            beside = _moved(place, axis, 1, length)
-            if beside != place and Cable(names[beside], name) not in cables:
-                cables.setdefault(Cable(name, names[beside]))
+            neighbour = _moved(place, axis, 1, length)
+            if neighbour != place and Cable(names[neighbour], name) not in cables:
+                cables.setdefault(Cable(name, names[neighbour]))
     hosts = numbered("h", count * hosts_per_switch, 2)
     of_switch = {
         place: hosts[number * hosts_per_switch : (number + 1) * hosts_per_switch] for number, place in enumerate(names)
@@ -45,15 +50,15 @@ def torus(dims: Sequence[int] = (4, 4, 4), hosts_per_switch: int = 2) -> Fabric:
     tables = {
         name: {
             host: names[_next(place, goal, dims)]
-            for goal, there in of_switch.items()
+            for goal, hosts_there in of_switch.items()
             if goal != place
-            for host in there
+            for host in hosts_there
         }
         for place, name in names.items()
     }
     topology = Topology(
         switches={name: Switch(name) for name in names.values()},
-        host_switch={host: names[place] for place, there in of_switch.items() for host in there},
+        host_switch={host: names[place] for place, hosts_there in of_switch.items() for host in hosts_there},
         cables=tuple(cables),
         source=f"simulated torus of {'x'.join(map(str, dims))} switches",
         routing=Routing("tables", tables=tables),

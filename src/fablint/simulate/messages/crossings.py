@@ -1,4 +1,4 @@
-"""Which measurements cross which parts, as nature routes them."""
+"""Components that each measurement crosses, by the actual routing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fablint.simulate.messages.costs import Nature, cells_of
+from fablint.simulate.messages.costs import ActualRouting, cells_of
 from fablint.simulate.rounds import Partners
 from fablint.simulate.simulated_fabric import Fabric, Index
 
@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Crossings:
-    """Flat: measurement `cell` crosses directed link `link`. With adaptive routing some of its messages may."""
+    """Flat: measurement `cell` crosses directed link `link`. With adaptive routing only some of its messages may."""
 
     fabric: Fabric
     cell: Index
@@ -25,47 +25,52 @@ class Crossings:
     cells: int
 
     @classmethod
-    def of(cls, nature: Nature, partner: Partners, *, round_trips: bool = False) -> Crossings:
-        """Of all the cells of a table of partners.
+    def of(cls, actual: ActualRouting, partner: Partners, *, round_trips: bool = False) -> Crossings:
+        """Crossings of all cells of a table of partners.
 
-        `round_trips`: a pair has one measurement, which crosses what either of its ways crosses.
+        Parameters
+        ----------
+        round_trips
+            Whether a pair has one measurement, which crosses the links of both of its directions.
         """
         cells = next(cells_of(partner, max(1, partner.size)))
-        links = nature.ways(cells).links
-        cell, hop = np.nonzero(links < nature.fabric.links)
+        links = actual.paths(cells).links
+        cell, hop = np.nonzero(links < actual.fabric.links)
         crossing: Index = cell.astype(np.int32)
         link: Index = links[cell, hop]
-        if nature.adaptive:
-            more, over, _ = nature.exposure(cells)
+        if actual.adaptive:
+            more, over, _ = actual.exposure(cells)
             crossing, link = np.concatenate([crossing, more]), np.concatenate([link, over])
         count = cells.src.size
         if round_trips:
             count //= 2
             crossing %= max(1, count)
-        return cls(nature.fabric, crossing, link, count)
+        return cls(actual.fabric, crossing, link, count)
 
     def of_links(self, links: Sequence[int]) -> Mask:
-        """(cells,) which measurements cross any of these links."""
-        wanted = np.zeros(self.fabric.links, dtype=bool)
-        wanted[np.asarray(links)] = True
+        """(cells,) whether each measurement crosses any of these links."""
+        is_selected = np.zeros(self.fabric.links, dtype=bool)
+        is_selected[np.asarray(links)] = True
         crossed = np.zeros(self.cells, dtype=bool)
-        crossed[self.cell[wanted[self.link]]] = True
+        crossed[self.cell[is_selected[self.link]]] = True
         return crossed
 
-    def twins(self, crossed: Mask) -> dict[str, str | None]:
-        """Parts that exactly these measurements cross, which nothing that was measured tells apart: the names, and
-        of a host and what is in series with it the direction."""
+    def equivalents(self, crossed: Mask) -> dict[str, str | None]:
+        """Components that exactly these measurements cross, so that the measurements cannot distinguish them.
+
+        Returns names; for a host and components in series with it also the direction.
+        """
         if not crossed.any():
             return {}
-        first = int(crossed.argmax())  # whatever all of them cross, the first does
-        found: dict[str, str | None] = {}
-        for names, direction, links in self._parts(np.unique(self.link[self.cell == first])):
+        first = int(crossed.argmax())  # a link that all of them cross is crossed by the first
+        equivalents: dict[str, str | None] = {}
+        for names, direction, links in self._components(np.unique(self.link[self.cell == first])):
             if np.array_equal(self.of_links(links), crossed):
-                found.update(dict.fromkeys(names, direction))
-        return found
+                equivalents.update(dict.fromkeys(names, direction))
+        return equivalents
 
-    def _parts(self, links: Index) -> Iterator[tuple[list[str], str | None, list[int]]]:
-        """Every part that one of these links belongs to: names, direction, its links."""
+    def _components(self, links: Index) -> Iterator[tuple[list[str], str | None, list[int]]]:
+        """Yield every component that one of these links belongs to: names, direction, its links."""
         fabric = self.fabric
         for link in links.tolist():
             yield [fabric.link_name(link)], None, [link]

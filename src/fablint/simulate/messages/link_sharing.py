@@ -1,42 +1,42 @@
-"""What messages leave to each other of the links that they share in a round."""
+"""Bandwidth of links that messages share in a round."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.messages.costs import Measurements, Nature
+from fablint.simulate.messages.costs import ActualRouting, Measurements
 from fablint.simulate.simulated_fabric import Index
 from fablint.topology.contention import Turns, flows_on_busiest, flows_on_links, turns
 
 
 def path_flows(links: Index, cells: Measurements, count: int, *, at_once: bool) -> Floats:
-    """(k, H) flows on each link of each cell's path at the same time: in both directions where they run at once."""
+    """(k, H) flows on each link of each cell's path at the same time; both directions if they run at once."""
     turn = _turns(cells, at_once=at_once)
     every = np.repeat(turn, links.shape[1])
     flows = flows_on_links(links.ravel(), count + 1, turn=every, count=int(turn.max(initial=0)) + 1)
     return np.asarray(np.where(links < count, flows[turn[:, None], links], 1.0))
 
 
-def contended_time(nature: Nature, condition: Condition, cells: Measurements, *, at_once: bool) -> Floats:
-    """(k,) time per byte that the links between switches leave to each cell, adaptive routing.
+def contended_time(actual: ActualRouting, condition: Condition, cells: Measurements, *, at_once: bool) -> Floats:
+    """(k,) time per byte of each cell on shared links between switches, with adaptive routing.
 
-    A link carries the messages that cross it on shortest paths; those on detours are spread evenly over all links.
+    A link carries the messages that cross it on shortest paths; messages on detours are spread evenly over all links.
     """
-    cell, link, share = nature.exposure(cells)
+    cell, link, share = actual.exposure(cells)
     turn = _turns(cells, at_once=at_once)
-    links, count = nature.fabric.switch_links, int(turn.max(initial=0)) + 1
+    links, count = actual.fabric.switch_links, int(turn.max(initial=0)) + 1
     flows = flows_on_links(link, links, share, turn[cell], count)
-    if nature.detour_share:
-        out, back, row = nature.detours
-        src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
+    if actual.detour_share:
+        out, back, row = actual.detours
+        src, dst = (row[actual.port_switch[port]] for port in actual.ports(cells))
         hops = np.where(src != dst, out.sum(axis=1)[src] + back.sum(axis=1)[dst], 0.0)
-        flows += (np.bincount(turn, weights=hops, minlength=count) * nature.detour_share / max(1, links))[:, None]
+        flows += (np.bincount(turn, weights=hops, minlength=count) * actual.detour_share / max(1, links))[:, None]
     per_byte = condition.per_byte * (condition.duplex if at_once else 1.0)
     slowed = per_byte[condition.state[cells.round[cell]], link] * flows[turn[cell], link]
     return flows_on_busiest(cell, slowed, cells.src.size)
 
 
 def _turns(cells: Measurements, *, at_once: bool) -> Turns:
-    """(k,) numbers from 0, the same for the cells that run at the same time."""
+    """(k,) numbers from 0, equal for the cells that run at the same time."""
     return turns(cells.src, cells.dst, cells.round - (cells.round[0] if cells.round.size else 0), at_once=at_once)

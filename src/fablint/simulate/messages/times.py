@@ -1,4 +1,4 @@
-"""Single messages: what some of them meet and others do not, and the statistics of a measurement made of them."""
+"""Single messages: events that delay some of them, and the statistics of their measurements."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.messages.costs import SOFTWARE_S, CellLinks, Measurements, Nature
+from fablint.simulate.messages.costs import SOFTWARE_S, ActualRouting, CellLinks, Measurements
 from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Index
 
 Kernel = Literal["latency", "bandwidth", "bibandwidth", "exchange"]
 Times = npt.NDArray[np.float32]
 
 KERNELS: tuple[Kernel, ...] = ("latency", "bandwidth", "bibandwidth", "exchange")
-AT_ONCE = frozenset({"bibandwidth", "exchange"})  # both ways at the same time
+AT_ONCE = frozenset({"bibandwidth", "exchange"})  # both directions at the same time
 STATISTICS = ("min", "median", "mean", "p99", "max")
 
-MESSAGES = 100  # of a measurement
-GAP_S = 0.1e-6  # from one message of a stream to the next, however small
+MESSAGES = 100  # per measurement
+GAP_S = 0.1e-6  # between the messages of a stream, however small
 BUCKETS = 64  # per octave of a histogram
-RAREST = 2e-3  # events that fewer messages meet belong to the background
+RAREST = 2e-3  # events that affect a smaller share of messages belong to the background
 
 
 @dataclass(frozen=True)
 class Events:
-    """What a share of the messages of some cells meets. Flat arrays of one length."""
+    """Events that delay a share of the messages of some cells. Flat arrays of one length."""
 
     cell: Index
     share: Floats
-    per_byte: Floats  # s, of the sick link crossed; 0: none
+    per_byte: Floats  # s, of the faulty link crossed; 0: none
     added_s: Floats
 
     def only(self, place: Index) -> Events:
-        """Those of the cells that have a place in 0.., -1 elsewhere."""
+        """Events of the cells that have a place in 0.., -1 elsewhere."""
         at = place[self.cell]
-        kept = at >= 0
-        return Events(at[kept], self.share[kept], self.per_byte[kept], self.added_s[kept])
+        is_kept = at >= 0
+        return Events(at[is_kept], self.share[is_kept], self.per_byte[is_kept], self.added_s[is_kept])
 
 
 def times(
@@ -46,52 +46,54 @@ def times(
 ) -> npt.NDArray[np.floating]:
     """Seconds per message of cells, or of the single messages of cells (a second axis).
 
-    A stream follows the slowest link, a latency the sum of the links. A round trip has both ways one after the
-    other, `bibandwidth` and `exchange` at once: the slower one is what both ends see.
+    The slowest link limits a stream, a latency is the sum of the links. A round trip has both directions one after the
+    other, `bibandwidth` and `exchange` at once: both ends measure the slower direction.
     """
     stream = kernel in ("bandwidth", "bibandwidth")
-    there = np.maximum(per_byte * size, GAP_S) if stream else delay + per_byte * size
+    outward = np.maximum(per_byte * size, GAP_S) if stream else delay + per_byte * size
     if kernel == "latency":
-        return np.asarray((there + there[reverse]) / 2)
-    return np.asarray(np.maximum(there, there[reverse]) if kernel in AT_ONCE else there)
+        return np.asarray((outward + outward[reverse]) / 2)
+    return np.asarray(np.maximum(outward, outward[reverse]) if kernel in AT_ONCE else outward)
 
 
-def events_of(nature: Nature, condition: Condition, cells: Measurements, ways: CellLinks, kernel: Kernel) -> Events:
-    """What some messages of the cells meet: links that lose messages, and with adaptive routing the sick links.
+def events_of(
+    actual: ActualRouting, condition: Condition, cells: Measurements, paths: CellLinks, kernel: Kernel
+) -> Events:
+    """Events of the cells: links that lose messages, and with adaptive routing the faulty links.
 
-    Of a latency with adaptive routing also the detours themselves.
+    For a latency with adaptive routing also the detours.
     """
-    found = [_retries(condition, cells, ways)]
-    if nature.adaptive:
-        found += _adaptive(nature, condition, cells, duplex=kernel in AT_ONCE)
-        if kernel in ("latency", "exchange") and nature.detour_share:
-            found.append(_longer(nature, cells))
-    return Events(*(np.concatenate([getattr(one, name) for one in found]) for name in Events.__dataclass_fields__))
+    events = [_retries(condition, cells, paths)]
+    if actual.adaptive:
+        events += _adaptive(actual, condition, cells, duplex=kernel in AT_ONCE)
+        if kernel in ("latency", "exchange") and actual.detour_share:
+            events.append(_longer(actual, cells))
+    return Events(*(np.concatenate([getattr(part, name) for part in events]) for name in Events.__dataclass_fields__))
 
 
-def _retries(condition: Condition, cells: Measurements, ways: CellLinks) -> Events:
-    """Messages that cross a lossy link and are sent again."""
+def _retries(condition: Condition, cells: Measurements, paths: CellLinks) -> Events:
+    """Events of messages that cross a lossy link and are retransmitted."""
     width = condition.latency.shape[1]
     lossy = np.atleast_1d((condition.retry_share > 0).any(axis=0))
-    cell, hop = np.nonzero(lossy[ways.links])
-    place = condition.state[cells.round[cell]].astype(np.int64) * width + ways.links[cell, hop]
+    cell, hop = np.nonzero(lossy[paths.links])
+    place = condition.state[cells.round[cell]].astype(np.int64) * width + paths.links[cell, hop]
     share = condition.retry_share.ravel()[place]
     return Events(cell.astype(np.int32), share, np.zeros(cell.size), condition.retry_s.ravel()[place])
 
 
-def _adaptive(nature: Nature, condition: Condition, cells: Measurements, *, duplex: bool) -> list[Events]:
-    """Messages that happen to cross a sick link, on a shortest way or on a detour."""
-    sick = condition.sick[: nature.fabric.switch_links]
-    links = np.flatnonzero(sick)
+def _adaptive(actual: ActualRouting, condition: Condition, cells: Measurements, *, duplex: bool) -> list[Events]:
+    """Events of messages that cross a faulty link, on a shortest path or on a detour."""
+    faulty = condition.faulty[: actual.fabric.switch_links]
+    links = np.flatnonzero(faulty)
     if not links.size:
         return []
-    cell, link, share = nature.exposure(cells)
-    kept = sick[link]
-    cell, link, share = cell[kept], link[kept], share[kept]
-    if nature.detour_share:
-        out, back, row = nature.detours
-        src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
-        detour = (out[:, links][src] + back[:, links][dst]) * np.float32(nature.detour_share)
+    cell, link, share = actual.exposure(cells)
+    is_faulty = faulty[link]
+    cell, link, share = cell[is_faulty], link[is_faulty], share[is_faulty]
+    if actual.detour_share:
+        out, back, row = actual.detours
+        src, dst = (row[actual.port_switch[port]] for port in actual.ports(cells))
+        detour = (out[:, links][src] + back[:, links][dst]) * np.float32(actual.detour_share)
         detour[src == dst] = 0
         more, column = np.nonzero(detour > RAREST)
         cell = np.concatenate([cell, more.astype(np.int32)])
@@ -109,44 +111,44 @@ def _adaptive(nature: Nature, condition: Condition, cells: Measurements, *, dupl
     return [Events(cell, chance, per_byte, added), retried]
 
 
-def _longer(nature: Nature, cells: Measurements) -> Events:
-    """Messages that take a detour meet more links."""
-    out, back, row = nature.detours
-    src, dst = (row[nature.port_switch[port]] for port in nature.ports(cells))
+def _longer(actual: ActualRouting, cells: Measurements) -> Events:
+    """Events of messages on detours, which cross more links."""
+    out, back, row = actual.detours
+    src, dst = (row[actual.port_switch[port]] for port in actual.ports(cells))
     cell = np.flatnonzero(src != dst).astype(np.int32)
-    hops = out.sum(axis=1)[src] + back.sum(axis=1)[dst] - shortest_hops(nature, cells)
+    hops = out.sum(axis=1)[src] + back.sum(axis=1)[dst] - shortest_hops(actual, cells)
     added = np.maximum(hops[cell], 0.0) * np.float64(LINK_LATENCY_S)
-    share = np.full(cell.size, nature.detour_share, dtype=np.float64)
+    share = np.full(cell.size, actual.detour_share, dtype=np.float64)
     return Events(cell, share, np.zeros(cell.size), added)
 
 
-def shortest_hops(nature: Nature, cells: Measurements) -> Floats:
-    """(k,) links between switches on a shortest way, adaptive routing."""
-    cell, _, share = nature.exposure(cells)
-    minimal = nature.fabric.topology.routing.minimal_share
+def shortest_hops(actual: ActualRouting, cells: Measurements) -> Floats:
+    """(k,) links between switches on a shortest path, adaptive routing."""
+    cell, _, share = actual.exposure(cells)
+    minimal = actual.fabric.topology.routing.minimal_share
     return np.asarray(np.bincount(cell, weights=share, minlength=cells.src.size) / minimal, dtype=np.float64)
 
 
 def meet(
     rng: np.random.Generator, events: Events, delay: Floats, per_byte: Floats
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """(k, MESSAGES) delay and time per byte of single messages, some of which meet an event."""
+    """(k, MESSAGES) delay and time per byte of single messages, some of which are delayed by an event."""
     shape = (delay.size, MESSAGES)
     delays, rates = np.broadcast_to(delay[:, None], shape).copy(), np.broadcast_to(per_byte[:, None], shape).copy()
     order = np.argsort(events.cell, kind="stable")
     cell = events.cell[order]
-    turn = np.arange(cell.size) - np.searchsorted(cell, cell)  # how many of the cell came before
-    for number in range(int(turn.max(initial=-1)) + 1):  # no cell twice in a turn
-        some = order[turn == number]
-        at = events.cell[some]
-        met = rng.random((some.size, MESSAGES), dtype=np.float32) < events.share[some, None]
-        delays[at] += np.where(met, events.added_s[some, None], 0.0)
-        rates[at] = np.maximum(rates[at], np.where(met, events.per_byte[some, None], 0.0))
+    turn = np.arange(cell.size) - np.searchsorted(cell, cell)  # number of earlier events of the cell
+    for number in range(int(turn.max(initial=-1)) + 1):  # each cell at most once in a turn
+        batch = order[turn == number]
+        at = events.cell[batch]
+        met = rng.random((batch.size, MESSAGES), dtype=np.float32) < events.share[batch, None]
+        delays[at] += np.where(met, events.added_s[batch, None], 0.0)
+        rates[at] = np.maximum(rates[at], np.where(met, events.per_byte[batch, None], 0.0))
     return delays, rates
 
 
 def statistic(name: str, messages: Times) -> Times:
-    """(k,) of (k, MESSAGES)."""
+    """(k,) statistic of (k, MESSAGES) times."""
     match name:
         case "median":
             return np.asarray(np.median(messages, axis=1))
@@ -160,9 +162,9 @@ def statistic(name: str, messages: Times) -> Times:
 
 
 def buckets_of(kernel: Kernel, sizes: tuple[int, ...], slowest: float) -> Floats:
-    """Lower edges (s) of the buckets of a histogram, from well below what is healthy to `slowest` times above.
+    """Lower edges (s) of the buckets of a histogram, from well below healthy times to `slowest` times above.
 
-    What lies outside counts in the end buckets.
+    Times outside count in the first and last bucket.
     """
     none = np.zeros(1, dtype=np.int64)
     hops = [np.array([SOFTWARE_S + links * LINK_LATENCY_S]) for links in (2, 8)]

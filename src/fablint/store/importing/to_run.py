@@ -268,7 +268,7 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
     """Attributes of the row, except those that depend on the layout."""
     kernel, facts = body.kernel, dict(body.facts)
     forward = bool((cells.src < cells.dst).all())
-    directions = facts.pop("directions", "forward" if forward else "both")
+    directions = facts.pop("directions", "single" if forward else "both")
     options = " ".join(str(word) for key, value in facts.items() for word in (f"--{key.replace('_', '-')}", value))
     return {
         "kernel": kernel.name,

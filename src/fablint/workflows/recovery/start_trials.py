@@ -55,7 +55,7 @@ class StartTrials:
             No two hosts start, so that no host can be named.
         """
         self.searches += 1
-        suspects = self.suspects(hosts, error.said)
+        suspects = self.suspects(hosts, error.launcher_output)
         tried = f", {fold(suspects)} first" if suspects else ""
         self.context.progress.note(
             f"fablint: searching for hosts that keep the launch from starting: launches of fewer hosts{tried}, at"
@@ -141,12 +141,12 @@ class StartTrials:
 
     def _is_starting(self, hosts: Hosts, output: Path) -> bool:
         """Do ranks on these hosts find each other? Two ranks where it is one host."""
-        from fablint.measure import Silent
+        from fablint.measure import NoProgress
         from fablint.plan import plan_of
 
         each = 2 if len(hosts) == 1 else 1
         plan = replace(plan_of(_TRIAL, each * len(hosts)), slots=tuple(Slots(one, each) for one in hosts))
-        context = replace(self.context, progress=Silent(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
+        context = replace(self.context, progress=NoProgress(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
         try:
             measured = measurement.measure(context, plan, output)
         except NotStartedError as error:

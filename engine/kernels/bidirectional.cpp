@@ -5,9 +5,9 @@ namespace fablint {
 namespace {
 
 // Both ends do the same at the same time.
-class BothWays : public Kernel {
+class Bidirectional : public Kernel {
   public:
-    BothWays() : Kernel(both_receive_traits()) {}
+    Bidirectional() : Kernel(both_receive_traits()) {}
     void lead(const Endpoint& end, std::int64_t repetitions) override { stream(end, repetitions); }
     void follow(const Endpoint& end, std::int64_t repetitions) override { stream(end, repetitions); }
 
@@ -25,10 +25,10 @@ class BothWays : public Kernel {
 }  // namespace
 
 // A window in each direction at once, as osu_bibw.
-std::unique_ptr<Kernel> make_bibandwidth(const RowOptions&) { return std::make_unique<BothWays>(); }
+std::unique_ptr<Kernel> make_bibandwidth(const RowOptions&) { return std::make_unique<Bidirectional>(); }
 
 // One message in each direction at once, as IMB's Sendrecv between two ranks and as bisec_bw: a kernel without a window
 // has one message in flight.
-std::unique_ptr<Kernel> make_exchange(const RowOptions&) { return std::make_unique<BothWays>(); }
+std::unique_ptr<Kernel> make_exchange(const RowOptions&) { return std::make_unique<Bidirectional>(); }
 
 }  // namespace fablint

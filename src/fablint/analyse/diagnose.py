@@ -300,7 +300,7 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
     notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
     if placement.shared_machines:
         machines = plural(int(run.attributes["machines"]), "machine")
-        notes.append(f"hosts share the CPUs of {machines}: latencies accuse, but they clear nobody")
+        notes.append(f"hosts share the CPUs of {machines}: latencies show faults, but not that a host is healthy")
     notes += _unfinished(run)
     if not topology and any(len(view.detections) >= MANY_CULPRITS for view in judged):
         notes.append("several culprits at once: with --topology, parts that they share can be told from them")

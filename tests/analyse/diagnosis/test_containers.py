@@ -16,7 +16,7 @@ from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
 MESH = full_mesh(4, 4)
 QUIET = Noise(scale=0.01, spike_share=0.0)
 LATENCY, BANDWIDTH = SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,))
-NOTE = "hosts share the CPUs of 2 machines: latencies accuse, but they clear nobody"
+NOTE = "hosts share the CPUs of 2 machines: latencies show faults, but not that a host is healthy"
 
 
 def run_of(*rows: SimulatedRow, faults: tuple[Fault, ...] = (), **attributes: Any) -> Run:

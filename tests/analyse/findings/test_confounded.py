@@ -65,7 +65,7 @@ def test_the_first_host_of_an_allocation_is_confounded_where_each_pair_was_a_lau
     )
     assert finding.effect == pytest.approx(0.015, abs=0.006)
     assert "pairs with h00 take +" in finding.evidence
-    assert "the same way in 3 of 3 sizes" in finding.evidence
+    assert "in the same direction in 3 of 3 sizes" in finding.evidence
     assert finding.log10_e is not None
     assert finding.log10_e > 2
     assert [note for note in notes if "each pair was a launch of its own" in note]

@@ -59,7 +59,7 @@ def test_a_host_on_another_switch_is_named_with_that_switch(kind: str, moved: di
     for finding in findings:
         assert finding.evidence.startswith(f"declared on {moved[finding.name]}, but ")
         assert f"its times are those of {MESH.topology.host_switch[finding.name]} (" in finding.evidence
-        assert finding.next_step == f"look where the cable of {finding.name} ends, or mend the topology file"
+        assert finding.next_step == f"look where the cable of {finding.name} ends, or correct the topology file"
         assert finding.log10_e is not None
         assert finding.log10_e > np.log10(64 / 0.01)
         assert finding.effect == pytest.approx(0.27, abs=0.06)  # a cable and a switch more
@@ -87,7 +87,7 @@ def test_a_slow_switch_is_not_eight_wrong_cables() -> None:
 def test_a_host_that_is_slow_with_its_own_switch_alone_is_to_be_looked_at() -> None:
     (finding,) = verified(slowed(run_of(MESH), [12], list(range(8, 16)), 1.27), MESH.topology)
     assert (finding.state, finding.name) == (State.SUSPECT, "h12")
-    assert finding.evidence.endswith("; where it hangs instead cannot be told")
+    assert finding.evidence.endswith("; the switch that it is connected to is unknown")
 
 
 def test_classes_that_overlap_report_no_host() -> None:

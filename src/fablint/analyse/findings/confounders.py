@@ -94,8 +94,8 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
             effect=relative(shift, view.quantity),
             log10_e=-float(np.log10(max(together, 1e-300))),
             evidence=(
-                f"{view.name}: pairs with {names} take {np.expm1(shift):+.1%}, p = {chance:.1g}; the same way in"
-                f" {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"
+                f"{view.name}: pairs with {names} take {np.expm1(shift):+.1%}, p = {chance:.1g}; in the same direction"
+                f" in {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"
             ),
             ambiguity_group=(
                 ComponentRef.of("host", first),

@@ -82,7 +82,7 @@ def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool
 
 def _unlike(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
-    reason = f"so unlike each other that a loss of {hidden:.0%} may be healthy"
+    reason = f"so heterogeneous that a loss of {hidden:.0%} may be healthy"
     return _not_judged((component,), list(tolerances), reason, "measure longer, or alike parts by themselves")
 
 

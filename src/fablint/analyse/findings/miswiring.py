@@ -294,7 +294,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, set
         f" take as long as pairs on different switches ({np.median(seen) * 1e6:.2f} us; usual: {usual})"
     )
     if place is None:
-        evidence += "; where it hangs instead cannot be told"
+        evidence += "; the switch that it is connected to is unknown"
     else:
         there = time[beside == place]
         evidence += f"; its times are those of {placement.switches[place]} ({np.median(there) * 1e6:.2f} us)"
@@ -309,7 +309,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, set
             ComponentRef.of("cable", host, declared, title="place"),
             ComponentRef.of("config", host, title="declared switch"),
         ),
-        next_step=f"look where the cable of {host} ends, or mend the topology file",
+        next_step=f"look where the cable of {host} ends, or correct the topology file",
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, State
+from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord, Finding, State
+from fablint.model.verdict import seen
 from fablint.text.names import unfold
 
 
@@ -26,8 +27,18 @@ def _end(text: str) -> Endpoint:
     return Endpoint(nodes=nodes or (name,), part=part, rank=int(rank) if rank else None)
 
 
-def finding(state: State, kind: ComponentKind, label: str, **more: Any) -> Finding:
+def evidence_of(text: str) -> tuple[EvidenceRecord, ...]:
+    """A sentence; `net.ping: no answer` is of a check, `loopback: ...` of a loopback test."""
+    check = re.fullmatch(r"([a-z0-9]+(?:\.[a-z0-9_-]+)+): (.*)", text, re.DOTALL)
+    if check:
+        return (seen("check", check=check[1], message=check[2]),)
+    kind = "loopback" if text.lower().startswith("loopback") else "message"
+    return (seen(kind, message=text),) if text else ()
+
+
+def finding(state: State, kind: ComponentKind, label: str, evidence: str = "", **more: Any) -> Finding:
     """A finding about one component."""
+    more["evidence"] = evidence_of(evidence)
     return Finding(state=state, components=(component(kind, label),), **more)
 
 

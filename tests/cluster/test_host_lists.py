@@ -15,6 +15,7 @@ from fablint.cluster.hostfile import parse_hostfile
 from fablint.cluster.schedulers.slurm_job import counted, pairs
 from fablint.errors import UsageError
 from fablint.model import HostState, State
+from fablint.text.evidence_sentences import sentences
 from fablint.text.names import fold
 from fablint.workflows import fabric_discovery
 
@@ -232,7 +233,7 @@ def test_each_host_that_was_asked_for_and_is_not_measured_is_named_with_the_reas
     request = fabric_discovery.FabricRequest("n[1-4,7-9]", "n2,n9")
     allocation, left_out = fabric_discovery.usable_hosts(nowhere, request, idle_only=True)
     assert allocation.hosts == ("n1", "n4")  # busy with this very job
-    assert [(one.state, one.component, one.name, one.evidence) for one in left_out] == [
+    assert [(one.state, one.component, one.name, sentences(one.evidence)) for one in left_out] == [
         (State.NOT_JUDGED, "host", "n3", "excluded: drained (disk)"),
         (State.NOT_JUDGED, "host", "n2", "excluded: by name"),
         (State.NOT_JUDGED, "host", "n9", "excluded: by name"),

@@ -14,6 +14,7 @@ from fablint.discover.merge import merge
 from fablint.model import Cable, Finding, State
 from fablint.snapshot import NicFact, read_answers as snapshots
 from fablint.snapshot.fabric_nics import fabric_nics
+from fablint.text.evidence_sentences import sentences
 from fablint.topology.file_reader import read_topology
 
 TREE = "scontrol-show-topology-tree.txt"
@@ -31,7 +32,7 @@ def heard(wrong: dict[str, str] | None = None, names: dict[str, str] | None = No
 
 
 def said(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
-    return [(finding.name, finding.evidence) for finding in findings]
+    return [(finding.name, sentences(finding.evidence)) for finding in findings]
 
 
 def slurm() -> Facts:
@@ -262,7 +263,7 @@ def test_half_of_the_hosts_missing_is_said_clearly() -> None:
     found = discovered(TREE, hosts=["nid001001", *(f"nid{n:06}" for n in range(2001, 2006))])
     (finding,) = found.findings
     assert finding.name == "nid[002001-002005]"
-    assert "5 hosts of 6; these are more than half" in finding.evidence
+    assert "5 hosts of 6; these are more than half" in sentences(finding.evidence)
 
 
 def test_name_blocks_are_the_last_resort() -> None:

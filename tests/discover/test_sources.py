@@ -11,6 +11,7 @@ from fablint.errors import UsageError
 from fablint.snapshot.parsers.ama import decode
 from fablint.snapshot.parsers.lldp import neighbours
 from fablint.snapshot.parsers.lldptool import read_neighbour
+from fablint.text.evidence_sentences import sentences
 
 KNOWN = {
     "lldpcli": "lldpcli-*.json",
@@ -85,7 +86,7 @@ def test_several_neighbours_on_one_port_are_a_finding_and_no_attachment() -> Non
     parsed = facts("lldpcli-json0-several-neighbours-on-one-port.json", "nid000009")
     assert not parsed.attachments
     assert [finding.name for finding in parsed.findings] == ["nid000009/hsn0", "nid000009/hsn1"]
-    assert "reports 2 devices on one port (nid[000001-000002])" in parsed.findings[0].evidence
+    assert "reports 2 devices on one port (nid[000001-000002])" in sentences(parsed.findings[0].evidence)
 
 
 def test_lldptool_tells_switch_port_and_address() -> None:
@@ -152,7 +153,7 @@ def test_the_topology_tool_names_switches_cables_and_what_is_down() -> None:
     assert len(parsed.wires) == 8  # four cables, each from both ends
     (down,) = parsed.findings
     assert down.name == "x1000c0r3b0=x1001c0r3b0"
-    assert "port j13p0" in down.evidence
+    assert "port j13p0" in sentences(down.evidence)
 
 
 # ------------------------------------------------------------------------------------------------ InfiniBand

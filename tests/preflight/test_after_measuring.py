@@ -15,6 +15,7 @@ from fablint.preflight.after_measuring import spanning
 from fablint.preflight.site.site_file import parse_site
 from fablint.snapshot import CollectedSnapshots, Snapshot
 from fablint.system import System
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import fabric_discovery
 from fablint.workflows.check.counter_changes import HostCounters, nic_counters
 from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
@@ -56,7 +57,7 @@ def asked_again(
 def test_a_link_that_flapped_while_it_was_measured_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_again(monkeypatch, {"n3": {f"{AT}/carrier_changes": "66"}})
     found = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES)
-    assert [(one.state, one.component, one.name, one.evidence) for one in found.findings] == [
+    assert [(one.state, one.component, one.name, sentences(one.evidence)) for one in found.findings] == [
         (
             State.FAULT,
             "cable",
@@ -77,7 +78,7 @@ def test_damaged_frames_are_a_suspect_cable(monkeypatch: pytest.MonkeyPatch) -> 
     asked_again(monkeypatch, {"n5": {f"{AT}/statistics/rx_crc_errors": "1040"}})
     (one,) = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES).findings
     assert (one.state, one.component, one.name) == (State.SUSPECT, "cable", "n5/hsn0")
-    assert "rx_crc_errors 40 in 60.5 s" in one.evidence
+    assert "rx_crc_errors 40 in 60.5 s" in sentences(one.evidence)
 
 
 def test_hosts_whose_counters_stand_still_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +101,7 @@ def test_what_preflight_said_is_no_finding_once_more(monkeypatch: pytest.MonkeyP
     before = snapshots(old)
     assert list(HostCounters(System(), ALLOCATION, before, [known]).recount(RUN, NAMES).findings) == []
     (one,) = HostCounters(System(), ALLOCATION, before).recount(RUN, NAMES).findings
-    assert message in one.evidence
+    assert message in sentences(one.evidence)
 
 
 def test_what_grew_and_is_suppressed_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

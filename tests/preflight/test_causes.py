@@ -15,6 +15,7 @@ from fablint.preflight import Fleet, Host, judge
 from fablint.preflight.checks.network.links import LinkMtu, LinkSpeed
 from fablint.preflight.checks.network.lldp import LldpNeighbor
 from fablint.report import fitness_table
+from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import findings
 
 HOSTS = [f"r{rack}n{number}" for rack in range(1, 9) for number in range(1, 17)]
@@ -48,7 +49,7 @@ def test_a_switch_with_lldp_off_is_one_finding_and_no_host_is_unfit() -> None:
     assert fitness.unfit == {} and fitness.exit_code == 0
     (one,) = findings(fitness)
     assert (one.state, one.name) == (State.SUSPECT, "rack r3")
-    assert "common to 16 hosts of rack r3: r3n[1-16]" in one.evidence
+    assert "common to 16 hosts of rack r3: r3n[1-16]" in sentences(one.evidence)
     assert fitness_table(fitness, 120).count("WARN") == 1
 
 
@@ -96,7 +97,7 @@ def test_another_image_is_one_finding_of_all_that_it_changes() -> None:
     fitness = judged(hosts)
     (found,) = findings(fitness)
     assert found.name.startswith("image 5.14.0-362")
-    assert "host.kernel" in found.evidence and "host.numa.balancing" in found.evidence
+    assert "host.kernel" in sentences(found.evidence) and "host.numa.balancing" in sentences(found.evidence)
     assert fitness_table(fitness, 120).count("WARN") == 1
 
 
@@ -113,7 +114,7 @@ def test_silent_hosts_with_one_reason_are_one_finding() -> None:
     )
     (one,) = findings(fitness)
     assert (one.state, one.name) == (State.FAULT, "x[0-8]")
-    assert one.evidence == "9 hosts give no answer: Permission denied (publickey)"
+    assert sentences(one.evidence) == "9 hosts give no answer: Permission denied (publickey)"
 
 
 def test_results_keep_every_host() -> None:

@@ -10,6 +10,7 @@ from fleets import FAULTS, GPU_FAULTS, fleet, judged, late, made, rewritten, sai
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet
 from fablint.preflight.host_classes import classes_of, lacking
+from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import findings
 
 FLEETS: list[Mapping[str, int]] = [
@@ -119,7 +120,9 @@ def test_a_setting_that_all_hosts_share_is_a_warning_of_each_class() -> None:
     message = "16 GT/s on all like it, could be 32 GT/s: a setting, or the slot?"
     found = [one for one in fitness.results if one.outcome is Outcome.WARN and one.check == "pcie.speed"]
     assert {one.message for one in found} == {message} and len(found) == 12
-    assert fitness.unfit == {} and len([one for one in findings(fitness) if "pcie.speed" in one.evidence]) == 1
+    assert (
+        fitness.unfit == {} and len([one for one in findings(fitness) if "pcie.speed" in sentences(one.evidence)]) == 1
+    )
 
 
 def test_a_slower_slot_is_still_found_beside_a_shared_setting() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case, incomplete_case
 
+import finding_cases
 from fablint.model import ComponentRef, Finding, State
 from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
@@ -93,7 +94,10 @@ def test_colour_only_where_asked_for_and_without_changing_the_words():
 def test_names_cannot_steer_the_terminal():
     run, diagnosis = fault_case()
     finding = Finding(
-        state=State.FAULT, components=(ComponentRef.of("host", HOSTILE),), evidence=HOSTILE, next_step=HOSTILE
+        state=State.FAULT,
+        components=(ComponentRef.of("host", HOSTILE),),
+        evidence=finding_cases.evidence_of(HOSTILE),
+        next_step=HOSTILE,
     )
     diagnosis = diagnose(run, diagnosis.topology, "fault", (finding,), notes=(HOSTILE,))
     summary = console_summary(run, diagnosis)

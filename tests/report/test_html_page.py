@@ -20,6 +20,7 @@ from report_cases import (
     sparse_case,
 )
 
+import finding_cases
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
 from fablint.report import write_html
@@ -52,7 +53,10 @@ def hostile_case():
     hosts = [ATTACK if host == "h13" else host for host in run.hosts]
     attributes = {**run.attributes, "hosts": hosts, "environment": {"UCX_TLS": ATTACK}, "command": [ATTACK]}
     finding = Finding(
-        state=State.FAULT, components=(ComponentRef.of("host", ATTACK),), evidence=ATTACK, next_step=ATTACK
+        state=State.FAULT,
+        components=(ComponentRef.of("host", ATTACK),),
+        evidence=finding_cases.evidence_of(ATTACK),
+        next_step=ATTACK,
     )
     run = replace(run, attributes=attributes, notes=[ATTACK])
     return run, diagnose(run, diagnosis.topology, "fault", (finding,))

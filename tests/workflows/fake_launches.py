@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import finding_cases
 from fablint.errors import NotStartedError
 from fablint.model import ComponentRef, Finding, Plan, Row as RunRow, RowSpec, Run, Slots, State, Switch, Topology
 from fablint.model.preflight_results import Result
@@ -301,7 +302,11 @@ def _rounds(row: RowSpec, output: Path) -> tuple[list[Pairs], Sequence[int]]:
 
 
 def no_answer(host: str) -> Finding:
-    return Finding(state=State.FAULT, components=(ComponentRef.of("host", host),), evidence="no answer within 20 s")
+    return Finding(
+        state=State.FAULT,
+        components=(ComponentRef.of("host", host),),
+        evidence=finding_cases.evidence_of("no answer within 20 s"),
+    )
 
 
 def every_pair(run: Run, row: str) -> Iterator[tuple[int, frozenset[str]]]:

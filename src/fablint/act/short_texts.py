@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 from fablint.model import Endpoint, Finding
-
-_CHECK = re.compile(r"([a-z0-9]+(?:\.[a-z0-9_-]+)+): (.*)", re.DOTALL)  # how the evidence of preflight begins
+from fablint.text.evidence_sentences import sentences
 
 
 def said_by(finding: Finding) -> tuple[str, str] | None:
     """The check of preflight that found it, and what that says; None where it was found otherwise."""
-    found = _CHECK.fullmatch(finding.evidence)
-    return (found[1], found[2]) if found else None
+    first = next((one for one in finding.evidence if one.check), None)
+    if first is None:
+        return None
+    words = sentences(one for one in finding.evidence if one is not first)
+    return first.check, "; ".join(filter(None, (str(first.values["message"]), words)))
 
 
 def check_of(finding: Finding) -> tuple[str, str]:
     """The check and what it says; of a measurement `fabric.host` and the loss, else the evidence."""
     loss_of = " ".join(filter(None, [finding.direction, loss(finding)])) if finding.effect is not None else ""
-    return said_by(finding) or (f"fabric.{finding.component}", loss_of or finding.evidence)
+    return said_by(finding) or (f"fabric.{finding.component}", loss_of or sentences(finding.evidence))
 
 
 def part_of(finding: Finding) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
 from fablint.model import Finding, State
+from fablint.model.verdict import seen
+from fablint.text.evidence_sentences import sentences
 from fablint.text.names import plural, printable
 
 _TOLD = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -58,18 +60,19 @@ def _few(alike: Sequence[Sequence[Finding]]) -> list[Finding]:
 
 def _merged(findings: Sequence[Finding]) -> Finding:
     """All of them as one, with the first of what they say."""
-    first, *others = dict.fromkeys(one.evidence for one in findings)
-    told = [evidence.partition(": ")[2] for evidence in others[: _VALUES - 1]]
-    rest = [f"and {len(others) - len(told)} more"] if len(others) > len(told) else []
+    _, *others = dict.fromkeys((said_by(one) or ("", sentences(one.evidence))) for one in findings)
+    shown = [words for _, words in others[: _VALUES - 1]]
+    rest = (seen("more", count=len(others) - len(shown)),) if len(others) > len(shown) else ()
+    more = tuple(seen("message", message=words) for words in shown)
     components = tuple(dict.fromkeys(component for one in findings for component in one.components))
-    return findings[0].model_copy(update={"components": components, "evidence": "; ".join([first, *told, *rest])})
+    return findings[0].model_copy(update={"components": components, "evidence": (*findings[0].evidence, *more, *rest)})
 
 
 def _finding(finding: Finding) -> list[str]:
     figure = f"{loss(finding)}{_DIRECTIONS[finding.direction]}".strip()
     told = (
-        (finding.state, figure or finding.evidence),
-        ("seen", finding.evidence if figure else ""),
+        (finding.state, figure or sentences(finding.evidence)),
+        ("seen", sentences(finding.evidence) if figure else ""),
         ("source", _source(finding)),
         ("or else", ", ".join(one.text for one in finding.ambiguity_group)),
         ("next", finding.next_step),

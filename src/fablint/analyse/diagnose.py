@@ -49,6 +49,7 @@ from fablint.model import (
     State,
     Topology,
 )
+from fablint.model.verdict import seen
 from fablint.text.names import fold, plural
 from fablint.topology.routing import Routes, routes_of
 
@@ -200,7 +201,7 @@ def _ranked(
         ):
             beside, segments = [one for one in known if one != finding], lost_segments.get(finding.components[0], 0)
             ranking = fuse_run(run, topology, finding.components[0], finding.direction, beside, segments)
-            evidence = "; ".join(filter(None, (finding.evidence, ranking.reason)))
+            evidence = (*finding.evidence, *ranking.reasons)
             finding = finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
         result.append(finding)
     return result
@@ -244,7 +245,7 @@ def _circumstances(placement: Placement) -> list[Finding]:
             Finding(
                 state=State.NOT_JUDGED,
                 components=(ComponentRef(kind="config", title="one host"),),
-                evidence=f"all {placement.host.size} ranks run on {placement.hosts[0]}: no message crossed a network",
+                evidence=(seen("one_host", ranks=int(placement.host.size), host=placement.hosts[0]),),
                 next_step="measure with at least 4 hosts to judge a fabric",
             )
         )
@@ -254,7 +255,7 @@ def _circumstances(placement: Placement) -> list[Finding]:
             Finding(
                 state=State.CONFOUNDED,
                 components=(ComponentRef(kind="config", title="more ranks than CPUs"),),
-                evidence=f"on {fold(oversubscribed)} ranks wait for each other, and their times with them",
+                evidence=(seen("oversubscribed", hosts=tuple(oversubscribed)),),
                 next_step="give every rank a CPU of its own and measure again",
             )
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from fablint.discover.facts import Attachment, Origin, SwitchFact
 from fablint.model import ComponentRef, Endpoint, Finding, State
+from fablint.model.verdict import seen
 from fablint.snapshot.nics import NicFact
 from fablint.snapshot.parsers.ama import decode
 
@@ -39,8 +40,18 @@ def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicF
             Finding(
                 state=State.FAULT,
                 components=(ComponentRef.of("config", Endpoint(nodes=(place.host,), part=place.nic)),),
-                evidence=f"its MAC {nic.mac} belongs to {here.switch_name} port {here.port}, but it is connected to "
-                f"{place.switch} {place.port}, which is {there.switch_name} port {there.port}",
+                evidence=(
+                    seen(
+                        "mac_of_another_port",
+                        mac=nic.mac,
+                        own_switch=here.switch_name,
+                        own_port=here.port,
+                        switch=place.switch,
+                        port=place.port,
+                        there_switch=there.switch_name,
+                        there_port=there.port,
+                    ),
+                ),
                 next_step="correct the cabling or the fabric template, then bring the NIC up again",
             )
         )

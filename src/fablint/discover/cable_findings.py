@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.verdict import seen
 from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
 
 
@@ -21,6 +22,6 @@ def _finding(slow: SlowCable) -> Finding:
         components=(ComponentRef.of("cable", a, b),),
         quantity="bandwidth",
         effect=cable.bytes_per_second / slow.usual - 1,
-        evidence=f"{cable.ends} runs at {cable.rate}, {slow.others}",
+        evidence=(seen("cable_speed", cable=cable.ends, rate=str(cable.rate), others=slow.others),),
         next_step="reseat the cable, then replace it",
     )

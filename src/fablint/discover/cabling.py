@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
 from fablint.model import Cable, ComponentRef, Endpoint, Finding, State
+from fablint.model.verdict import seen
 from fablint.text.names import natural
 
 
@@ -28,7 +29,7 @@ class Cabling:
             return
         there = self._taken.setdefault((switch, port), end)
         if there != end:
-            evidence = f"sources report both {there} and {end} on this port; {there} was used"
+            evidence = (seen("two_ends", first=there, second=end),)
             step = (
                 "run discovery again after two minutes, since LLDP keeps old neighbours so long; then check the cable"
             )

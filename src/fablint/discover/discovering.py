@@ -15,9 +15,9 @@ from fablint.discover.name_blocks import name_blocks
 from fablint.discover.sources import SOURCES, SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State, Topology
+from fablint.model.verdict import seen
 from fablint.snapshot import CollectedSnapshots, NicFact
 from fablint.system import System
-from fablint.text.names import plural
 
 QUERY_LIMIT_S = 20.0  # for a program on this machine
 MAX_FILE_BYTES = 1 << 28
@@ -139,12 +139,11 @@ def _missing(merged: Merged, hosts: Iterable[str]) -> list[Finding]:
     if not merged.missing or merged.topology is None:
         return []
     count, of = len(merged.missing), len(list(hosts))
-    much = "; these are more than half of the hosts, too many for a diagnosis" if 2 * count > of else ""
     return [
         Finding(
             state=State.SUSPECT,
             components=(ComponentRef.of("config", merged.missing),),
-            evidence=f"no source gives the switch of {plural(count, 'host')} of {of}{much}",
+            evidence=(seen("switch_unknown", missing=count, hosts=of),),
             next_step="start lldpd on these hosts, or pass a topology file to --from",
         )
     ]

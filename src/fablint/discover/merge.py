@@ -10,7 +10,8 @@ from fablint.discover.agreement import Claim, Dispute, group_disputes, settle
 from fablint.discover.cabling import build_cabling
 from fablint.discover.facts import TRUST, Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.next_hops import find_routing
-from fablint.model import ComponentRef, Finding, State, Switch, Topology
+from fablint.model import ComponentRef, EvidenceRecord, Finding, State, Switch, Topology
+from fablint.model.verdict import seen
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.text.names import natural, one_spelling
@@ -110,7 +111,9 @@ def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _MergedFac
             continue
         first = known.setdefault(fact.alias, fact)
         if first.name != fact.name:
-            evidence = f"{first.source} names it {first.name}, {fact.source} {fact.name}; {first.source} was used"
+            evidence = seen(
+                "two_names", source=str(first.source), name=first.name, other=str(fact.source), other_name=fact.name
+            )
             draft.findings.append(_suspect(fact.alias, evidence))
     return {alias: fact.name for alias, fact in known.items()}, draft
 
@@ -144,15 +147,15 @@ def _contradictions(disputes: Sequence[Dispute], selected: Iterable[str], verb: 
     owners = set(selected)
     groups = group_disputes([dispute for dispute in disputes if dispute.taken.owner in owners])
     return [
-        _suspect(items, f"{verb} {taken} according to {by}, {other} according to {other_by}; {by} was used")
+        _suspect(items, seen("contradiction", verb=verb, taken=taken, by=str(by), other=other, other_by=str(other_by)))
         for (taken, by, other, other_by), items in groups.items()
     ]
 
 
-def _suspect(names: Iterable[str], evidence: str) -> Finding:
+def _suspect(names: Iterable[str], evidence: EvidenceRecord) -> Finding:
     step = "determine which source is right and correct the other, or pass a topology file to --from"
     components = (ComponentRef.of("config", names),)
-    return Finding(state=State.SUSPECT, components=components, evidence=evidence, next_step=step)
+    return Finding(state=State.SUSPECT, components=components, evidence=(evidence,), next_step=step)
 
 
 def _places(on: Mapping[str, Claim], hosts: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

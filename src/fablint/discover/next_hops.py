@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.model import ComponentRef, Finding, Routing, State, Topology
+from fablint.model.verdict import seen
 from fablint.topology.forwarding import USUAL_SHARE, Tables, routing_loops
 
 _SLINGSHOT = (Origin.AMA, Origin.STT, Origin.TEMPLATE)
@@ -60,7 +61,7 @@ def _without_loops(tables: Tables, topology: Topology) -> tuple[Tables, list[Fin
         Finding(
             state=State.FAULT,
             components=(ComponentRef.of("route", loops),),
-            evidence=f"the forwarding tables have a routing loop: {next(iter(loops.values()))}",
+            evidence=(seen("routing_loop", loop=next(iter(loops.values()))),),
             next_step="let the subnet manager compute the routes again",
         )
     ]

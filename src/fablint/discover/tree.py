@@ -10,6 +10,7 @@ from fablint.discover.discovering import DiscoveredFabric
 from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
 from fablint.model.component import label_of
+from fablint.text.evidence_sentences import sentences
 from fablint.text.names import fold, plural
 
 WIDTH = 80
@@ -82,7 +83,7 @@ def _findings(fabric: DiscoveredFabric) -> Iterator[str]:
     """Yield the findings, worst first; findings that differ by the component only share a line."""
     groups: dict[tuple[State, str, str], list[Finding]] = defaultdict(list)
     for finding in sorted(fabric.findings, key=lambda finding: finding.rank):
-        groups[finding.state, finding.component, finding.evidence].append(finding)
+        groups[finding.state, finding.component, sentences(finding.evidence)].append(finding)
     for (state, component, evidence), several in groups.items():
         names = label_of([component for finding in several for component in finding.components])
         step = f" ({several[0].next_step})" if several[0].next_step else ""

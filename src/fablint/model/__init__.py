@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fablint.model.placement import Placement
     from fablint.model.verdict import (
         Coverage,
+        EvidenceRecord,
         Finding,
         Limits,
         State,
@@ -41,6 +42,7 @@ __all__ = [
     "Diagnosis",
     "Direction",
     "Endpoint",
+    "EvidenceRecord",
     "Finding",
     "Fit",
     "FollowUp",
@@ -64,7 +66,7 @@ __all__ = [
     "VerdictWord",
 ]
 
-_OF_VERDICT = ("Coverage", "Finding", "Limits", "State", "Verdict", "VerdictWord")
+_OF_VERDICT = ("Coverage", "EvidenceRecord", "Finding", "Limits", "State", "Verdict", "VerdictWord")
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fablint.model.component import ComponentKind, ComponentRef, Direction, label_of
+from fablint.model.component import ComponentKind, ComponentRef, Data, Direction, label_of
 
 
 class State(StrEnum):
@@ -21,6 +22,26 @@ class State(StrEnum):
 
 
 VerdictWord = Literal["pass", "fault", "incomplete"]
+
+
+Value = bool | int | float | str | tuple[str, ...] | None
+
+
+class EvidenceRecord(Data):
+    """One piece of evidence: its kind and numbers. `fablint.text.evidence_sentences` has a sentence for each kind."""
+
+    kind: str
+    row: str = Field(default="", description="the row of the measurement")
+    size: int | None = Field(default=None, description="the message size, bytes")
+    check: str = Field(default="", description="the check of preflight")
+    values: Mapping[str, Value] = Field(default={}, description="numbers and names, by kind")
+
+
+def seen(kind: str, **values: Any) -> EvidenceRecord:
+    """A piece of evidence; `row`, `size` and `check` say where it is from. Values that are None are left out."""
+    source = {name: values.pop(name) for name in ("row", "size", "check") if name in values}
+    known = {name: value for name, value in values.items() if value is not None}
+    return EvidenceRecord(kind=kind, **source, values=known)
 
 
 class Finding(BaseModel):
@@ -43,7 +64,7 @@ class Finding(BaseModel):
         description="decimal logarithm of the e-value of the evidence; no probability, since measurements that share a "
         "cause count as if they did not",
     )
-    evidence: str = Field(default="", description="what was seen, in one sentence with counts")
+    evidence: tuple[EvidenceRecord, ...] = Field(default=(), description="what was seen, and where")
     ambiguity_group: tuple[ComponentRef, ...] = Field(
         default=(), description="other components, and other causes, that explain the evidence as well"
     )

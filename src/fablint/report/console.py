@@ -8,6 +8,7 @@ from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
+from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25
 _MARGIN = 12  # width of the left column
@@ -89,7 +90,7 @@ def _finding(finding: Finding, painter: _Painter) -> list[str]:
     """Part, direction and effect; evidence; what else it could be; next step."""
     lines = painter.block(finding.state, _title(finding), 2, _STATE_STYLES[finding.state])
     if finding.evidence:
-        lines += painter.block("", finding.evidence, 2)
+        lines += painter.block("", sentences(finding.evidence), 2)
     if finding.ambiguity_group:
         group = ", ".join(one.text for one in finding.ambiguity_group)
         lines += painter.block("", f"indistinguishable from: {group}", 1)

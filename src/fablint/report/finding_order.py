@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fablint.model import Finding, State, Verdict
 from fablint.text import units
+from fablint.text.evidence_sentences import sentences
 
 _FOLDED = (State.NOT_JUDGED, State.OK)
 
@@ -61,7 +62,11 @@ def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
         if finding.state is State.OK:
             same.setdefault(subject(finding), []).append(finding)
     return [
-        (part, ", ".join(filter(None, map(effect, own))), "; ".join(dict.fromkeys(one.evidence for one in own)))
+        (
+            part,
+            ", ".join(filter(None, map(effect, own))),
+            "; ".join(dict.fromkeys(sentences(one.evidence) for one in own)),
+        )
         for part, own in same.items()
     ]
 
@@ -87,6 +92,6 @@ def _fold(findings: Sequence[Finding]) -> list[Finding]:
 
 def _merge(group: Sequence[Finding]) -> Finding:
     worst = max(group, key=lambda finding: abs(finding.effect or 0.0))
-    evidence = worst.evidence if len({finding.evidence for finding in group}) == 1 else ""
+    evidence = worst.evidence if all(finding.evidence == worst.evidence for finding in group) else ()
     components = tuple(dict.fromkeys(component for finding in group for component in finding.components))
     return worst.model_copy(update={"components": components, "evidence": evidence})

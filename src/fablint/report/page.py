@@ -22,6 +22,7 @@ from fablint.report.heatmap import block_side, topological_order
 from fablint.report.survey import SizeSurvey, survey
 from fablint.system import DISK_FULL, replace_text
 from fablint.text import units
+from fablint.text.evidence_sentences import sentences
 
 
 def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
@@ -52,7 +53,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     style, script = _asset("report.css"), "".join(map(_asset, ("map.js", "view.js", "controls.js")))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(
-        text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes, len=len
+        text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes, sentences=sentences, len=len
     )
     return environment.from_string(_asset("report.html.j2")).render(
         title=run.path.name if run.path else "a run in memory",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
+from fablint.model.verdict import seen
 from fablint.text.names import fold
 
 NOT_ANSWERED = "log in to it; exclude it with -x until then"  # remedy
@@ -19,15 +20,23 @@ def finding_of(result: Result, rule: Rule) -> Finding:
     return Finding(
         state=_STATES[result.outcome],
         components=(_component(rule, [result.host], result.target),),
-        evidence=f"{result.check}: {result.message}",
+        evidence=(
+            seen(
+                "check",
+                check=result.check,
+                message=result.message,
+                value=result.value,
+                expected=result.expected,
+                unit=result.unit or None,
+            ),
+        ),
         next_step=rule.remedy,
     )
 
 
 def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
     """Finding of hosts that gave no answer for the same reason."""
-    count = f"{len(hosts)} hosts give " if len(hosts) > 1 else ""
-    evidence = f"{count}no answer: {why}"
+    evidence = (seen("no_answer", hosts=len(hosts), reason=why),)
     components = (ComponentRef.of("host", hosts),)
     return Finding(state=State.FAULT, components=components, evidence=evidence, next_step=NOT_ANSWERED)
 
@@ -68,14 +77,15 @@ def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
     kind, _, name = worst.cause.partition(" ")
     hosts = dict.fromkeys(result.host for result in results)
     others = [check for check in dict.fromkeys(one.check for one in results) if check != worst.check]
-    also = f"; also {', '.join(others)}" if others else ""
+    also = (seen("also", checks=tuple(others)),) if others else ()
     first = finding_of(worst, rules[worst.check])
+    shared = seen("common_cause", count=len(hosts), cause=worst.cause, hosts=tuple(hosts))
     return first.model_copy(
         update={
             "components": (
                 ComponentRef.of("switch", name) if kind == "switch" else ComponentRef(kind="config", title=worst.cause),
             ),
-            "evidence": f"{first.evidence}; common to {len(hosts)} hosts of {worst.cause}: {fold(hosts)}{also}",
+            "evidence": (*first.evidence, shared, *also),
         }
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from fablint.text.evidence_sentences import sentences
+
 if TYPE_CHECKING:
     from fablint.model import Finding
 
@@ -14,7 +16,7 @@ def finding_facts(finding: Finding) -> dict[str, Any]:
     text = {
         "component": finding.component,
         "name": finding.name,
-        "evidence": finding.evidence,
+        "evidence": sentences(finding.evidence),
         "ambiguity_group": [one.text for one in finding.ambiguity_group],
         "next_step": finding.next_step,
     }

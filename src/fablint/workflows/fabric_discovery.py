@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import Allocation, ComponentRef, Finding, HostState, State
+from fablint.model.verdict import seen
 from fablint.system import System
 from fablint.text.names import fold
 
@@ -164,7 +165,9 @@ def usable_hosts(
 
 
 def _excluded(host: str, why: str) -> Finding:
-    return Finding(state=State.NOT_JUDGED, components=(ComponentRef.of("host", host),), evidence=f"excluded: {why}")
+    return Finding(
+        state=State.NOT_JUDGED, components=(ComponentRef.of("host", host),), evidence=(seen("excluded", reason=why),)
+    )
 
 
 def _state_text(one: HostState) -> str:

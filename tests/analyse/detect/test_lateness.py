@@ -12,6 +12,7 @@ from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Run, State
+from fablint.text.evidence_sentences import sentences
 from fablint.topology.routing import routes_of
 
 SEEDS = range(20)
@@ -156,7 +157,7 @@ def test_what_is_late_in_one_stretch_of_time_is_suspected() -> None:
         arrays["started"][own] = 0.01
         [found] = late(fabric, run)
         assert (found.state, found.name) == (State.SUSPECT, "h05")
-        assert "one stretch of time" in found.evidence
+        assert "one stretch of time" in sentences(found.evidence)
 
 
 # ------------------------------------------------------------------------------------------------ healthy fabrics

@@ -14,6 +14,7 @@ from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.detect.paths.view_paths import path_bounds
 from fablint.analyse.detect.view import judge_view
 from fablint.model import Diagnosis, Placement, State
+from fablint.text.evidence_sentences import sentences
 
 SEEDS = range(20)
 LAYOUTS = ("matrix", "list")
@@ -102,7 +103,7 @@ def test_one_of_four_parallel_cables_is_a_group_of_candidates():
         assert in_state(diagnosis, State.SUSPECT) == ("link s0>s1",)
         (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.SUSPECT)
         assert finding.effect == pytest.approx(-0.3, abs=0.02)
-        assert "of 64 pairs of hosts across s0>s1 slow" in finding.evidence
+        assert "of 64 pairs of hosts across s0>s1 slow" in sentences(finding.evidence)
         (follow_up,) = diagnosis.distances
         slow = [_hash(a, b) % 4 == 0 for a, b in follow_up.pairs.tolist()]
         assert 0.25 <= sum(slow) / len(slow) <= 0.75  # they split the group
@@ -138,7 +139,7 @@ def test_healthy_paths_are_ok_with_the_largest_loss_that_may_hide():
     assert ok["bandwidth"].name == "s0>s1, s0>s2, s1>s0, s1>s2, s2>s0, s2>s1"
     assert ok["latency"].name == "s0=s1, s0=s2, s1=s2"
     assert -0.1 < ok["bandwidth"].effect < 0 < ok["latency"].effect < 0.1
-    assert "each measured between at least 9 pairs of hosts; compared with" in ok["bandwidth"].evidence
+    assert "each measured between at least 9 pairs of hosts; compared with" in sentences(ok["bandwidth"].evidence)
     assert diagnosis.verdict.verdict == "pass"
 
 
@@ -148,7 +149,7 @@ def test_a_path_that_may_hide_a_loss_is_not_judged():
     (finding,) = [
         one for one in diagnosis.verdict.findings if one.component == "route" and one.state is State.NOT_JUDGED
     ]
-    assert "may hide in bandwidth, more than 10%" in finding.evidence
+    assert "may hide in bandwidth, more than 10%" in sentences(finding.evidence)
 
 
 @pytest.mark.parametrize("switches", [3, 6])
@@ -166,7 +167,7 @@ def test_a_path_between_too_few_pairs_of_hosts_is_not_judged(switches: int):
     what = "fewer than 3 pairs of hosts"
     if switches == 3:
         assert [one.name for one in unjudged] == ["s0>s1"]
-        assert what in unjudged[0].evidence
+        assert what in sentences(unjudged[0].evidence)
         assert verdict.verdict == "incomplete"
     else:
         assert not unjudged

@@ -7,6 +7,7 @@ from analyse_cases import attributed, changed, named, reported
 from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.simulate import Fault, Noise, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 
 MESH = full_mesh(4, 4)
 QUIET = Noise(spike_share=0)
@@ -80,7 +81,7 @@ def test_one_rank_slow_is_a_suspect_where_its_nic_is_shared() -> None:
     diagnosis = diagnose(slowed(simulate(MESH, noise=QUIET, ranks_per_host=2), [10]), MESH.topology)
     assert named(diagnosis) == set()
     assert named(diagnosis, State.SUSPECT) == {("host", "h05:10", "both")}
-    assert "rank 10 alone" in diagnosis.verdict.findings[0].evidence
+    assert "rank 10 alone" in sentences(diagnosis.verdict.findings[0].evidence)
 
 
 def test_messages_inside_a_host_do_not_speak_for_it() -> None:

@@ -11,6 +11,7 @@ from fabric_cases import NOISES, faulty, findings, rounds_of
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
 from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
+from fablint.text.evidence_sentences import sentences
 from finding_cases import group
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,), "serial", histogram=True)
@@ -92,7 +93,7 @@ def test_round_trips_name_the_cable_and_not_the_direction() -> None:
 
 def test_the_evidence_says_how_many_pairs_show_it() -> None:
     (finding,) = findings(judged(faulty(fly(0.5), GLOBAL), 24).verdict.findings, State.FAULT)
-    assert "pairs that may cross it have late messages" in finding.evidence
+    assert "pairs that may cross it have late messages" in sentences(finding.evidence)
     assert finding.interval is not None
     assert finding.interval[0] - 0.05 < -0.4 < finding.interval[1] + 0.05
 

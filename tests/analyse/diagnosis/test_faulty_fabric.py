@@ -8,6 +8,7 @@ from hypothesis import example, given, settings, strategies as st
 from fablint.analyse import diagnose
 from fablint.model import Scope, State
 from fablint.simulate import CHECK_ROWS, Fault, Noise, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 from finding_cases import group
 
 MESH = full_mesh(8, 8)
@@ -67,7 +68,7 @@ def test_a_host_has_its_series_class_and_a_next_step() -> None:
     finding = diagnose(simulate(MESH, faults=[HOST]), MESH.topology).verdict.findings[0]
     assert group(finding) == ("NIC of h05", "cable h05=s0", "port of s0 to h05")
     assert "loopback" in finding.next_step
-    assert "of 126 pairs slow" in finding.evidence
+    assert "of 126 pairs slow" in sentences(finding.evidence)
 
 
 def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:
@@ -95,8 +96,8 @@ def test_streams_settle_the_direction_that_round_trips_leave_open() -> None:
     diagnosis = diagnose(simulate(MESH, faults=[fault]), MESH.topology)
     assert named(diagnosis) == {("link", "s4>s1", None)}
     finding = diagnosis.verdict.findings[0]
-    assert "latency 8 B" in finding.evidence
-    assert "bandwidth 1 MiB" in finding.evidence
+    assert "latency 8 B" in sentences(finding.evidence)
+    assert "bandwidth 1 MiB" in sentences(finding.evidence)
 
 
 def test_hosts_behind_a_slow_switch_are_not_called_fine() -> None:
@@ -104,7 +105,7 @@ def test_hosts_behind_a_slow_switch_are_not_called_fine() -> None:
         simulate(MESH, faults=[Fault("switch", "s3", bandwidth_factor=0.8)]), MESH.topology
     ).verdict.findings
     hidden = next(f for f in findings if f.state is State.NOT_JUDGED)
-    assert (hidden.name, "s3" in hidden.evidence) == ("h[24-31]", True)
+    assert (hidden.name, "s3" in sentences(hidden.evidence)) == ("h[24-31]", True)
     fine = next(f for f in findings if f.state is State.OK and f.component == "host")
     assert fine.name == "h[00-23,32-63]"
 

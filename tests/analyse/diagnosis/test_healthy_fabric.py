@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.simulate import Noise, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 
 MESH = full_mesh(8, 8)
 NOISES = ["normal", "student3", "lognormal"]
@@ -102,7 +103,7 @@ def test_a_noisy_laptop_is_not_a_broken_fabric(hosts: int) -> None:
 def test_hosts_too_heterogeneous_to_be_compared_are_not_judged() -> None:
     verdict = diagnose(noisy_laptop(0, 8)).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
-    assert "so heterogeneous that" in verdict.findings[0].evidence
+    assert "so heterogeneous that" in sentences(verdict.findings[0].evidence)
     assert verdict.coverage.hosts_judged == 0
 
 
@@ -124,7 +125,7 @@ def test_hosts_that_were_hardly_measured_are_not_judged() -> None:
     diagnosis = diagnose(changed(simulate(MESH, seed=4), cut), MESH.topology)
     finding = next(f for f in diagnosis.verdict.findings if f.state is State.NOT_JUDGED and f.component == "host")
     assert finding.name == "h[40-63]"
-    assert finding.evidence.startswith("bandwidth: measured with fewer than 3")
+    assert sentences(finding.evidence).startswith("bandwidth: measured with fewer than 3")
     assert diagnosis.verdict.coverage.hosts_judged == 40
     assert named(diagnosis) == set()
     assert any(f.component == "link" for f in diagnosis.verdict.findings if f.state is State.NOT_JUDGED)

@@ -7,6 +7,7 @@ from path_cases import Small
 
 from fablint.analyse import diagnose
 from fablint.model import Finding, State
+from fablint.text.evidence_sentences import sentences
 
 OLDER = range(0, 24, 3)  # one on each switch
 SMALL = Small(switches=8, hosts=0.003, slow_hosts=dict.fromkeys(OLDER, 1.09))
@@ -15,7 +16,7 @@ SMALL = Small(switches=8, hosts=0.003, slow_hosts=dict.fromkeys(OLDER, 1.09))
 def population(host_facts: dict[str, dict[str, str]]) -> Finding:
     verdict = diagnose(SMALL.run(1), SMALL.topology, host_facts=host_facts).verdict
     assert State.FAULT not in {one.state for one in verdict.findings}
-    (finding,) = [one for one in verdict.findings if one.name.startswith("populations of hosts")]
+    (finding,) = [one for one in verdict.findings if one.name.startswith("populations of ")]
     assert finding.state is State.CONFOUNDED
     return finding
 
@@ -26,14 +27,14 @@ def facts(name: str, older: str, newer: str) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("name", ["NIC firmware", "CPU model", "image"])
 def test_the_fact_that_separates_is_named(name: str) -> None:
-    assert f"{name} separates them (old)" in population(facts(name, "old", "new")).evidence
+    assert f"{name} separates them (old)" in sentences(population(facts(name, "old", "new")).evidence)
 
 
 def test_a_fact_that_all_share_separates_nothing() -> None:
-    assert "no recorded fact separates them" in population(facts("image", "same", "same")).evidence
+    assert "no recorded fact separates them" in sentences(population(facts("image", "same", "same")).evidence)
 
 
 def test_a_fact_that_one_host_does_not_give_separates_nothing() -> None:
     known = facts("image", "old", "new")
     del known[SMALL.names[1]]
-    assert "no recorded fact separates them" in population(known).evidence
+    assert "no recorded fact separates them" in sentences(population(known).evidence)

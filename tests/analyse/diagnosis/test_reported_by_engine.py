@@ -5,6 +5,7 @@ from analyse_cases import attributed, named, row_attributed
 from fablint.analyse import diagnose
 from fablint.model import State
 from fablint.simulate import Noise, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 from finding_cases import group
 
 MESH = full_mesh(4, 4)
@@ -19,7 +20,7 @@ def test_a_damaged_payload_is_a_fault_of_the_route() -> None:
     diagnosis = diagnose(row_attributed(RUN, "latency", corrupt=[damage(2, 9), damage(2, 9)]), MESH.topology)
     assert named(diagnosis) == {("route", "h02>h09", None)}
     finding = diagnosis.verdict.findings[0]
-    assert finding.evidence == "2 damaged payloads; first: latency, message 3 of 8 B at byte 5"
+    assert sentences(finding.evidence) == "2 damaged payloads; first: latency, message 3 of 8 B at byte 5"
     assert group(finding) == ("host h02", "host h09")
     assert diagnosis.verdict.exit_code == 1
 
@@ -37,8 +38,8 @@ def test_a_lost_rank_is_a_suspect_host_and_an_incomplete_verdict() -> None:
     assert named(diagnosis) == set()
     assert named(diagnosis, State.SUSPECT) == {("host", "h05", None)}
     finding = diagnosis.verdict.findings[0]
-    assert finding.evidence == "1 rank lost: rank 5 in round 12, paired with h03: no message for 60 s"
-    assert group(finding) == ("host h03", "the path between them")
+    assert sentences(finding.evidence) == "1 rank lost: rank 5 in round 12, paired with h03: no message for 60 s"
+    assert group(finding) == ("host h03", "route h05=h03")
     assert (diagnosis.verdict.verdict, diagnosis.verdict.exit_code) == ("incomplete", 3)
     fine = next(f for f in diagnosis.verdict.findings if f.state is State.OK and f.component == "host")
     assert fine.name == "h[00-04,06-15]"
@@ -47,7 +48,7 @@ def test_a_lost_rank_is_a_suspect_host_and_an_incomplete_verdict() -> None:
 def test_a_rank_lost_outside_of_rounds_has_no_partner() -> None:
     entry = {"rank": None, "host": "h05", "round": None, "partner": None, "reason": "died"}
     finding = diagnose(attributed(RUN, lost=[entry])).verdict.findings[0]
-    assert finding.evidence == "1 rank lost: one of its ranks: died"
+    assert sentences(finding.evidence) == "1 rank lost: one of its ranks: died"
     assert group(finding) == ()
 
 

@@ -24,6 +24,7 @@ from row_kinds import (
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State
 from fablint.simulate import Fault, Noise, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 
 MESH = full_mesh(8, 8)
 QUIET = Noise(scale=0.01, spike_share=0)
@@ -74,7 +75,7 @@ def test_several_kernels_of_one_quantity_make_one_finding() -> None:
     both = only(run, run.row("bandwidth"), with_kernel(run, "get_bandwidth"), with_kernel(run, "put_bibandwidth"))
     diagnosis = diagnose(both, MESH.topology)
     assert named(diagnosis) == {("host", "h05", "rx")}
-    evidence = diagnosis.verdict.findings[0].evidence
+    evidence = sentences(diagnosis.verdict.findings[0].evidence)
     assert all(f"{row} 1 MiB" in evidence for row in ("bandwidth", "get_bandwidth", "put_bibandwidth"))
 
 
@@ -186,7 +187,7 @@ def test_a_star_of_many_rounds_repeated_is_one_table() -> None:
     twice = replace(row, arrays=arrays, attributes={**row.attributes, "repeats": 2, "rounds": 26})
     finding = diagnose(only(run, twice), MESH.topology).verdict.findings[0]
     assert (finding.state, finding.name) == (State.FAULT, "h40")
-    assert "of 13 pairs" in finding.evidence
+    assert "of 13 pairs" in sentences(finding.evidence)
 
 
 # ------------------------------------------------------------------------------------------------ healthy
@@ -296,7 +297,7 @@ def test_a_damaged_result_of_a_collective_names_no_sender() -> None:
     damaged = row_attributed(only(run, *run.rows, world(run, "allreduce", 3)), "allreduce", corrupt=entries)
     diagnosis = diagnose(damaged, MESH.topology)
     assert named(diagnosis) == {("route", "any>h[00-63]", None)}
-    assert "64 damaged payloads" in diagnosis.verdict.findings[0].evidence
+    assert "64 damaged payloads" in sentences(diagnosis.verdict.findings[0].evidence)
 
 
 def test_ranks_that_could_not_be_bound_are_noted() -> None:

@@ -12,6 +12,7 @@ from fablint.analyse import diagnose, with_additional
 from fablint.model import ComponentKind, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, run_files
 
 MESH = full_mesh(4, 4)
@@ -56,7 +57,9 @@ def test_the_worse_of_the_two_is_the_verdict(word: VerdictWord, states: list[Sta
 
 
 def test_a_host_that_stalled_with_a_faulty_host_only_is_not_reported() -> None:
-    victim = finding(State.SUSPECT, "h05").model_copy(update={"alternatives": ("host h06", "the path between them")})
+    victim = finding(State.SUSPECT, "h05").model_copy(
+        update={"ambiguity_group": (finding_cases.component("host", "h06"),)}
+    )
     before = diagnosis("incomplete", victim)
     component = finding(State.FAULT, "h06")
     assert with_additional(before, [component]).verdict.findings == (component,)
@@ -115,7 +118,7 @@ def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> Non
     set_state(path, "complete")
     (before,) = (one for one in diagnose(read_run(path), MESH.topology).verdict.findings if one.state is State.SUSPECT)
     assert (before.component, before.name) == ("host", "h05")
-    assert before.evidence.startswith("1 rank lost")
+    assert sentences(before.evidence).startswith("1 rank lost")
     known = finding(State.FAULT, "h05", evidence="no answer within 20 s")
     run_files.save_findings([known], path)
     after = analysis.diagnose(read_run(path), MESH.topology).verdict

@@ -12,6 +12,7 @@ from fablint.analyse import diagnose
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.discover import add_assumed_cables
 from fablint.model import Diagnosis, Finding, State, Topology
+from fablint.text.evidence_sentences import sentences
 from finding_cases import component, finding, group
 
 LATE_S = 1e-3
@@ -49,7 +50,7 @@ def reported(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, Sta
 def test_a_path_out_of_a_group_is_no_further_fault_after_one_inside() -> None:
     (kept,) = through_neighbours([OUTWARD, INSIDE], PRESUMED)
     assert kept.name == "s0=s1"
-    assert "messages between s1 and other groups are slow as well" in kept.evidence
+    assert "messages between s1 and other groups are slow as well" in sentences(kept.evidence)
 
 
 def test_it_is_a_suspect_beside_a_suspect_inside() -> None:

@@ -16,6 +16,7 @@ from fablint.analyse.findings.confounders import confounded, first_hosts, shared
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State
 from fablint.simulate import SimulatedRow, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 
 SETTINGS = Settings()
 PAIRWISE = {"imported": {"tool": "osu", "launch": "pair"}}
@@ -64,8 +65,8 @@ def test_the_first_host_of_an_allocation_is_confounded_where_each_pair_was_a_lau
         "first host of the allocation",
     )
     assert finding.effect == pytest.approx(0.015, abs=0.006)
-    assert "pairs with h00 take +" in finding.evidence
-    assert "in the same direction in 3 of 3 sizes" in finding.evidence
+    assert "pairs with h00 take +" in sentences(finding.evidence)
+    assert "in the same direction in 3 of 3 sizes" in sentences(finding.evidence)
     assert finding.log10_e is not None
     assert finding.log10_e > 2
     assert [note for note in notes if "each pair was a launch of its own" in note]
@@ -76,7 +77,7 @@ def test_several_allocations_that_agree_are_confounded_in_one_launch_too() -> No
     run = run_of(72, allocations=[hosts[start : start + 18] for start in range(0, 72, 18)])
     view = hour_glass(18, 0.03, seed=1, groups=4)
     (finding,) = first_hosts(run, Placement.of(run, None), [view])
-    assert "pairs with h[00,18,36,54] take" in finding.evidence
+    assert "pairs with h[00,18,36,54] take" in sentences(finding.evidence)
     assert confounded(run, Placement.of(run, None), [view], SETTINGS)[1] == []
     assert first_hosts(run, Placement.of(run, None), [hour_glass(18, 0.005, seed=1, groups=4)]) == []
 
@@ -121,13 +122,13 @@ def test_ranks_on_one_cpu_are_confounded(cores: list[str], sharing: str | None) 
     run = run_of(4, ranks_per_host=2, rank_cores=cores)
     findings = shared_cores(run, Placement.of(run, None))
     assert [finding.name for finding in findings] == (["ranks on the same CPU"] if sharing else [])
-    assert all(finding.evidence.startswith(f"on {sharing} more ranks") for finding in findings)
+    assert all(sentences(finding.evidence).startswith(f"on {sharing} more ranks") for finding in findings)
 
 
 def test_three_ranks_on_two_cpus_are_too_many() -> None:
     run = run_of(2, ranks_per_host=3, rank_cores=["0", "0-1", "1", "0", "1", "2"])
     (finding,) = shared_cores(run, Placement.of(run, None))
-    assert finding.evidence.startswith("on h00 more ranks")
+    assert sentences(finding.evidence).startswith("on h00 more ranks")
 
 
 # ------------------------------------------------------------------------------------------------ time
@@ -150,7 +151,7 @@ def test_a_slow_time_is_no_hosts_fault() -> None:
     assert period.hosts == 31  # and the one that is in most of its pairs
     (finding,) = slow_times(view, places_of(32), SETTINGS)
     assert (finding.state, finding.component, finding.name) == (State.CONFOUNDED, "config", "time of measurement")
-    assert "from 8 s to 12 s pairs of 31 hosts took +49%" in finding.evidence
+    assert "from 8 s to 12 s pairs of 31 hosts took +49%" in sentences(finding.evidence)
 
 
 def test_two_slow_times_are_two() -> None:
@@ -164,7 +165,7 @@ def test_a_drift_is_distinguished_from_noise() -> None:
     view = all_pairs(32)
     drifting = cells(view.src, view.dst, view.excess + 0.1 * view.started / 31, view.started)
     (finding,) = slow_times(drifting, places_of(32), SETTINGS)
-    assert "what was measured last took +11% compared with what was measured first" in finding.evidence
+    assert "what was measured last took +11% compared with what was measured first" in sentences(finding.evidence)
 
 
 @pytest.mark.parametrize("slow", [{0: 0.3}, {0: 2.0, 1: 1.0}, dict.fromkeys(range(8), 0.5)])
@@ -234,7 +235,7 @@ def test_a_fault_has_its_time(slow: np.ndarray, kind: str, text: str) -> None:
     order = np.random.default_rng(1).permutation(TIME.size)
     found = find_slow_time(TIME[order], slow[order])
     assert found is not None
-    assert (found.kind, found.text) == (kind, text)
+    assert (found.kind, sentences([found.evidence])) == (kind, text)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8])

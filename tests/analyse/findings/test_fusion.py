@@ -14,9 +14,10 @@ from hypothesis import given, strategies as st
 
 import finding_cases
 from fablint.analyse.data.counter_steps import MEANS, CounterSteps, count_steps
-from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SAID, Ranking, Series, fuse, fuse_run
+from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SHOWN, Ranking, Series, fuse, fuse_run
 from fablint.model import ComponentKind, ComponentRef, Direction, Finding, State
 from fablint.simulate import full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 
 SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
 HOST, NIC, CABLE, PORT = (SERIES.components[part] for part in PARTS)
@@ -75,7 +76,7 @@ def test_a_swap_is_proposed_with_both_ends_of_the_cable() -> None:
     assert ranking.next_step == (
         "swap cable between nid000123 hsn1 and x1000c1r5b0 port 12, then `fablint retest monday.run`"
     )
-    assert ranking.reason.startswith("the NIC received damaged code words; the line to the switch is clean")
+    assert sentences(ranking.reasons).startswith("the NIC received damaged code words; the line to the switch is clean")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_each_part_has_its_action(moved: str, loopback: State, step: str) -> Non
 
 def test_what_nothing_tells_apart_asks_for_the_test_that_does() -> None:
     ranking = fuse(SERIES, "rx", None, ())
-    assert ranking.reason == ""
+    assert sentences(ranking.reasons) == ""
     assert ranking.next_step == "run a loopback test on nid000123 hsn1, then `fablint retest RUN`"
     fine = finding(HOST, "host", State.OK, "loopback: 24.1 GB/s")
     assert fuse(SERIES, "rx", None, (fine,)).next_step.startswith("swap cable between nid000123 hsn1 and ")
@@ -116,7 +117,7 @@ def test_loopback_tells_the_ends_from_the_cable() -> None:
     assert first(others=(slow,)) in (HOST, NIC)
     assert first(others=(fine,)) == CABLE
     assert fuse(SERIES, "rx", None, (elsewhere,)) == fuse(SERIES, "rx", None, ())
-    assert "fine in loopback" in fuse(SERIES, "rx", None, (fine,)).reason
+    assert "fine in loopback" in sentences(fuse(SERIES, "rx", None, (fine,)).reasons)
 
 
 def test_all_nics_of_a_host_are_the_host() -> None:
@@ -156,7 +157,7 @@ def test_the_switch_counts_at_the_other_end_of_the_line() -> None:
     received_bad = CounterSteps({"symbol_error": 500, "link_downed": 0})
     ranking = fuse(SERIES, "tx", None, (), switch_counters=received_bad)
     assert ranking.first == CABLE
-    assert "the switch received damaged code words" in ranking.reason
+    assert "the switch received damaged code words" in sentences(ranking.reasons)
     assert first("tx", CounterSteps({"symbol_error": 0}), switch_counters=received_bad) == CABLE
 
 
@@ -170,7 +171,7 @@ def test_odds_are_of_exactly_one_part() -> None:
     ranking = fuse(SERIES, "rx", nic(hni_rx_bad_opt=3), ())
     chances = [1 / (1 + np.exp(-odds)) for _, odds in ranking.parts]
     assert sum(chances) == pytest.approx(1)
-    assert set(LIKELY) == set(SAID)
+    assert set(LIKELY) == set(SHOWN)
     assert sum(PRIOR.values()) == pytest.approx(1)
 
 
@@ -295,9 +296,8 @@ def test_a_run_knows_the_nic_its_counters_and_its_port() -> None:
         ranking = fuse_run(replace(run, path=Path("a/b.run")), topology, name, "rx", ())
         assert ranking.first.label == "h02=s1"
         assert ranking.next_step == "swap cable between h02 hsn1 and s1 port 12, then `fablint retest b.run`"
-    assert "damaged code words" not in fuse_run(run, topology, first_nic, "rx", ()).reason
+    assert "damaged code words" not in sentences(fuse_run(run, topology, first_nic, "rx", ()).reasons)
     assert fuse_run(run, None, host, "rx", ()).first.label == "cable of h02"
-    assert (
-        "other hosts"
-        in fuse_run(run, topology, finding_cases.component("host", "h05"), "rx", (finding("h06", "host"),)).reason
+    assert "other hosts" in sentences(
+        fuse_run(run, topology, finding_cases.component("host", "h05"), "rx", (finding("h06", "host"),)).reasons
     )

@@ -13,6 +13,7 @@ from fablint.analyse.findings.retransmissions import joined
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.model import Finding, State
 from fablint.simulate import Noise, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 from finding_cases import component, finding
 
 SEEDS = range(20)
@@ -154,16 +155,16 @@ def test_what_had_arrived_already_was_not_lost() -> None:
 def test_streams_alone_make_a_suspect_at_most() -> None:
     case = Resending(SMALL, {"h02 rx": 0.05})
     for seed in SEEDS:
-        found = [one for one in case.findings(seed, calm=False) if "TCP" in one.evidence]
+        found = [one for one in case.findings(seed, calm=False) if "TCP" in sentences(one.evidence)]
         assert reported(found) == []
         assert reported(found, State.SUSPECT) == [("host", "h02", "rx")]
-        assert "congestion" in found[0].evidence
+        assert "congestion" in sentences(found[0].evidence)
 
 
 def test_streams_of_a_link_that_all_share_are_evidence_against_no_component() -> None:
     case = Resending(LossyFabric(), {"l1>p0": 0.03})
     found = [one for seed in SEEDS for one in case.findings(seed, calm=False)]
-    assert [one for one in found if "TCP" in one.evidence] == []
+    assert [one for one in found if "TCP" in sentences(one.evidence)] == []
 
 
 def test_kernels_that_report_nothing_make_a_suspect_at_most() -> None:
@@ -205,17 +206,17 @@ def beside(state: State, direction: str | None, quantity: str = "latency") -> Fi
 def test_late_messages_of_the_same_host_are_replaced_and_leave_their_evidence() -> None:
     for state in (State.FAULT, State.SUSPECT):
         (one,) = joined([RESENT], [beside(state, None)])
-        assert (one.state, one.direction, one.evidence) == (State.FAULT, "rx", "TCP sent again; late")
+        assert (one.state, one.direction, sentences(one.evidence)) == (State.FAULT, "rx", "TCP sent again; late")
 
 
 def test_a_slow_host_keeps_its_finding_and_takes_the_evidence() -> None:
     (one,) = joined([RESENT], [beside(State.FAULT, "tx", "bandwidth")])
-    assert (one.direction, one.quantity, one.evidence) == ("tx", "bandwidth", "late; TCP sent again")
+    assert (one.direction, one.quantity, sentences(one.evidence)) == ("tx", "bandwidth", "late; TCP sent again")
 
 
 def test_a_suspect_finding_of_streams_joins_a_fault() -> None:
     (one,) = joined([RESENT.model_copy(update={"state": State.SUSPECT})], [beside(State.FAULT, None)])
-    assert (one.state, one.direction, one.evidence) == (State.FAULT, "rx", "late; TCP sent again")
+    assert (one.state, one.direction, sentences(one.evidence)) == (State.FAULT, "rx", "late; TCP sent again")
 
 
 def test_other_components_stay_beside() -> None:
@@ -228,5 +229,5 @@ def test_lost_segments_speak_for_the_line_and_against_a_loopback_test() -> None:
     without = fuse_run(run, None, component("host", "h02"), "rx", ())
     ranking = fuse_run(run, None, component("host", "h02"), "rx", (), 20)
     assert "loopback" in without.next_step
-    assert (ranking.reason, "loopback" in ranking.next_step) == ("messages were sent again", False)
+    assert (sentences(ranking.reasons), "loopback" in ranking.next_step) == ("messages were sent again", False)
     assert dict(ranking.parts)[component("host", "h02")] < dict(without.parts)[component("host", "h02")]

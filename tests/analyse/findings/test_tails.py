@@ -10,6 +10,7 @@ from cluster_cases import ALL, FABRIC, HOSTS, list_row, matrix_row, run_of, swit
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
+from fablint.text.evidence_sentences import sentences
 
 USUAL_S = 15e-6
 LOST_S = 10e-3  # until it is sent again
@@ -97,7 +98,8 @@ def test_a_matrix_and_a_list_of_the_same_messages_have_the_same_findings() -> No
     )
     # The layouts draw their noise of 1 % apart: what is counted is the same, the mean nearly.
     counted = [
-        [(one.name, one.evidence.partition("what is usual")[2]) for one in found] for found in (of_list, of_matrix)
+        [(one.name, sentences(one.evidence).partition("what is usual")[2]) for one in found]
+        for found in (of_list, of_matrix)
     ]
     assert counted[0] == counted[1]
     assert "15 of 15 pairs" in counted[0][0][1]

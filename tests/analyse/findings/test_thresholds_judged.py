@@ -13,6 +13,7 @@ from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
 from fablint.model.thresholds import Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
+from fablint.text.evidence_sentences import sentences
 
 FABRIC = simulated_fat_tree(4, 3)  # 4 pods of 4 switches of 4 hosts
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)
@@ -87,8 +88,8 @@ def test_a_host_that_misses_it_with_most_of_its_partners_is_at_fault(side, direc
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", "h05")
     assert finding.direction == direction
     assert finding.effect == pytest.approx(-0.5, abs=0.1)
-    assert "63 of 63 partners" in finding.evidence
-    assert "site.toml: None" in finding.evidence
+    assert "63 of 63 partners" in sentences(finding.evidence)
+    assert "site.toml: None" in sentences(finding.evidence)
     judged = with_comparison(blank(), found)
     assert (judged.verdict.verdict, judged.verdict.exit_code) == ("fault", 1)
 
@@ -133,7 +134,7 @@ def test_a_fabric_that_misses_it_as_a_whole_reports_no_host():
     found = compare(run, [threshold(Scope.GLOBAL, 2 * typical(run))], blank())
     (finding,) = found.findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "config", "global bandwidth 1 MiB")
-    assert "3072 of 3072 global pairs" in finding.evidence
+    assert "3072 of 3072 global pairs" in sentences(finding.evidence)
     every = compare(run, [threshold(None, 2 * typical(run))], blank())
     assert {one.component for one in every.findings} == {"config"}
 

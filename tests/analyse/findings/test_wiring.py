@@ -15,6 +15,7 @@ from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate
+from fablint.text.evidence_sentences import sentences
 
 MESH = full_mesh(8, 8)
 KINDS = ("normal", "student3", "lognormal")
@@ -57,8 +58,8 @@ def test_a_host_on_another_switch_is_named_with_that_switch(kind: str, moved: di
     findings = verified(run_of(MESH, kind=kind), elsewhere(MESH.topology, moved))
     assert [(f.state, f.component, f.name) for f in findings] == [(State.FAULT, "host", host) for host in sorted(moved)]
     for finding in findings:
-        assert finding.evidence.startswith(f"declared on {moved[finding.name]}, but ")
-        assert f"its times are those of {MESH.topology.host_switch[finding.name]} (" in finding.evidence
+        assert sentences(finding.evidence).startswith(f"declared on {moved[finding.name]}, but ")
+        assert f"its times are those of {MESH.topology.host_switch[finding.name]} (" in sentences(finding.evidence)
         assert finding.next_step == f"look where the cable of {finding.name} ends, or correct the topology file"
         assert finding.log10_e is not None
         assert finding.log10_e > np.log10(64 / 0.01)
@@ -87,7 +88,7 @@ def test_a_slow_switch_is_not_eight_wrong_cables() -> None:
 def test_a_host_that_is_slow_with_its_own_switch_alone_is_to_be_looked_at() -> None:
     (finding,) = verified(slowed(run_of(MESH), [12], list(range(8, 16)), 1.27), MESH.topology)
     assert (finding.state, finding.name) == (State.SUSPECT, "h12")
-    assert finding.evidence.endswith("; the switch that it is connected to is unknown")
+    assert sentences(finding.evidence).endswith("; the switch that it is connected to is unknown")
 
 
 def test_classes_that_overlap_report_no_host() -> None:

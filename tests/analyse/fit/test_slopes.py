@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.analyse.fit.alpha_beta import Slope, explain
+from fablint.text.evidence_sentences import sentences
 
 SIZES = 2.0 ** np.arange(3, 23, 2)
 PER_BYTE = 40e-12  # 25 GB/s
@@ -31,7 +32,7 @@ def test_a_constant_per_message_is_alpha(seed: int) -> None:
     assert slope.kind == "alpha"
     assert slope.alpha_s == pytest.approx(1.1e-6, rel=0.05)
     assert (slope.beta_s, slope.factor) == (0, 1)
-    assert slope.text.startswith("+1.1 us a message at every size: an extra hop")
+    assert sentences([slope.evidence("")]).startswith("+1.1 us a message at every size: an extra hop")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -42,7 +43,7 @@ def test_so_much_more_per_byte_is_beta(seed: int) -> None:
     assert slope.alpha_s == 0
     assert slope.factor == pytest.approx(1.25, abs=0.03)
     assert (
-        slope.text
+        sentences([slope.evidence("")])
         == f"time per byte x{slope.factor:.2f}: a link with reduced width or speed, PCIe, or a shared resource"
     )
 
@@ -54,14 +55,14 @@ def test_both_at_once_are_distinguished(seed: int) -> None:
     assert slope.kind == "both"
     assert slope.alpha_s == pytest.approx(2e-6, rel=0.1)
     assert slope.factor == pytest.approx(1.5, abs=0.05)
-    assert slope.text.startswith(f"+2 us a message and time per byte x{slope.factor:.2f}: ")
+    assert sentences([slope.evidence("")]).startswith(f"+2 us a message and time per byte x{slope.factor:.2f}: ")
 
 
 def test_a_long_tail_means_retries() -> None:
     slope = explained(2e-6, 1.5, tail=1.0)
     assert slope is not None
     assert slope.retries
-    assert "messages are sent again" in slope.text
+    assert "messages are sent again" in sentences([slope.evidence("")])
     without = explained(2e-6, 1.5, tail=0.1)
     assert without is not None
     assert not without.retries

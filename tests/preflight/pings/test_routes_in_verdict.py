@@ -13,6 +13,7 @@ from fablint.model import Finding, State
 from fablint.preflight import Fleet, Host, judge, unanswered
 from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows.check.cluster_check import start_trials_of
 from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
 from fablint.workflows.context import Context
@@ -29,7 +30,7 @@ def test_a_route_without_answer_is_a_finding_with_both_hosts_and_nics() -> None:
     (finding,), notes = found(hosts)
     assert (finding.state, finding.component, notes) == (State.SUSPECT, "route", [])
     assert finding.name in ("n3/hsn0=n4/hsn0", "n4/hsn0=n3/hsn0")
-    assert "no answer" in finding.evidence
+    assert "no answer" in sentences(finding.evidence)
 
 
 def test_two_parts_that_do_not_reach_each_other_are_findings() -> None:

@@ -13,6 +13,7 @@ from fablint.errors import BrokenRunError
 from fablint.model import Finding, Run, State
 from fablint.plan.check.suites import find_suite
 from fablint.store import read_run
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.counter_changes import Recount
@@ -97,7 +98,7 @@ def test_counters_of_the_whole_check_tell_the_parts_of_a_slow_host_apart(
     for findings in (done.diagnosis.verdict.findings, again(done)[1]):
         (one,) = (one for one in findings if one.state is State.FAULT)
         assert (one.component, one.name) == ("host", SICK)
-        assert said in one.evidence
+        assert said in sentences(one.evidence)
         assert step in one.next_step
 
 

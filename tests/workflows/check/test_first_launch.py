@@ -12,6 +12,7 @@ from test_launches import HOSTS, REQUEST, but, met, pairs_of, stage
 
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import Plan, State
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.check.launches import MOST_LAUNCHES, Launches, without
 from fablint.workflows.context import Context
@@ -49,9 +50,9 @@ def test_a_host_that_answers_and_keeps_the_launch_from_starting_is_found_by_laun
     assert met(run) == pairs_of(but(bad))
     (finding,) = launches.recovery.triage.findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", bad)
-    assert finding.evidence.startswith("keeps a launch from starting: none starts of it and one of h")
-    assert "a launch of 5 other hosts starts" in finding.evidence
-    assert cluster.refused in finding.evidence
+    assert sentences(finding.evidence).startswith("keeps a launch from starting: none starts of it and one of h")
+    assert "a launch of 5 other hosts starts" in sentences(finding.evidence)
+    assert cluster.refused in sentences(finding.evidence)
     assert any("searching for hosts that keep the launch from starting" in one for one in notes.said)
     assert list(cluster.system.home_folder("scratch").iterdir()) == []
 

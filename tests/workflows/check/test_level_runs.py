@@ -27,6 +27,7 @@ from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
 from fablint.plan.rows.row_text import parse_row
 from fablint.store import read_run
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns, same_hosts
@@ -187,7 +188,10 @@ def test_who_fails_inside_is_in_no_round_between_hosts(
     for level in ("reach", "edge", "local", "global"):
         assert "h05" not in met(cluster, level)
     (finding,) = (one for one in checked.diagnosis.verdict.findings if one.state is State.FAULT)
-    assert (finding.name, finding.evidence) == ("h05", f"between ranks of the host itself: {slow.evidence}")
+    assert (finding.name, sentences(finding.evidence)) == (
+        "h05",
+        f"between ranks of the host itself: {sentences(slow.evidence)}",
+    )
     assert "excluded after intra-node: h05" in checked.diagnosis.verdict.notes
 
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fablint.model import State
 from fablint.plan.rows.row_text import parse_row
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import TRIAL_WATCHDOG_S, HostTriage
@@ -76,7 +77,7 @@ def test_who_died_is_believed_without_a_trial(cluster: FakeCluster) -> None:
     assert list(triage.failed_hosts) == ["h1"]
     finding = triage.failed_hosts["h1"]
     assert (finding.state, finding.component, finding.name) == (State.SUSPECT, "host", "h1")
-    assert finding.evidence == "a rank on it died (signal 9) in the middle of the measurement"
+    assert sentences(finding.evidence) == "a rank on it died (signal 9) in the middle of the measurement"
     assert "system log of h1" in finding.next_step
     assert cluster.launches == []
 
@@ -116,7 +117,7 @@ def test_who_hangs_with_two_that_work_is_at_fault(cluster: FakeCluster) -> None:
     assert list(triage.failed_hosts) == ["h3"]
     finding = triage.failed_hosts["h3"]
     assert (finding.state, finding.component) == (State.FAULT, "host")
-    assert finding.evidence.endswith("the measurement stalled, and again with h0 and with h2")
+    assert sentences(finding.evidence).endswith("the measurement stalled, and again with h0 and with h2")
     assert set(cluster.trials) == {("h0", "h3"), ("h0", "h1"), ("h2", "h3")}
 
 
@@ -142,7 +143,7 @@ def test_where_the_healthy_one_is_sick_as_well_the_next_tells(cluster: FakeClust
     triage, _ = triage_of(cluster)
     assert find_failed(triage, [hung("h3")], ["h1"])
     assert list(triage.failed_hosts) == ["h0"]
-    assert triage.failed_hosts["h0"].evidence.endswith("and again with h2")
+    assert sentences(triage.failed_hosts["h0"].evidence).endswith("and again with h2")
 
 
 def test_two_that_work_with_others_are_kept_apart(cluster: FakeCluster) -> None:
@@ -168,7 +169,7 @@ def test_of_three_hosts_there_is_one_to_try_with(cluster: FakeCluster) -> None:
     triage, _ = triage_of(cluster)
     assert find_failed(triage, [hung("h2")], ["h1"], present=["h0", "h1", "h2"])
     assert list(triage.failed_hosts) == ["h1"]
-    assert triage.failed_hosts["h1"].evidence.endswith("and again with h0")
+    assert sentences(triage.failed_hosts["h1"].evidence).endswith("and again with h0")
 
 
 def test_hosts_that_are_lost_already_are_not_tried_with(cluster: FakeCluster) -> None:

@@ -14,6 +14,7 @@ from fablint.errors import IncompleteError, NotStartedError
 from fablint.measure import start_limit_s
 from fablint.model import Plan, State
 from fablint.system import System
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.start_search import Cause, StartResult
@@ -81,7 +82,7 @@ def test_where_all_hosts_start_when_launches_are_repeated_twice_an_unfit_one_is_
     assert result.starting == tuple(host for host in HOSTS if host != "n05")
     finding = findings_of(result, "none")[0]["n05"]
     assert finding.state is State.SUSPECT
-    assert finding.evidence.startswith("launches with it start at times only")
+    assert sentences(finding.evidence).startswith("launches with it start at times only")
 
 
 def test_all_that_is_known_of_the_suspects_is_said(cluster: FakeCluster) -> None:
@@ -198,7 +199,7 @@ def test_a_host_whose_own_ranks_start_has_a_faulty_network() -> None:
     hosts, paths = findings_of(result, "connect() to 10.150.0.7 failed")
     finding = hosts["n07"]
     assert (finding.state, finding.component, paths) == (State.FAULT, "host", {})
-    assert finding.evidence == (
+    assert sentences(finding.evidence) == (
         "keeps a launch from starting: none starts of it and one of n00, n01, n02; a launch of 3 other hosts starts;"
         " its own ranks alone do; the launcher: connect() to 10.150.0.7 failed"
     )
@@ -208,8 +209,8 @@ def test_a_host_whose_own_ranks_start_has_a_faulty_network() -> None:
 def test_a_host_whose_own_ranks_do_not_start_either_may_have_faulty_software() -> None:
     result = StartResult(("n00", "n01"), [Cause("n07", ("n00",), alone=False)])
     finding = findings_of(result, "")[0]["n07"]
-    assert "its own ranks alone do not start either" in finding.evidence
-    assert group(finding) == ("software of n07", "launcher on n07")
+    assert "its own ranks alone do not start either" in sentences(finding.evidence)
+    assert group(finding) == ("software of n07", "launcher of n07")
     assert "start a program on n07" in finding.next_step
 
 
@@ -217,14 +218,14 @@ def test_a_host_on_several_faulty_paths_is_not_said_to_be_the_only_candidate() -
     result = StartResult(("n00", "n01", "n04"), [Cause("n07", ("n00", "n01"), ("n04",))])
     finding = findings_of(result, "")[0]["n07"]
     assert finding.state is State.FAULT
-    assert "one of n00, n01, it does with n04" in finding.evidence
+    assert "one of n00, n01, it does with n04" in sentences(finding.evidence)
     assert group(finding) == ("route n07=n00", "route n07=n01")
 
 
 def test_a_host_that_only_large_launches_do_not_start_with_is_a_suspicion() -> None:
     finding = findings_of(StartResult(("n00", "n01"), [Cause("n07", (), ("n01",), in_company=True)]), "")[0]["n07"]
     assert finding.state is State.SUSPECT
-    assert "with n01 alone it starts" in finding.evidence
+    assert "with n01 alone it starts" in sentences(finding.evidence)
 
 
 def test_of_a_faulty_path_the_host_that_is_left_out_is_not_judged() -> None:

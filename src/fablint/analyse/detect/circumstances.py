@@ -21,8 +21,9 @@ from fablint.analyse.detect.own_loss import CHANCE, UNHEALTHY
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.fit.effects import Effects, leftover_of
-from fablint.analyse.phrasing import times_text
 from fablint.analyse.settings import Settings
+from fablint.model import EvidenceRecord
+from fablint.model.verdict import seen
 
 FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared
 STEADY = 5.0  # standard errors over time by which the loss must exceed the tolerance
@@ -88,15 +89,16 @@ def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -
     """Return a detection with the time of its slowness and the effect of concurrent load."""
     persistence = _persistence(case, flows, effects)
     stretches = None if persistence is None else persistence.stretches
-    case = replace(case, shared=_shared(case, effects), stretches=stretches)
+    shared = _shared(case, effects)
+    case = replace(case, circumstances=shared, stretches=stretches)
     if _is_unsteady(case, flows, effects):
-        return replace(case, when="its loss varies over time", lasting=False)
+        return replace(case, circumstances=(seen("unsteady"), *shared), lasting=False)
     if _is_intermittent(case, effects, noise):
-        return replace(case, when="slow for some of its pairs only", lasting=False)
+        return replace(case, circumstances=(seen("intermittent"), *shared), lasting=False)
     if persistence is None:
         return case
-    when = "" if persistence.when is None or persistence.when.kind == "always" else persistence.when.text
-    return replace(case, when=when, lasting=persistence.is_lasting)
+    when = () if persistence.when is None or persistence.when.kind == "always" else (persistence.when.evidence,)
+    return replace(case, circumstances=(*when, *shared), lasting=persistence.is_lasting)
 
 
 def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
@@ -144,10 +146,10 @@ def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Pers
     return timing.measure_persistence(flows.started[case.cells], all_starts[np.isfinite(all_starts)], slow, later)
 
 
-def find_slow_time_of_stratum(stratum: Stratum, flows: Flows, effects: Effects) -> str:
-    """Return when the slow pairs of a host were slow, among all pairs of the host; empty if unknown."""
+def find_slow_time_of_stratum(stratum: Stratum, flows: Flows, effects: Effects) -> EvidenceRecord | None:
+    """Return when the slow pairs of a host were slow, among all pairs of the host; None if unknown."""
     if flows.started is None or stratum.host < 0:
-        return ""
+        return None
     ranks = np.flatnonzero(effects.classes.placement.host == stratum.host)
     sent, received = effects.residual.cells_from(ranks), effects.residual.cells_to(ranks)
     all_cells = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
@@ -155,22 +157,22 @@ def find_slow_time_of_stratum(stratum: Stratum, flows: Flows, effects: Effects) 
     cells = (all_cells[0][known], all_cells[1][known])
     slow = np.isin(_keys(effects, cells), _keys(effects, stratum.cells))
     slow_time = timing.find_slow_time(flows.started[cells], slow)
-    return "" if slow_time is None else slow_time.text
+    return None if slow_time is None else slow_time.evidence
 
 
-def _shared(case: Detection, effects: Effects) -> str:
+def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:
     """Return how much longer messages took that shared a link, if messages were measured with and without sharing."""
     load = effects.classes.load
     if load is None:
-        return ""
+        return ()
     codes = effects.classes.of_cells(effects.residual, case.cells)
     time = effects.residual.value[case.cells] + np.array(
         [effects.class_log_time.get(int(code), np.nan) for code in codes]
     )
     is_isolated = load[case.cells] == 0
     if min(np.count_nonzero(is_isolated), np.count_nonzero(~is_isolated)) < FEWEST_SHARED:
-        return ""
+        return ()
     ratio = float(np.exp(np.nanmedian(time[~is_isolated]) - np.nanmedian(time[is_isolated])))
     if abs(np.log(ratio)) <= effects.link_tolerance:
-        return ""
-    return f"{times_text(ratio)} times as long among others as alone"
+        return ()
+    return (seen("among_others", ratio=ratio),)

@@ -20,7 +20,7 @@ from fablint.analyse.detect.components import ComponentType, Endpoints, Kind
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.fit.effects import Effects
-from fablint.model import ComponentRef, Direction
+from fablint.model import ComponentRef, Direction, EvidenceRecord
 
 CLUSTER = 2.5  # nats that one partner may add; more only if three partners would not be enough
 EACH_SIDE = 0.25  # share of the evidence for a detection of both directions that each direction must have
@@ -50,8 +50,7 @@ class Detection:
     log_e: float  # evidence in nats
     cells: Cells  # its pairs
     ambiguity_group: AmbiguityGroup  # other components that explain the same pairs
-    when: str = ""  # time of slowness; empty: all the time, or unknown
-    shared: str = ""  # how much slower it was when messages shared a link; empty: not measured, or no difference
+    circumstances: tuple[EvidenceRecord, ...] = ()  # when it was slow, and by how much more on shared links
     own: tuple[GroupMember, ...] = ()  # its own directions as group members: of a host or cable, else empty
     late: float | None = None  # share of late messages, of a link that messages may cross
     lasting: bool = True  # False: slow in one stretch of time only, or from some time on

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, average_ranks, robust_sd
 from fablint.analyse.settings import Settings
-from fablint.model import Placement
+from fablint.model import EvidenceRecord, Placement
+from fablint.model.verdict import seen
 from fablint.text import units
-from fablint.text.names import plural
 
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
@@ -141,16 +141,10 @@ class SlowTime:
     measured: int  # number of all measurements
 
     @property
-    def text(self) -> str:
+    def evidence(self) -> EvidenceRecord:
         """Text for a finding."""
-        share = f"{self.slow} of {plural(self.measured, 'measurement')}"
-        return {
-            "always": "slow all the time",
-            "since": f"slow since {self.begin:.3g} s after the start",
-            "until": f"slow until {self.end:.3g} s after the start",
-            "between": f"slow between {self.begin:.3g} s and {self.end:.3g} s after the start",
-            "now and then": f"slow now and then ({share})",
-        }[self.kind]
+        times = {"begin": self.begin, "end": self.end, "slow": self.slow, "measured": self.measured}
+        return seen("slow_when", when=self.kind, **times)
 
 
 STRETCHES = 4  # stretches of the time of a row, with equally many measurements each

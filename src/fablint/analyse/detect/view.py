@@ -35,7 +35,7 @@ from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, ComponentRef, Fit, FollowUp, Placement
+from fablint.model import SCOPES, ComponentRef, EvidenceRecord, Fit, FollowUp, Placement
 from fablint.model.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
@@ -76,7 +76,7 @@ class ViewResult:
     populations: tuple[Populations | None, Populations | None] = (None, None)
     step: float = 0.0  # resolution of the log times
     unexplained: Sequence[Stratum] = ()  # slow pairs that no component explains
-    unexplained_when: Sequence[str] = ()  # when the pairs of each stratum were slow
+    unexplained_when: Sequence[EvidenceRecord | None] = ()  # when the pairs of each stratum were slow
 
     @property
     def is_evidence_of_health(self) -> bool:

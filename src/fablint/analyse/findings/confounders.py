@@ -6,6 +6,7 @@ seen has such a reason as well; the rest are notes.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -22,7 +23,9 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Run, State
 from fablint.model.component import cause
 from fablint.model.placement import unfold_cores
-from fablint.text.names import fold, plural
+from fablint.model.verdict import seen
+from fablint.text.evidence_sentences import sentences
+from fablint.text.names import fold
 
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
@@ -48,7 +51,7 @@ def confounded(
     ]
     findings += [finding for finding, harmless in when if not harmless][:1]
     notes = [
-        f"{finding.evidence} (every host was measured three times as often at other times)"
+        f"{sentences(finding.evidence)} (every host was measured three times as often at other times)"
         for finding, harmless in when
         if harmless
     ]
@@ -94,8 +97,17 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
             effect=relative(shift, view.quantity),
             log10_e=-float(np.log10(max(together, 1e-300))),
             evidence=(
-                f"{view.name}: pairs with {names} take {np.expm1(shift):+.1%}, p = {chance:.1g}; in the same direction"
-                f" in {slow} of {plural(len(known), 'size')}, p = {together:.1g} for all together"
+                seen(
+                    "first_host",
+                    row=view.row,
+                    size=view.size,
+                    hosts=tuple(first),
+                    shift=math.expm1(shift),
+                    chance=chance,
+                    slow=slow,
+                    sizes=len(known),
+                    together=together,
+                ),
             ),
             ambiguity_group=(
                 ComponentRef.of("host", first),
@@ -161,12 +173,11 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
     sharing = [host for host, sets in ranks.items() if _overfull(sets)]
     if not sharing:
         return []
-    names = fold([placement.hosts[host] for host in sharing])
     return [
         Finding(
             state=State.CONFOUNDED,
             components=(ComponentRef(kind="config", title="ranks on the same CPU"),),
-            evidence=f"on {names} more ranks are bound to some CPUs than there are of these: they wait for each other",
+            evidence=(seen("shared_cores", hosts=tuple(placement.hosts[host] for host in sharing)),),
             next_step="bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again",
         )
     ]
@@ -186,15 +197,22 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
     periods = slow_periods(view, placement, settings)
     windows = windows_of(view)
     first_to_last = drift_of(view, windows)
+    of_view = {"row": view.row, "size": view.size}
     if periods:
-        said = "; ".join(
-            f"from {period.begin:.3g} s to {period.end:.3g} s pairs of {period.hosts} hosts took"
-            f" {np.expm1(period.excess):+.0%}"
+        evidence = tuple(
+            seen(
+                "slow_period",
+                **of_view,
+                begin=period.begin,
+                end=period.end,
+                hosts=period.hosts,
+                excess=math.expm1(period.excess),
+            )
             for period in periods
         )
         excess = max(period.excess for period in periods)
     elif abs(first_to_last) > settings.tolerance:
-        said = f"what was measured last took {np.expm1(first_to_last):+.0%} compared with what was measured first"
+        evidence = (seen("drift", **of_view, excess=math.expm1(first_to_last)),)
         excess = abs(first_to_last)
     else:
         return []
@@ -204,7 +222,7 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
             components=(ComponentRef(kind="config", title="time of measurement"),),
             quantity=view.quantity,
             effect=relative(excess, view.quantity),
-            evidence=f"{view.name}: {said}, whoever they were",
+            evidence=evidence,
             ambiguity_group=(
                 cause("other jobs on the fabric"),
                 cause("clock frequency or temperature of all hosts"),

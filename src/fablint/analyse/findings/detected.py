@@ -13,13 +13,14 @@ from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import detection_text, relative, view_text
+from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import ComponentRef, Direction, Finding, Placement, State
+from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
+from fablint.model.verdict import seen
 
 Charge = tuple[ViewResult, Detection]
 
@@ -61,19 +62,19 @@ def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Plac
     state = _state(charges, placement)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     ambiguity_group = _common_alternatives(charges)
-    evidence = [detection_text(judged, detection) for judged, detection in charges]
+    evidence = [one for charge in charges for one in detection_evidence(*charge)]
     if not informative:
-        evidence.append("a round trip cannot tell the direction")
+        evidence.append(seen("no_direction"))
     if state is State.CONFOUNDED and main.kind not in ("host", "nic", "rank") and _is_geometry(view, main):
         added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
-        evidence.append(f"{added * 1e9:.0f} ns more: a longer cable or one more switch adds as much")
+        evidence.append(seen("longer_path", added_ns=added * 1e9))
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
     if state is State.SUSPECT and all(detection.usual for _, detection in charges):
-        evidence.append("healthy hosts here differ so much that one as slow is to be expected among them")
+        evidence.append(seen("heterogeneous_hosts"))
     if main.kind == "uplinks":
-        evidence.insert(0, "pairs on the switch are as fast as others: all of its uplinks are slow, or some of them")
+        evidence.insert(0, seen("slow_uplinks"))
     if main.kind == "rank":
-        evidence.insert(0, f"rank {main.whole.ends[0].rank} alone, not the other ranks of its host")
+        evidence.insert(0, seen("single_rank", rank=main.whole.ends[0].rank))
     return Finding(
         state=state,
         components=(component,),
@@ -81,7 +82,7 @@ def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Plac
         quantity=view.quantity,
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
-        evidence="; ".join(dict.fromkeys(evidence)),
+        evidence=tuple(evidence),
         ambiguity_group=(*_in_series(main, placement), *ambiguity_group),
         log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
         next_step=_next_step(state, component),
@@ -93,9 +94,9 @@ def _has_sides(component: ComponentRef, placement: Placement) -> bool:
     return component.kind != "link" and (component.kind != "switch" or component.label in placement.switches)
 
 
-def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
+def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[EvidenceRecord]:
     """Per row with several sizes: is it the message that takes longer, or the byte?"""
-    texts = []
+    found_slopes = []
     for row in dict.fromkeys(view.row for view, _ in charges):
         sizes = [view for view in views if view.row == row and view.fit.class_time]
         found = {view.size: case.loss for view, case in charges if view.row == row}
@@ -104,8 +105,8 @@ def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
         lower, middle, upper = np.array(losses).T
         slope = explain([view.size for view in sizes], healthy, middle, (lower, upper))
         if slope is not None:
-            texts.append(f"{row}: {slope.text}")
-    return texts
+            found_slopes.append(slope.evidence(row))
+    return found_slopes
 
 
 def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
@@ -115,13 +116,13 @@ def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
     return lower, middle, upper
 
 
-def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[str]:
+def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[EvidenceRecord]:
     """Slow only while both directions are busy, although streams of one direction were measured as well?"""
     if not all(is_duplex(view.fit.kernel) for view, _ in charges):
         return []
     if not any(view.one_way for view in views):
         return []
-    return ["only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's rate"]
+    return [seen("duplex_only")]
 
 
 def _common_alternatives(charges: list[Charge]) -> tuple[ComponentRef, ...]:
@@ -242,7 +243,7 @@ def _suspect_part(view: ViewResult, case: Detection, component: ComponentRef) ->
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         log10_e=round(case.log_e / math.log(10), 1),
-        evidence=f"{detection_text(view, case)}; too little to convict one of so many parts",
+        evidence=(*detection_evidence(view, case), seen("weak")),
         ambiguity_group=case.ambiguity_group.references,
         next_step=_next_step(State.SUSPECT, component),
     )
@@ -256,6 +257,6 @@ def _suspect_host(view: ViewResult, host: int, loss: float, placement: Placement
         components=(component,),
         quantity=view.quantity,
         effect=relative(loss, view.quantity),
-        evidence=f"{view_text(view)}: slow with most of its partners, but these are too few or too noisy to convict it",
+        evidence=(seen_in(view, "weak_host"),),
         next_step=_next_step(state, component),
     )

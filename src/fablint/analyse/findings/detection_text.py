@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import Quantity, ViewResult
+from fablint.model import EvidenceRecord
+from fablint.model.verdict import seen
 from fablint.text import units
-from fablint.text.names import plural
 
 
 def relative(loss: float, quantity: Quantity) -> float:
@@ -20,24 +22,22 @@ def view_text(view: ViewResult) -> str:
     return f"{view.row} {units.size(view.size)}"
 
 
-def detection_text(view: ViewResult, detection: Detection) -> str:
-    """What one view saw of a culprit."""
+def seen_in(view: ViewResult, kind: str, **values: Any) -> EvidenceRecord:
+    """A piece of evidence of one view."""
+    return seen(kind, row=view.row, size=view.size, **values)
+
+
+def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceRecord]:
+    """What one view shows of a faulty component."""
     lower, middle, upper = (relative(loss, view.quantity) for loss in detection.loss)
-    interval = f"{middle:+.1%} [{min(lower, upper):+.1%}, {max(lower, upper):+.1%}]"
-    of = _clusters_text(detection)
-    text = f"{view_text(view)}: {detection.slow} of {detection.pairs} pairs slow{of}, median {interval}"
-    text += f", noise of a pair {math.expm1(view.fit.noise):.1%}"
+    pairs = {"slow": detection.slow, "pairs": detection.pairs, "effect": middle}
+    pairs |= {"low": min(lower, upper), "high": max(lower, upper)}
     if detection.late is not None:
-        return (
-            f"{view_text(view)}: {detection.slow} of {detection.pairs} pairs that may cross it have late messages,"
-            f" about {detection.late:.0%} of those that do, median {interval}"
-        )
-    return "; ".join(filter(None, (text, detection.when, detection.shared)))
-
-
-def _clusters_text(detection: Detection) -> str:
-    """`, 16 partners, 3 stretches of time`: what the pairs share counts once."""
-    texts = [plural(detection.partners, "host pair" if detection.kind == "cable" else "partner")]
-    if detection.stretches is not None:
-        texts.append(f"{plural(detection.stretches, 'stretch')} of time")
-    return "".join(f", {text}" for text in texts if detection.partners)
+        return [seen_in(view, "late_pairs", late=detection.late, **pairs)]
+    clusters = {"partners": detection.partners, "stretches": detection.stretches}
+    partner = "host pair" if detection.kind == "cable" else "partner"
+    noise = math.expm1(view.fit.noise)
+    return [
+        seen_in(view, "slow_pairs", partner=partner, noise=noise, **clusters, **pairs),
+        *detection.circumstances,
+    ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.model import ComponentRef, Endpoint, Finding, Row, Run, State
 from fablint.model.component import in_series
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
 SAME_END = 3  # partners with whom a host damages payloads, from which it is the host and not a route
@@ -16,11 +17,11 @@ SAME_END = 3  # partners with whom a host damages payloads, from which it is the
 def damaged(run: Run) -> list[Finding]:
     """Payloads that arrived changed are no matter of chance: FAULT of the route, or of the end that all share."""
     routes: Counter[tuple[str, str]] = Counter()
-    where: dict[tuple[str, str], str] = {}
+    where: dict[tuple[str, str], dict[str, str]] = {}
     for row in run.rows:
         for (src, dst), first in _damage(run, row):
             routes[src, dst] += 1
-            where.setdefault((src, dst), f"{row.name}, {first}")
+            where.setdefault((src, dst), {"row_name": row.name, "where": first})
     findings = _damaged_together(routes, where)
     for side, direction in ((0, "tx"), (1, "rx")):
         ends: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -34,7 +35,7 @@ def damaged(run: Run) -> list[Finding]:
                         state=State.FAULT,
                         components=(ComponentRef.of("host", host),),
                         direction="tx" if direction == "tx" else "rx",
-                        evidence=f"{plural(messages, 'damaged payload')}, {len(shared)} partners; {where[shared[0]]}",
+                        evidence=(seen("damaged_host", payloads=messages, partners=len(shared), **where[shared[0]]),),
                         ambiguity_group=(*in_series(host)[:2], ComponentRef.of("host", host, title="memory")),
                         next_step=f"take {host} out of service; {NEXT_STEP['host'].format(name=host)}",
                     )
@@ -44,7 +45,7 @@ def damaged(run: Run) -> list[Finding]:
             Finding(
                 state=State.FAULT,
                 components=(ComponentRef.of("route", src, dst, directed=True),),
-                evidence=f"{plural(messages, 'damaged payload')}; first: {where[src, dst]}",
+                evidence=(seen("damaged", payloads=messages, **where[src, dst]),),
                 ambiguity_group=(ComponentRef.of("host", src), ComponentRef.of("host", dst)),
                 next_step=f"measure {src} and {dst} with other partners and --validate to tell which end it is",
             )
@@ -52,18 +53,20 @@ def damaged(run: Run) -> list[Finding]:
     return findings
 
 
-def _damaged_together(routes: Counter[tuple[str, str]], where: dict[tuple[str, str], str]) -> list[Finding]:
+def _damaged_together(
+    routes: Counter[tuple[str, str]], where: Mapping[tuple[str, str], Mapping[str, str]]
+) -> list[Finding]:
     """Takes out the payloads that have no single sender: one finding, as one bad contribution damages all results."""
     common = [route for route in routes if route[0] == ANYBODY]
     if not common:
         return []
-    payloads = plural(sum(routes.pop(route) for route in common), "damaged payload")
+    payloads = sum(routes.pop(route) for route in common)
     hosts = sorted({dst for _, dst in common})
     return [
         Finding(
             state=State.FAULT,
             components=(ComponentRef.of("route", Endpoint(), hosts, directed=True),),
-            evidence=f"{payloads}, of results that several ranks contribute to; first: {where[common[0]]}",
+            evidence=(seen("damaged_result", payloads=payloads, **where[common[0]]),),
             next_step="measure all pairs with --validate: they name the sender",
         )
     ]
@@ -91,13 +94,18 @@ def lost(run: Run) -> list[Finding]:
         first = entries[0]
         partner = first.get("partner")
         beside = run.rank_host[partner] if isinstance(partner, int) and partner >= 0 else ""
-        with_whom = f", paired with {beside}" if beside else ""
-        ranks = plural(len(entries), "rank")
         findings.append(
             Finding(
                 state=State.SUSPECT,
                 components=(ComponentRef.of("host", host),),
-                evidence=f"{ranks} lost: {_which(first)}{with_whom}: {first['reason']}",
+                evidence=(
+                    seen(
+                        "rank_failed",
+                        ranks=len(entries),
+                        partner=beside or None,
+                        **{name: first.get(name) for name in ("rank", "round", "reason")},
+                    ),
+                ),
                 ambiguity_group=(
                     (ComponentRef.of("host", beside), ComponentRef.of("route", host, beside)) if beside else ()
                 ),
@@ -105,9 +113,3 @@ def lost(run: Run) -> list[Finding]:
             )
         )
     return findings
-
-
-def _which(entry: dict[str, object]) -> str:
-    """The rank and the round: a launcher knows the host of a dead rank, but not always these."""
-    rank, number = entry.get("rank"), entry.get("round")
-    return ("one of its ranks" if rank is None else f"rank {rank}") + ("" if number is None else f" in round {number}")

@@ -14,9 +14,9 @@ from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentKind, ComponentRef, Finding, Placement, State
+from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
@@ -56,7 +56,7 @@ def unjudged(
     findings = []
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
         names = [placement.hosts[host] for host in hosts]
-        reason = f"measured with fewer than {settings.min_partners} other hosts"
+        reason = seen("few_hosts", fewest=settings.min_partners)
         findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, "measure with more partners"))
     hosts_differ = {view.row: view.host_tolerance for view in views if not hosts_alike(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
@@ -67,9 +67,9 @@ def unjudged(
         findings.append(_unlike(ComponentRef(kind="link", title="all links"), links_differ))
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
-            reason, remedy = f"each crossed by fewer than {FEWEST_LINK_PAIRS} measured pairs", "measure more pairs"
+            reason, remedy = seen("few_link_pairs", fewest=FEWEST_LINK_PAIRS), "measure more pairs"
             if routes.routing.kind == "ecmp" and _measured_together(views, rows):
-                reason = "hashed paths of concurrent pairs: a pair that shares a link is as slow as one on a slow link"
+                reason = seen("shared_ecmp_paths")
                 remedy = "measure one pair at a time (--order serial)"
             findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, f"{remedy} across them"))
     return findings
@@ -82,15 +82,17 @@ def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool
 
 def _unlike(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
-    reason = f"so heterogeneous that a loss of {hidden:.0%} may be healthy"
+    reason = seen("heterogeneous", hidden=hidden)
     return _not_judged((component,), list(tolerances), reason, "measure longer, or alike parts by themselves")
 
 
-def _not_judged(components: tuple[ComponentRef, ...], rows: Sequence[str], reason: str, remedy: str) -> Finding:
+def _not_judged(
+    components: tuple[ComponentRef, ...], rows: Sequence[str], reason: EvidenceRecord, remedy: str
+) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=components,
-        evidence=f"{', '.join(rows)}: {reason}",
+        evidence=(reason.model_copy(update={"row": ", ".join(rows)}),),
         next_step=f"finish the run (fablint resume), or {remedy}",
     )
 
@@ -157,8 +159,8 @@ def hidden_losses(
                     else (ComponentRef.of("host", [placement.hosts[code] for code in codes]),)
                 )
                 worst = float(loss[hides].max())
-                said = f"a loss of {worst:.0%} may hide" if np.isfinite(worst) else "their loss has no bound"
-                reason = f"{said} in {quantity}, more than {settings.loss_in_scope:.0%}"
+                known_worst = worst if np.isfinite(worst) else None
+                reason = seen("hidden_loss", bound=known_worst, quantity=quantity, limit=settings.loss_in_scope)
                 rows = list(dict.fromkeys(view.row for view in told))
                 findings.append(_not_judged(named, rows, reason, "measure longer or with more partners"))
                 kept &= ~hides
@@ -179,23 +181,18 @@ def clean_parts(
         if hosts.any():
             names = [placement.hosts[host] for host in np.nonzero(hosts)[0]]
             partners = min(int(view.host_partners[hosts].min()) for view in told)
-            evidence = (
-                f"each measured with at least {plural(partners, 'other host')}; compared with the median of all hosts"
-            )
+            evidence = seen("healthy_hosts", partners=partners)
             findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence))
         if switches.any() and any("switch" in view.compared for view in told):
             names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
             medians = [np.median(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
-            evidence = "their hosts are no slower than those of other switches"
+            evidence = seen("healthy_switches")
             findings.append(_ok((ComponentRef.of("switch", names),), quantity, np.array(medians), evidence))
         if routes is not None and links.any():
             codes = np.flatnonzero(links).tolist()
             bound = np.stack([view.link_bound for view in told])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in told)
-            evidence = (
-                f"{plural(len(codes), 'directed link')}, each crossed by at least {plural(pairs, 'measured pair')};"
-                " compared with the median of all"
-            )
+            evidence = seen("healthy_links", links=len(codes), pairs=pairs)
             findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence))
     return findings
 
@@ -205,9 +202,9 @@ def _hosts_of(placement: Placement, switch: int) -> Codes:
 
 
 def _ok(
-    components: tuple[ComponentRef, ...], quantity: Quantity, bounds: npt.NDArray[np.float64], evidence: str
+    components: tuple[ComponentRef, ...], quantity: Quantity, bounds: npt.NDArray[np.float64], evidence: EvidenceRecord
 ) -> Finding:
     """An OK finding with the largest of the bounds as the loss that could hide."""
     known = bounds[~np.isnan(bounds)]
     hidden = relative(max(0.0, float(known.max())), quantity) + 0.0 if known.size else None  # no -0.0
-    return Finding(state=State.OK, components=components, quantity=quantity, effect=hidden, evidence=evidence)
+    return Finding(state=State.OK, components=components, quantity=quantity, effect=hidden, evidence=(evidence,))

@@ -18,8 +18,7 @@ from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Row, State
 from fablint.model.grouped_values import GroupedValues
-from fablint.text import units
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 
 FEWEST_HOSTS = 4
 FEWEST_MEASUREMENTS = 3  # of a host in a FAULT
@@ -74,7 +73,7 @@ def _finding(state: State, row: Row, size: int, name: str, loss: float, measured
         components=(ComponentRef.of("host", name),),
         quantity=row.quantity,
         effect=relative(loss, row.quantity),
-        evidence=f"{row.name} {units.size(size)}: {plural(measured, 'measurement')} beside those of {others} hosts",
+        evidence=(seen("intra_node", row=row.name, size=size, measured=measured, others=others),),
         ambiguity_group=(
             ComponentRef.of("host", name, title="memory"),
             ComponentRef.of("host", name, title="CPUs (clock, binding, other processes)"),

@@ -26,11 +26,11 @@ from fablint.analyse.detect.lateness.late_pairs import (
     candidates_of,
     host_pairs_of,
 )
-from fablint.analyse.phrasing import NEXT_STEP, times_text
+from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import in_series
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 
 BOUNDS = tuple(1.5 * 2**step for step in range(7))  # times the usual mean by median, beyond which a cell may be late
@@ -114,12 +114,14 @@ class _Evidence:
             components=(candidate.component,),
             quantity="latency",
             effect=float(self.cells.ratio[cells].mean()) - 1.0,
-            evidence="; ".join([self._text(member, share, ratio), *doubts]),
+            evidence=(self._late_evidence(member, share, ratio), *doubts),
             ambiguity_group=self._ambiguity_group(member, candidate),
             next_step=_next_step(candidate),
         )
 
-    def _doubts(self, member: Member, candidate: Candidate, share: Floats, cells: Mask, ratio: float) -> list[str]:
+    def _doubts(
+        self, member: Member, candidate: Candidate, share: Floats, cells: Mask, ratio: float
+    ) -> list[EvidenceRecord]:
         """Why it is not sure that the component is faulty; empty where it is."""
         settings = self.settings
         bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("late messages"))
@@ -127,17 +129,16 @@ class _Evidence:
         late = self.pairs.hosts[member.pairs[own > 0]]
         partners = np.unique(late[:, 0] * len(self.placement.hosts) + late[:, 1]).size
         stretches = self._stretches(cells & self.late)
-        doubts = {
-            "it may be chance": member.gain < bar,
-            f"of fewer than {settings.min_partners} pairs of hosts": partners < settings.min_partners,
-            "all in one stretch of time": stretches is not None and stretches < FEWEST_STRETCHES,
-            f"less than {LOSS:.0f} times, which may be noise of the hosts": ratio < LOSS,
-            f"less than {SHARE:.0%} of its pairs": np.average(own, weights=self.pairs.weight[member.pairs]) < SHARE,
-            "no other path of this kind to compare with": candidate.kind != "host" and not self._compared(member),
-            "which cables the paths cross is not known": candidate.kind in ("path", "exits")
-            and not self._paths_known(),
-        }
-        return [doubt for doubt, holds in doubts.items() if holds]
+        doubts = [
+            (seen("may_be_chance"), member.gain < bar),
+            (seen("few_pairs_of_hosts", fewest=settings.min_partners), partners < settings.min_partners),
+            (seen("one_stretch"), stretches is not None and stretches < FEWEST_STRETCHES),
+            (seen("small_ratio", limit=LOSS), ratio < LOSS),
+            (seen("small_share", limit=SHARE), np.average(own, weights=self.pairs.weight[member.pairs]) < SHARE),
+            (seen("nothing_to_compare"), candidate.kind != "host" and not self._compared(member)),
+            (seen("cables_unknown"), candidate.kind in ("path", "exits") and not self._paths_known()),
+        ]
+        return [doubt for doubt, holds in doubts if holds]
 
     def _compared(self, member: Member) -> bool:
         """Are there pairs as far apart as its own that do not cross it?"""
@@ -185,16 +186,14 @@ class _Evidence:
         group = dict.fromkeys((*own, *self.candidates.same[member.number], *others))
         return tuple(one for one in group if one != candidate.component)
 
-    def _text(self, member: Member, share: Floats, ratio: float) -> str:
+    def _late_evidence(self, member: Member, share: Floats, ratio: float) -> EvidenceRecord:
         explained = np.zeros(share.size, bool)
         explained[member.pairs] = True
         late = share >= 0.5
         here, there = int(np.count_nonzero(late & explained)), int(np.count_nonzero(late & ~explained))
-        return (
-            f"some messages come much later than the others, as after a loss: the mean is {times_text(ratio)} times"
-            f" what is usual in {here} of {plural(member.pairs.size, 'pair')} of hosts, and in {there} of"
-            f" {share.size - member.pairs.size} others"
-        )
+        pairs = int(member.pairs.size)
+        others = {"others_late": there, "others": int(share.size) - pairs}
+        return seen("late_messages", ratio=ratio, late=here, pairs=pairs, **others)
 
 
 def _next_step(candidate: Candidate) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,21 @@ from fablint.analyse.decide import amended
 from fablint.analyse.findings.additional import with_additional
 from fablint.analyse.findings.unreported_components import ACCUSED
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import SCOPES, ComponentRef, Diagnosis, Direction, Finding, Placement, Run, Scope, State
+from fablint.model import (
+    SCOPES,
+    ComponentRef,
+    Diagnosis,
+    Direction,
+    EvidenceRecord,
+    Finding,
+    Placement,
+    Run,
+    Scope,
+    State,
+)
 from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
 from fablint.model.thresholds import Compared, Comparison, Threshold
+from fablint.model.verdict import seen
 from fablint.text import units
 from fablint.text.names import plural
 
@@ -244,10 +256,8 @@ def _of_host(case: _Guilty, view: _View, run: Run, src: Codes, dst: Codes) -> Fi
     middle = float(np.median(view.figures.value[mine & view.outside]))
     threshold = next(one for one in view.compared if (view.figures.scope[mine] == SCOPES.index(one.scope)).any())
     direction = case.direction if view.threshold.quantity == "bandwidth" else None
-    evidence = (
-        f"{view.what}: outside the threshold with {case.missed} of {plural(case.partners, 'partner')}, median"
-        f" {_figure(view.threshold, middle)}; {_limits(threshold)}"
-    )
+    partners = {"missed": case.missed, "partners": case.partners}
+    evidence = _seen("host_misses", threshold, view, median=middle, **partners)
     effect = float(np.median(view.ratio[mine & view.outside])) - 1.0
     finding = _finding(State.FAULT, ComponentRef.of("host", run.hosts[case.host]), view, effect, evidence)
     return finding.model_copy(update={"direction": direction})
@@ -260,10 +270,7 @@ def _of_scope(one: Compared) -> Finding:
         components=(ComponentRef(kind="config", title=_name(one.scope, one.threshold)),),
         quantity=one.threshold.quantity,
         effect=one.median / one.threshold.value - 1.0,
-        evidence=(
-            f"{one.outside} of {one.pairs} {one.scope} pairs are outside the threshold, median"
-            f" {_figure(one.threshold, one.median)}; {_limits(one)}"
-        ),
+        evidence=(_seen("scope_misses", one, None, median=one.median, outside=one.outside, pairs=one.pairs),),
         next_step="compare the threshold with what this fabric was built for, and look at what all these pairs share",
     )
 
@@ -279,20 +286,20 @@ def _pairs(view: _View, run: Run, src: Codes, dst: Codes, left: Mask) -> list[Fi
     for (a, b), cell in worst.items():
         one = next(one for one in view.compared if SCOPES.index(one.scope) == view.figures.scope[cell])
         value = float(view.figures.value[cell])
-        evidence = f"{view.what}, {one.scope}: {_figure(one.threshold, value)}; {_limits(one)}"
+        evidence = _seen("pair_misses", one, view, value=value)
         ends = run.hosts[src[cell]], run.hosts[dst[cell]]
         component = ComponentRef.of("host", ends[0]) if a == b else ComponentRef.of("route", *ends, directed=True)
         found.append(_finding(State.SUSPECT, component, view, float(view.ratio[cell]) - 1.0, evidence))
     return found
 
 
-def _finding(state: State, component: ComponentRef, view: _View, effect: float, evidence: str) -> Finding:
+def _finding(state: State, component: ComponentRef, view: _View, effect: float, evidence: EvidenceRecord) -> Finding:
     return Finding(
         state=state,
         components=(component,),
         quantity=view.threshold.quantity,
         effect=effect,
-        evidence=evidence,
+        evidence=(evidence,),
         next_step=NEXT_STEP[component.kind].format(name=component.label),
     )
 
@@ -303,7 +310,7 @@ def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     for finding in findings:
         key = finding.components
         if key in found:
-            both = f"{found[key].evidence}; {finding.evidence}"
+            both = (*found[key].evidence, *finding.evidence)
             finding = found[key].model_copy(update={"evidence": both})
         found[key] = finding
     return tuple(found.values())
@@ -314,15 +321,10 @@ def _name(scope: Scope | None, threshold: Threshold) -> str:
     return f"{scope or 'any'} {threshold.kernel} {units.size(threshold.size)}"
 
 
-def _limits(one: Compared) -> str:
-    """`edge: at least 10980 MB/s (site.toml: threshold 1)`."""
-    limits: list[tuple[Literal["at least", "at most"], float | None]]
-    limits = [("at least", one.threshold.lowest), ("at most", one.threshold.highest)]
-    words = " and ".join(f"{word} {_figure(one.threshold, limit)}" for word, limit in limits if limit is not None)
-    return f"{one.scope}: {words} ({one.threshold.source})"
-
-
-def _figure(threshold: Threshold, value: float) -> str:
-    scale, unit = (1e6, "MB/s") if threshold.quantity == "bandwidth" else (1e-6, "us")
-    shown = value / scale
-    return f"{shown:.0f} {unit}" if shown >= 1000 else f"{shown:.3g} {unit}"
+def _seen(kind: str, one: Compared, view: _View | None, **values: Any) -> EvidenceRecord:
+    """Evidence with the limits of a threshold; of a scope as a whole without the kernel and size."""
+    threshold = one.threshold
+    limits = {"lowest": threshold.lowest, "highest": threshold.highest, "source": threshold.source}
+    row, size = (threshold.kernel, threshold.size) if view is not None else ("", None)
+    about = {"scope": str(one.scope), "quantity": threshold.quantity}
+    return seen(kind, row=row, size=size, **about, **limits, **values)

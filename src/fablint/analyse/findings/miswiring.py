@@ -21,7 +21,7 @@ from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
 from fablint.model.grouped_values import GroupedValues
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 
 Mask = npt.NDArray[np.bool_]
 
@@ -287,24 +287,30 @@ def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, set
     beside = accused.switch[pairs.a + pairs.b - accused.host]  # the switch of each partner
     place = _place(accused, beside, time, settings)
     declared, host = placement.switches[home], placement.hosts[accused.host]
-    seen = time[beside == home]
-    usual = f"{classes.near * 1e6:.2f} us on one switch, {classes.far * 1e6:.2f} us on different ones"
-    evidence = (
-        f"declared on {declared}, but {int((seen > classes.middle).sum())} of its {plural(seen.size, 'pair')} there"
-        f" take as long as pairs on different switches ({np.median(seen) * 1e6:.2f} us; usual: {usual})"
-    )
+    seen_s = time[beside == home]
+    evidence = [
+        seen(
+            "misplaced",
+            declared=declared,
+            slow=int((seen_s > classes.middle).sum()),
+            pairs=int(seen_s.size),
+            median_s=float(np.median(seen_s)),
+            near_s=classes.near,
+            far_s=classes.far,
+        )
+    ]
     if place is None:
-        evidence += "; the switch that it is connected to is unknown"
+        evidence.append(seen("place_unknown"))
     else:
         there = time[beside == place]
-        evidence += f"; its times are those of {placement.switches[place]} ({np.median(there) * 1e6:.2f} us)"
+        evidence.append(seen("placed_elsewhere", switch=placement.switches[place], median_s=float(np.median(there))))
     return Finding(
         state=State.SUSPECT if place is None else State.FAULT,
         components=(ComponentRef.of("host", host),),
         quantity="latency",
-        effect=float(np.median(seen) / classes.near - 1),
+        effect=float(np.median(seen_s) / classes.near - 1),
         log10_e=accused.nats / np.log(10),
-        evidence=evidence,
+        evidence=tuple(evidence),
         ambiguity_group=(
             ComponentRef.of("cable", host, declared, title="place"),
             ComponentRef.of("config", host, title="declared switch"),

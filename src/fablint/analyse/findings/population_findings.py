@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.fit.host_populations import Populations
-from fablint.model import ComponentRef, Finding, Placement, Run, State
-from fablint.text.names import fold, plural
+from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model.verdict import seen
+from fablint.text.names import fold
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
 HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
@@ -71,28 +72,30 @@ def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placeme
     view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
     hosts = [[placement.hosts[host] for host in found.members(number)] for number in range(found.count)]
     names = [fold(members) for members in hosts]
-    slower = [
-        f"{plural(found.members(number).size, 'host')} ({names[number]})"
-        f" {relative(float(found.effect[number]), view.quantity):+.1%}"
-        for number in range(1, found.count)
-    ]
+    slower = range(1, found.count)
     fact = separating(found, facts)
-    evidence = [
-        f"{view_text(view)}: {' and '.join(slower)}, compared with"
-        f" {plural(found.members(0).size, 'host')} ({names[0]})",
-        "the members of each agree",
-        fact.text if fact else "no recorded fact separates them",
-    ]
+    evidence = (
+        seen_in(
+            view,
+            "populations",
+            counts=tuple(str(len(hosts[number])) for number in slower),
+            names=tuple(names[1:]),
+            effects=tuple(str(relative(float(found.effect[number]), view.quantity)) for number in slower),
+            others=len(hosts[0]),
+            usual=names[0],
+        ),
+        seen("members_agree"),
+        fact.evidence if fact else seen("no_separating_fact"),
+        seen("undecided"),
+    )
     common: dict[str, Any] = {
         "quantity": view.quantity,
         "effect": relative(float(found.effect.max()), view.quantity),
         "next_step": f"compare the hosts of {' and '.join(names)}: NIC, firmware, driver, CPU, BIOS settings",
     }
-    undecided = "a threshold of the site or a baseline decides which of them is healthy"
-    text = "; ".join([*evidence, undecided])
-    components = (ComponentRef.of("config", *hosts[1:], title="populations of hosts"),)
+    components = (ComponentRef.of("config", *hosts[1:], title="populations"),)
     other = (ComponentRef.of("config", hosts[0], title="speed above the design"),)
-    return Finding(state=State.CONFOUNDED, components=components, evidence=text, ambiguity_group=other, **common)
+    return Finding(state=State.CONFOUNDED, components=components, evidence=evidence, ambiguity_group=other, **common)
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,13 @@ class Separation:
     values: tuple[tuple[str, ...], ...]  # of each population
 
     @property
-    def text(self) -> str:
-        """As evidence: the fact, and its values where these are few."""
+    def evidence(self) -> EvidenceRecord:
+        """The fact, and its values where these are few."""
         few = all(len(own) <= MOST_VALUES for own in self.values[1:])
         slower = " and ".join(", ".join(own) for own in self.values[1:])
-        return f"{self.name} separates them ({slower})" if few else f"{self.name} separates them"
+        return seen(
+            "separating_fact" if few else "separating_fact_many", fact=self.name, values=slower if few else None
+        )
 
 
 def separating(found: Populations, facts: Facts) -> Separation | None:

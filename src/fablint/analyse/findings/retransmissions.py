@@ -25,8 +25,9 @@ from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Direction, Endpoint, Finding, Placement, Run, State
+from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.component import in_series
+from fablint.model.verdict import seen
 from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
@@ -113,7 +114,7 @@ def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]
 
 
 def _with_evidence(one: Finding, other: Finding) -> Finding:
-    update = {"evidence": f"{one.evidence}; {other.evidence}", "direction": one.direction or other.direction}
+    update = {"evidence": (*one.evidence, *other.evidence), "direction": one.direction or other.direction}
     return one.model_copy(update=update)
 
 
@@ -214,39 +215,44 @@ class _Evidence:
             state=State.SUSPECT if doubts else State.FAULT,
             components=(component,),
             direction=candidate.direction,
-            evidence="; ".join([self._text(loss, "" if nic else ", ".join(interfaces)), *doubts]),
+            evidence=(self._loss_evidence(loss, () if nic else interfaces), *doubts),
             ambiguity_group=self._ambiguity_group(loss),
             next_step=_next_step(candidate, component),
         )
 
-    def _text(self, loss: _Loss, interfaces: str) -> str:
+    def _loss_evidence(self, loss: _Loss, interfaces: Sequence[str]) -> EvidenceRecord:
         others = np.ones(len(self.segments.hosts), bool)
         others[loss.pairs] = False
-        lossy = int(np.count_nonzero(self.segments.lost[others]))
-        text = (
-            f"TCP sent {100 * loss.share:.2g} % of the segments {_toward(loss.candidate.direction)} again:"
-            f" {loss.lost} of {loss.sent} in {loss.lossy.size} of {plural(loss.pairs.size, 'direction')} of pairs"
-            f"{f' over {interfaces}' if interfaces else ''}, and {int(self.segments.lost[others].sum())} segments in"
-            f" {lossy} of {np.count_nonzero(others)} others"
+        return seen(
+            "tcp_resent",
+            lost=loss.lost,
+            sent=loss.sent,
+            spurious=loss.spurious,
+            direction=loss.candidate.direction,
+            lossy=int(loss.lossy.size),
+            pairs=int(loss.pairs.size),
+            over=tuple(interfaces),
+            others_lost=int(self.segments.lost[others].sum()),
+            others_lossy=int(np.count_nonzero(self.segments.lost[others])),
+            others=int(np.count_nonzero(others)),
         )
-        return text + (f"; {loss.spurious} more had arrived already and are not counted" if loss.spurious else "")
 
-    def _doubts(self, loss: _Loss, *, calm: bool) -> list[str]:
+    def _doubts(self, loss: _Loss, *, calm: bool) -> list[EvidenceRecord]:
         """Why it is not sure that the component is faulty; empty where it is."""
         settings, candidate, member = self.settings, loss.candidate, loss.member
         bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("retransmissions"))
         over = self.segments.share[loss.pairs] > self.bound
         pairs = np.sort(self.segments.hosts[loss.pairs[over]], axis=1)
         partners = len(np.unique(pairs, axis=0))
-        doubts = {
-            "it may be chance": member.gain < bar,
-            f"of fewer than {settings.min_partners} pairs of hosts": partners < settings.min_partners,
-            f"less than {SHARE:.0%} of its pairs": np.mean(over) < SHARE,
-            "streams, which congestion makes lose segments as well": not calm,
-            "kernels here do not say which of them had arrived already": not self.segments.knows_spurious,
-            "no other path of this kind to compare with": candidate.kind != "host" and not self._compared(member),
-        }
-        return [doubt for doubt, holds in doubts.items() if holds]
+        doubts = [
+            (seen("may_be_chance"), member.gain < bar),
+            (seen("few_pairs_of_hosts", fewest=settings.min_partners), partners < settings.min_partners),
+            (seen("small_share", limit=SHARE), np.mean(over) < SHARE),
+            (seen("streams_only"), not calm),
+            (seen("spurious_unknown"), not self.segments.knows_spurious),
+            (seen("nothing_to_compare"), candidate.kind != "host" and not self._compared(member)),
+        ]
+        return [doubt for doubt, holds in doubts if holds]
 
     def _compared(self, member: Member) -> bool:
         """Are there pairs between switches, or on one, as its own are, that do not cross it?"""

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
-from fablint.model import ComponentRef, Direction, Endpoint, Finding, Run, State, Topology
+from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
@@ -46,17 +46,17 @@ BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors on the way that is not slow: damaged
 OPPOSITE: Mapping[Symptom, Symptom] = {"line_tx": "line_rx", "line_rx": "line_tx", "down": "down"}  # of the switch
 ACCUSED = 20.0  # to 1: odds of a part that another check found at fault
 
-SAID: Mapping[Symptom, tuple[str, str]] = {
-    "line_rx": ("the NIC received damaged code words", "the line to the NIC is clean"),
-    "line_tx": ("the switch received damaged code words and had them sent again", "the line to the switch is clean"),
-    "marked": ("packets arrived marked bad on a clean line", ""),
-    "poisoned": ("packets were damaged in the NIC before they were sent", ""),
-    "late": ("packets were dropped since the host was late to take them", ""),
-    "down": ("the link went down", ""),
-    "again": ("messages were sent again", ""),
-    "loopback": ("slow in loopback", "fine in loopback"),
-    "rails": ("its other NICs are slow too", "its other NICs are fine"),
-    "neighbours": ("other hosts of the switch are slow too", ""),
+SHOWN: Mapping[Symptom, tuple[str, str]] = {  # kinds of evidence: the symptom is present, is absent
+    "line_rx": ("line_rx", "no_line_rx"),
+    "line_tx": ("line_tx", "no_line_tx"),
+    "marked": ("marked", ""),
+    "poisoned": ("poisoned", ""),
+    "late": ("late", ""),
+    "down": ("down", ""),
+    "again": ("again", ""),
+    "loopback": ("slow_loopback", "fine_loopback"),
+    "rails": ("slow_rails", "fine_rails"),
+    "neighbours": ("slow_neighbours", ""),
 }
 
 
@@ -65,7 +65,7 @@ class Ranking:
     """The parts in series, the most likely first."""
 
     parts: tuple[tuple[ComponentRef, float], ...]  # natural log of the odds
-    reason: str  # empty where no symptom tells them apart
+    reasons: tuple[EvidenceRecord, ...]  # empty where no symptom distinguishes them
     next_step: str
 
     @property
@@ -118,8 +118,8 @@ def fuse(
         series: the host, its NIC, the switch and its port.
         direction: which side of it is slow; None where it could not be told.
         counters: of the NIC during the run (`count_steps`); None where there are none.
-        others: findings of this run and of other stages (`fablint preflight --json`). One whose evidence begins with
-            `loopback` is a loopback test of the host or NIC that it names.
+        others: findings of this run and of other stages (`fablint preflight --json`). One with evidence of the
+            kind `loopback` is a loopback test of the host or NIC that it names.
         switch_counters: of the switch port, where somebody read them: its receiver is at the other end of the line.
         prior: how often each part is the one, by the site's own repairs.
         run: name of the run directory, for the next step.
@@ -140,7 +140,7 @@ def fuse(
     settled = odds[order[0]] >= SETTLED
     loses = counters is not None and TCP_LOST in counters.by
     step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, seen)
-    return Ranking(ranked, _reason(seen), f"{step}, then `fablint retest {run}`")
+    return Ranking(ranked, _reasons(seen), f"{step}, then `fablint retest {run}`")
 
 
 def fuse_run(
@@ -208,7 +208,7 @@ def _symptoms(
         for here, there in OPPOSITE.items():
             if there in far:
                 seen[here] = seen.get(here, False) or far[there]
-    loopback = [f for f in others if f.evidence.lower().startswith("loopback") and _is_end(f, series)]
+    loopback = [f for f in others if _is_loopback(f) and _is_end(f, series)]
     if loopback:
         seen["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
     rails = [f for f in others if f.component == "nic" and series.host in f.hosts and f not in loopback]
@@ -236,7 +236,7 @@ def _is_end(finding: Finding, series: Series) -> bool:
 
 def _about(finding: Finding, series: Series, part: Part) -> bool:
     """Does another check accuse this very part? The finding on the host itself, from its times, is about them all."""
-    if finding.evidence.lower().startswith("loopback") or finding.quantity is not None:
+    if _is_loopback(finding) or finding.quantity is not None:
         return False
     if part == "port":
         of_switch = finding.component == "switch" and series.switch in finding.nodes
@@ -261,9 +261,14 @@ def _is_at_end(cable: ComponentRef, series: Series) -> bool:
 # ------------------------------------------------------------------------------------------------ words
 
 
-def _reason(seen: Mapping[Symptom, bool]) -> str:
-    said = [SAID[symptom][0 if present else 1] for symptom, present in seen.items()]
-    return "; ".join(filter(None, said))
+def _reasons(symptoms: Mapping[Symptom, bool]) -> tuple[EvidenceRecord, ...]:
+    kinds = (SHOWN[symptom][0 if present else 1] for symptom, present in symptoms.items())
+    return tuple(EvidenceRecord(kind=kind) for kind in kinds if kind)
+
+
+def _is_loopback(finding: Finding) -> bool:
+    """Is it a loopback test?"""
+    return any(one.kind == "loopback" for one in finding.evidence)
 
 
 def _action(part: Part, series: Series) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Collection, Sequence
 
 from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.text.names import plural
+from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 
 
 def unexplained_pairs(views: Sequence[ViewResult], placement: Placement, named: Collection[int]) -> list[Finding]:
@@ -26,24 +25,24 @@ def unexplained_pairs(views: Sequence[ViewResult], placement: Placement, named: 
     return list(findings.values())
 
 
-def _finding(view: ViewResult, stratum: Stratum, when: str, placement: Placement) -> Finding:
-    share = f"{stratum.slow} of {plural(stratum.pairs, 'pair')} ({stratum.slow / stratum.pairs:.0%})"
+def _finding(view: ViewResult, stratum: Stratum, when: EvidenceRecord | None, placement: Placement) -> Finding:
+    share = {"slow": stratum.slow, "pairs": stratum.pairs, "share": stratum.slow / stratum.pairs}
     if stratum.host >= 0:
         name = placement.hosts[stratum.host]
         component = ComponentRef.of("host", name)
-        evidence = f"{share} of {name} are slow, its other pairs are not, nor are those of other hosts"
+        kind, where = "unexplained_host", {"host": name}
     elif stratum.switches is not None:
         component = ComponentRef.of("route", *(placement.switches[code] for code in stratum.switches))
-        evidence = f"{share} between these switches are slow: one of several paths, or some of the time"
+        kind, where = "unexplained_switches", {}
     else:
         component = ComponentRef(kind="route", title="pairs of hosts")
-        evidence = f"{share} are slower than the noise of the others, and nothing that they have in common explains it"
+        kind, where = "unexplained_pairs", {}
     return Finding(
         state=State.SUSPECT,
         components=(component,),
         quantity=view.quantity,
         effect=relative(stratum.loss, view.quantity),
-        evidence=f"{view_text(view)}: {evidence}" + (f"; {when}" if when else ""),
+        evidence=(seen_in(view, kind, **share, **where), *([when] if when else [])),
         next_step=f"measure {component.label} again"
         if stratum.host >= 0
         else NEXT_STEP["route"].format(name=component.label),

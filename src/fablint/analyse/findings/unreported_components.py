@@ -20,6 +20,7 @@ from fablint.analyse.findings.healthy import (
 )
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -65,7 +66,7 @@ def _hidden(switch: str, hosts: Sequence[str]) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", hosts),),
-        evidence=f"whatever they send or receive crosses {switch}, which is slow itself",
+        evidence=(seen("behind_switch", switch=switch),),
         next_step=f"measure again when {switch} is mended",
     )
 

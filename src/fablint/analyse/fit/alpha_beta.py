@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.robust_stats import Floats
+from fablint.model import EvidenceRecord
+from fablint.model.verdict import seen
 
 FEWEST_SIZES = 3
 WIDEST = 8  # smallest ratio of the largest size to the smallest
@@ -27,13 +29,6 @@ PRECISION = 1e-12  # of the fitted line
 FINEST = 1e-3  # smallest relative error of a time
 LONG_TAIL = np.log(1.5)  # excess of the slowest messages over the loss of the median: messages were sent again
 UNTIL_95 = 1.96  # standard deviations from the middle to the end of a 95 % interval
-
-MEANS = {
-    "alpha": "an extra hop, where its processes are placed, or a power state",
-    "beta": "a link with reduced width or speed, PCIe, or a shared resource",
-    "both": "a host or NIC that is slow in every operation",
-}
-RETRIES = "with a long tail: messages are sent again (read the retry and error counters)"
 
 
 @dataclass(frozen=True)
@@ -46,15 +41,10 @@ class Slope:
     factor: float  # time per byte, as a multiple of that of a healthy message
     retries: bool  # whether the slowest messages are slower by far more than the median
 
-    @property
-    def text(self) -> str:
-        """Text for a finding."""
-        each = f"{self.alpha_s * 1e6:+.2g} us a message"
-        if self.kind == "alpha":
-            each += " at every size"
-        byte = f"time per byte x{self.factor:.2f}"
-        added = {"alpha": each, "beta": byte, "both": f"{each} and {byte}"}[self.kind]
-        return f"{added}: {RETRIES if self.retries else MEANS[self.kind]}"
+    def evidence(self, row: str) -> EvidenceRecord:
+        """As a finding about a row holds it."""
+        figures = {"alpha_s": self.alpha_s, "beta_s": self.beta_s, "factor": self.factor, "retries": self.retries}
+        return seen("alpha_beta", row=row, grows=self.kind, **figures)
 
 
 def explain(

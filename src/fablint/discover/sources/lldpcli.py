@@ -10,10 +10,11 @@ from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Finding, State
+from fablint.model.verdict import seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
-from fablint.text.names import fold, switch_name
+from fablint.text.names import switch_name
 
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 
@@ -93,8 +94,9 @@ def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour],
             Finding(
                 state=State.SUSPECT,
                 components=(ComponentRef.of("config", Endpoint(nodes=(device,), part=port)),),
-                evidence=f"LLDP reports {len(there)} devices on one port ({fold(end.name for end in there.values())}): "
-                "a device between them does not support LLDP or forwards LLDP frames",
+                evidence=(
+                    seen("several_devices", count=len(there), devices=tuple(end.name for end in there.values())),
+                ),
                 next_step="check what the cable is connected to",
             )
         )

@@ -10,6 +10,7 @@ from typing import Any
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.verdict import seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.text.names import plain, switch_name
@@ -91,7 +92,16 @@ def _down(here: tuple[str, str], there: tuple[str, str], row: Mapping[str, str])
     return Finding(
         state=State.FAULT,
         components=(ComponentRef.of("cable", here[0], there[0]),),
-        evidence=f"port {here[1]} of {here[0]} is down: a {kind or 'fabric'} cable to {there[0]} {there[1]}",
+        evidence=(
+            seen(
+                "port_down",
+                port=here[1],
+                switch=here[0],
+                cable=kind or "fabric",
+                other=there[0],
+                other_port=there[1],
+            ),
+        ),
         next_step="reseat or replace the cable; `show-flaps` of the fabric manager shows since when it is down",
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.model import Allocation, Finding, PlannedLevel, Run, Slots, Topology
 from fablint.model.preflight_results import Fitness, Outcome
+from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import finding_of, finding_of_silent, unseen_network
 from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
 from fablint.workflows.check.check_record import CheckRecord, UnfitPolicy
@@ -186,7 +187,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     fabric = discover(system, preflight.collected, texts, allocation.hosts, request.fabric.blocks)
     unfit = _unfit_hosts(hosts.fitness, request.unfit)
     for name, finding in unfit.items():
-        note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {finding.evidence}")
+        note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {sentences(finding.evidence)}")
     topology = add_assumed_cables(fabric.topology) if fabric.topology is not None else None
     if topology is not fabric.topology:
         note("fablint: no source says which cables join the switches: one path between each two is assumed")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.model import Allocation, Finding, Run
 from fablint.model.preflight_results import Outcome
+from fablint.model.verdict import seen
 from fablint.text.fitness_findings import findings
 from fablint.workflows import fabric_discovery
 from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
@@ -94,7 +95,7 @@ def judge_growth(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site:
 def _grown(fitness: Fitness) -> list[Finding]:
     bad = [one for one in fitness.results if one.outcome in (Outcome.FAIL, Outcome.WARN)]
     return [
-        one.model_copy(update={"evidence": f"{_MEANWHILE}: {one.evidence}"})
+        one.model_copy(update={"evidence": (seen("meanwhile"), *one.evidence)})
         for one in findings(replace(fitness, results=bad))
     ]
 

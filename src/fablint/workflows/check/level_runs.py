@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State
+from fablint.model.verdict import seen
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
@@ -259,7 +260,7 @@ def same_hosts(request: CheckRequest, inner: CheckRequest) -> CheckRequest:
 
 
 def _inside(finding: Finding) -> Finding:
-    return finding.model_copy(update={"evidence": f"between ranks of the host itself: {finding.evidence}"})
+    return finding.model_copy(update={"evidence": (seen("inside_host"), *finding.evidence)})
 
 
 def _measuring_s(run: Run) -> float:

@@ -9,6 +9,8 @@ from typing import Any
 from fablint.errors import IncompleteError, StoppedError, UsageError
 from fablint.model import ComponentRef, Finding, RowSpec, Slots, State
 from fablint.model.component import cause, in_series
+from fablint.model.verdict import seen
+from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 
@@ -59,7 +61,7 @@ class HostTriage:
         note(f"fablint: {why}: looking for the host")
         silent = {host: finding for host, finding in self.look(present).items() if host not in self.failed_hosts}
         if silent and len(silent) == len(present):  # not the hosts are faulty: the job has ended, for example
-            note(f"fablint: no host answers any more: {next(iter(silent.values())).evidence}")
+            note(f"fablint: no host answers any more: {sentences(next(iter(silent.values())).evidence)}")
             return False
         self.failed_hosts |= silent
         if not silent:
@@ -82,7 +84,9 @@ class HostTriage:
 
     def _say(self, new: Sequence[Finding]) -> None:
         for finding in new:
-            self.context.progress.note(f"fablint: {finding.component} {finding.name} is excluded: {finding.evidence}")
+            self.context.progress.note(
+                f"fablint: {finding.component} {finding.name} is excluded: {sentences(finding.evidence)}"
+            )
 
     def _retest(self, pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> None:
         """Retest each stalled host against two healthy hosts; a host that stalls with both is marked failed."""
@@ -122,7 +126,7 @@ def _died(entry: Entry) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(ComponentRef.of("host", host),),
-        evidence=f"a rank on it {entry['reason']} in the middle of the measurement",
+        evidence=(seen("rank_died", reason=entry["reason"]),),
         ambiguity_group=(cause("a process that was killed from outside"),),
         next_step=f"see the system log of {host} (out of memory, hardware errors), then measure it again",
     )
@@ -133,7 +137,7 @@ def _stall_of_host(host: str, partners: Sequence[str]) -> Finding:
     return Finding(
         state=State.FAULT,
         components=(ComponentRef.of("host", host),),
-        evidence=f"messages of 64 KiB do not arrive: the measurement stalled, and again with {others}",
+        evidence=(seen("stalled_host", partners=others),),
         ambiguity_group=in_series(host),
         next_step=f"compare the MTU of {host} and of its switch port with the others, then the link's error counters",
     )
@@ -143,6 +147,6 @@ def _stall_of_pair(one: str, other: str) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(ComponentRef.of("route", one, other),),
-        evidence="the two stalled with each other, but not with other hosts",
+        evidence=(seen("stalled_pair"),),
         next_step="see the routes and the MTU between the two, and the address tables of their switches",
     )

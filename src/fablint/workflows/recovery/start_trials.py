@@ -11,8 +11,9 @@ from pathlib import Path
 from statistics import median
 
 from fablint.errors import IncompleteError, NotStartedError
-from fablint.model import ComponentRef, Endpoint, Finding, RowSpec, Slots, State
+from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, RowSpec, Slots, State
 from fablint.model.component import in_series
+from fablint.model.verdict import seen
 from fablint.text.names import fold, plural
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -27,6 +28,7 @@ _MOST_SUSPECTS = 0.25  # of the hosts: a launcher that names more of them lists 
 _SHOWN = 300  # letters of a launcher's words
 _TRIAL = (RowSpec("latency", sizes=(8,), warmup=(0, 0), samples=1),)
 _SOFTWARE = "software"
+Reason = tuple[EvidenceRecord, ...]
 _WORD = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -175,50 +177,38 @@ def _shared(pairs: Sequence[frozenset[str]]) -> list[str]:
 
 def findings_of(result: StartResult, said: str) -> tuple[dict[str, Finding], dict[frozenset[str], Finding]]:
     """Findings about hosts that are left out, by host, and about paths, by pair; `said` is the launcher's reason."""
-    reason = f"; the launcher: {said[:_SHOWN]}" if said else ""
+    reason = (seen("launcher", said=said[:_SHOWN]),) if said else ()
     hosts = {cause.host: _of_cause(cause, len(result.starting), reason) for cause in result.faulty}
     paths = {frozenset(path): _of_path(*path, len(result.starting), reason) for path in result.paths}
     for host, kept in result.paths:
         hosts.setdefault(host, _excluded(host, f"a launch with it and {kept} does not start"))
     for host in result.unknown:
-        hosts.setdefault(host, _excluded(host, f"the search ended before a launch with it was tried{reason}"))
+        hosts.setdefault(host, _excluded(host, "the search ended before a launch with it was tried", reason))
     return hosts, paths
 
 
-def _of_cause(cause: Cause, others: int, reason: str) -> Finding:
+def _of_cause(cause: Cause, others: int, reason: Reason) -> Finding:
     host = cause.host
-    without = f"a launch of {plural(others, 'other host')} starts"
     if cause.at_times:
-        evidence = "launches with it start at times only, and preflight finds its network at fault"
-        return _finding(State.SUSPECT, host, f"{evidence}{reason}", in_series(host))
+        return _finding(State.SUSPECT, host, (seen("starts_at_times"), *reason), in_series(host))
     if cause.in_company:
-        evidence = f"keeps a launch from starting: not with {plural(others, 'other host')}, which start without it"
-        pairs = f"; with {fold(cause.starts_with)} alone it starts" if cause.starts_with else ""
-        return _finding(
-            State.SUSPECT, host, f"{evidence}{pairs}{reason}", (ComponentRef.of("route", host, Endpoint()),)
-        )
-    with_some = f", it does with {fold(cause.starts_with)}" if cause.starts_with else ""
-    evidence = f"keeps a launch from starting: none starts of it and {_each(cause.fails_with)}{with_some}; {without}"
+        pairs = (seen("starts_with", hosts=tuple(cause.starts_with)),) if cause.starts_with else ()
+        some_routes = ComponentRef.of("route", host, Endpoint())
+        company = seen("no_start_in_company", others=others)
+        return _finding(State.SUSPECT, host, (company, *pairs, *reason), (some_routes,))
+    starts = {"fails_with": tuple(cause.fails_with), "starts_with": tuple(cause.starts_with)}
+    evidence = seen("no_start", others=others, **starts)
     if cause.starts_with:
         routes = tuple(ComponentRef.of("route", host, other) for other in cause.fails_with)
-        return _finding(State.FAULT, host, f"{evidence}{reason}", routes)
+        return _finding(State.FAULT, host, (evidence, *reason), routes)
     if cause.alone is False:
-        evidence += "; its own ranks alone do not start either"
-        return _finding(
-            State.FAULT,
-            host,
-            evidence + reason,
-            tuple(ComponentRef.of("host", host, title=one) for one in (_SOFTWARE, "launcher")),
-        )
-    own = "; its own ranks alone do" if cause.alone else ""
-    return _finding(State.FAULT, host, f"{evidence}{own}{reason}", in_series(host))
+        software = tuple(ComponentRef.of("host", host, title=one) for one in (_SOFTWARE, "launcher"))
+        return _finding(State.FAULT, host, (evidence, seen("no_start_alone"), *reason), software)
+    own = (seen("starts_alone"),) if cause.alone else ()
+    return _finding(State.FAULT, host, (evidence, *own, *reason), in_series(host))
 
 
-def _each(hosts: Sequence[str]) -> str:
-    return hosts[0] if len(hosts) == 1 else f"one of {', '.join(hosts)}"
-
-
-def _finding(state: State, host: str, evidence: str, group: tuple[ComponentRef, ...]) -> Finding:
+def _finding(state: State, host: str, evidence: Reason, group: tuple[ComponentRef, ...]) -> Finding:
     if any(one.title == _SOFTWARE for one in group):
         step = f"start a program on {host} with the launcher; see its files, libraries and daemon"
     else:
@@ -232,19 +222,19 @@ def _finding(state: State, host: str, evidence: str, group: tuple[ComponentRef, 
     )
 
 
-def _of_path(host: str, kept: str, others: int, reason: str) -> Finding:
+def _of_path(host: str, kept: str, others: int, reason: Reason) -> Finding:
     return Finding(
         state=State.FAULT,
         components=(ComponentRef.of("route", kept, host),),
-        evidence=f"no launch of the two starts; each starts with {plural(others - 1, 'other host')}{reason}",
+        evidence=(seen("no_start_of_pair", others=others - 1), *reason),
         next_step="see the routes between the two, and the forwarding tables of the switches on the path",
     )
 
 
-def _excluded(host: str, why: str) -> Finding:
+def _excluded(host: str, why: str, reason: Reason = ()) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", host),),
-        evidence=f"not measured: {why}",
+        evidence=(seen("not_measured", reason=why), *reason),
         next_step=f"repair what keeps the launch from starting, then measure {host}",
     )

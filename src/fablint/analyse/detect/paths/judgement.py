@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.fit.path_levels import PathLevels
+from fablint.model import EvidenceRecord
 
 
 class Judgement(Enum):
@@ -38,7 +39,7 @@ class PathJudgements:
     kind: Codes
     group: Codes  # (S,) group of each switch
     tolerance: Floats  # log-effect that a healthy member of the kind may have
-    slow_at: dict[int, str] = field(default_factory=dict)  # time of slowness by entry
+    slow_at: dict[int, EvidenceRecord] = field(default_factory=dict)  # time of slowness by entry
 
     @property
     def loss(self) -> Floats:

@@ -10,6 +10,8 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, error_quantile
 from fablint.analyse.detect.timing import FEWEST_STRETCHES, STRETCHES, error_over_time
+from fablint.model import EvidenceRecord
+from fablint.model.verdict import seen
 
 
 def judge_steadiness(judgements: PathJudgements, measure: Measure, started: Floats | None) -> None:
@@ -35,7 +37,7 @@ def judge_steadiness(judgements: PathJudgements, measure: Measure, started: Floa
             cells = cells[~np.isnan(times[cells])]
         if cells.size and _is_unsteady(judgements, entry, cells, measure, times):
             judgements.of[entry] = Judgement.ONCE
-            judgements.slow_at[entry] = _slowness_text(judgements, entry, cells, times)
+            judgements.slow_at[entry] = _slowness(judgements, entry, cells, times)
 
 
 def _cells_of_neighbours(judgements: PathJudgements, entry: int, slow: Sequence[int]) -> Codes:
@@ -61,14 +63,14 @@ def _is_unsteady(judgements: PathJudgements, entry: int, own: Codes, measure: Me
     return times is not None and _at_once(times[own], times[is_comparable])
 
 
-def _slowness_text(judgements: PathJudgements, entry: int, own: Codes, times: Floats | None) -> str:
+def _slowness(judgements: PathJudgements, entry: int, own: Codes, times: Floats | None) -> EvidenceRecord:
     """Return text for the time of slowness."""
     levels = judgements.levels
     late = own[levels.left[own] - judgements.reference[levels.entry[own]] > judgements.tolerance[entry]]
     if times is None or not late.size:
-        return "its loss varies from pair to pair"
+        return seen("path_varies")
     when = times[late]
-    return f"slow from {float(when.min()):.1f} s to {float(when.max()):.1f} s, not evenly"
+    return seen("path_uneven", begin=float(when.min()), end=float(when.max()))
 
 
 def _at_once(own: Floats, every: Floats) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fablint.analyse.findings.paths.uplinks import is_slow_cable
 from fablint.model import Finding, State, Topology
+from fablint.model.verdict import seen
 
 
 def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -> list[Finding]:
@@ -44,8 +45,8 @@ def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology
 
 def _with_outward(finding: Finding, outward: Finding, gate: str) -> Finding:
     (switch,) = outward.nodes - {gate}
-    more = f"messages between {switch} and other groups are slow as well, and their way out of {gate} is not declared"
-    return finding.model_copy(update={"evidence": f"{finding.evidence}; {more}"})
+    more = seen("outward_slow", switch=switch, group=gate)
+    return finding.model_copy(update={"evidence": (*finding.evidence, more)})
 
 
 def _doubted(outward: Finding, inside: Sequence[Finding]) -> Finding:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 
 Speeds = dict[frozenset[str], float]  # bytes/s of the cable between two switches
@@ -52,8 +53,8 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
             effects |= dict.fromkeys(finding.components, finding.effect)
             continue
         state = finding.state if 1 + finding.effect < least else State.CONFOUNDED
-        evidence = f"{finding.evidence}; {told}: {-loss:.0%}"
-        kept.append(finding.model_copy(update={"state": state, "evidence": evidence}))
+        seen_speed = seen("declared_speed", speed=speed * 8 / 1e9, usual=usual * 8 / 1e9, loss=-loss)
+        kept.append(finding.model_copy(update={"state": state, "evidence": (*finding.evidence, seen_speed)}))
     return ByDesign(kept, notes, effects)
 
 

@@ -16,8 +16,9 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
-from fablint.model import Finding, Placement, State
+from fablint.model import EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
+from fablint.model.verdict import seen
 from fablint.text.names import plural
 
 
@@ -43,17 +44,17 @@ def healthy_paths(
             paths = plural(len(few), "path")
             notes.append(f"{rows}: {paths} between fewer than {FEWEST_PAIRS} pairs of hosts were not judged one by one")
         elif few:
-            reason = f"measured between fewer than {FEWEST_PAIRS} pairs of hosts, or with nothing to compare them with"
+            reason = seen("few_path_pairs", fewest=FEWEST_PAIRS)
             findings.append(_not_judged(few, placement, rows, reason))
         beside = sorted({name for one in bounds for name, said in zip(one.paths, one.beside, strict=True) if said})
         if beside:
-            reason = f"slower in {quantity} beside messages of other pairs; alone their streams were not measured"
+            reason = seen("not_alone", quantity=quantity)
             findings.append(_not_judged(beside, placement, rows, reason))
         limit = settings.log_loss_in_scope if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
         wide = sorted(name for name, upper in loss.items() if upper > limit)
         if wide:
             worst = abs(relative(max(loss[name] for name in wide), quantity))
-            reason = f"a loss of {worst:.0%} may hide in {quantity}, more than {settings.loss_in_scope:.0%}"
+            reason = seen("hidden_loss", bound=worst, quantity=quantity, limit=settings.loss_in_scope)
             findings.append(_not_judged(wide, placement, rows, reason))
         fine = {name: upper for name, upper in loss.items() if upper <= limit and not name.directions & concerned}
         if fine:
@@ -64,7 +65,7 @@ def healthy_paths(
                     components=listed(path.component(placement) for path in sorted(fine)),
                     quantity=quantity,
                     effect=effect,
-                    evidence=_compared(bounds, fine),
+                    evidence=(_compared(bounds, fine),),
                 )
             )
     return findings, notes
@@ -96,18 +97,18 @@ def _is_separable(path: PathKey, placement: Placement) -> bool:
     return bool(a * b >= FEWEST_PAIRS and min(a, b) > 1)
 
 
-def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> str:
+def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> EvidenceRecord:
     pairs = min(
         int(count) for one in bounds for name, count in zip(one.paths, one.host_pairs, strict=True) if name in fine
     )
     what = sorted({text for one in bounds for text in one.compared_with if text})
-    return f"each measured between at least {plural(pairs, 'pair')} of hosts; compared with {' or '.join(what)}"
+    return seen("healthy_paths", pairs=pairs, others=" or ".join(what))
 
 
-def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reason: str) -> Finding:
+def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reason: EvidenceRecord) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=listed(path.component(placement) for path in paths),
-        evidence=f"{rows}: {reason}",
+        evidence=(reason.model_copy(update={"row": rows}),),
         next_step="finish the run (fablint resume), or measure longer or with more partners",
     )

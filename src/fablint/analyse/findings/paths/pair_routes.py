@@ -9,11 +9,10 @@ import numpy as np
 
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.text.names import plural
 
 MOST_NAMED = 6  # pairs in the name of a finding
 
@@ -50,8 +49,7 @@ def suspect_routes(views: Sequence[ViewResult], placement: Placement, reported: 
                 components=(component,),
                 quantity=view.quantity,
                 effect=relative(loss, view.quantity),
-                evidence=f"{view_text(view)}: {plural(len(inside), 'pair')} of {len(left) * len(right)} slow in both "
-                "directions; both ends are fine with their other partners",
+                evidence=(seen_in(view, "slow_block", slow=len(inside), pairs=len(left) * len(right)),),
                 next_step=NEXT_STEP["route"].format(name=component.label),
             )
         )
@@ -96,18 +94,12 @@ def _names(placement: Placement) -> list[str]:
 
 def _one_way_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
-    if pair.beside:
-        reason = "; others sent at the same time, and messages that share a link take longer in this run"
-    else:
-        reason = (
-            "; both ends are fine with their other partners. A moment of load during one measurement looks the same"
-        )
     return Finding(
         state=State.NOT_JUDGED if pair.beside else State.SUSPECT,
         components=(ComponentRef.of("route", source, target, directed=True),),
         quantity=view.quantity,
         effect=relative(pair.loss, view.quantity),
-        evidence=f"{view_text(view)}: slow in this direction only, far beyond the noise of all other pairs{reason}",
+        evidence=(seen_in(view, "one_direction_shared" if pair.beside else "one_direction"),),
         next_step=NEXT_STEP["route"].format(name=f"the messages of {source} to {target}"),
     )
 
@@ -144,15 +136,13 @@ def _faster(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
         names = [">".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair in fast]
         shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
         gain = relative(max(pair.loss for pair in fast), view.quantity)
-        pairs = plural(len(fast), "direction")
         return [
             Finding(
                 state=State.CONFOUNDED,
                 components=(ComponentRef(kind="config", title="faster pairs"),),
                 quantity=view.quantity,
                 effect=gain,
-                evidence=f"{view_text(view)}: {pairs} of pairs of hosts ({shown}) far"
-                " faster than all others of their kind; which of the two is healthy is not known",
+                evidence=(seen_in(view, "faster_pairs", pairs=len(fast), shown=shown),),
                 next_step="compare with the negotiated speed of the NICs, or with an earlier run of the same fabric",
             )
         ]

@@ -20,7 +20,7 @@ from fablint.analyse.detect.paths.path_modes import Mode
 from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S
 from fablint.analyse.detect.paths.view_paths import PathKey, Paths
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, view_text
+from fablint.analyse.findings.detection_text import relative, seen_in, view_text
 from fablint.analyse.findings.paths.path_groups import (
     Explanation,
     Path,
@@ -30,10 +30,10 @@ from fablint.analyse.findings.paths.path_groups import (
     over_links,
 )
 from fablint.analyse.phrasing import NEXT_STEP
-from fablint.model import ComponentRef, Finding, FollowUp, Placement, State
+from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Placement, State
 from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.grouped_values import GroupedValues
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -42,6 +42,12 @@ LONE_SHARE = 0.5  # of the loss of a slow path, that a path which makes it slow 
 MOST_SPLITTING = 24  # pairs that split a group of candidates
 HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
 NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
+_DOUBTS = {
+    Judgement.ONCE: "path_once",
+    Judgement.BESIDE: "path_beside",
+    Judgement.LONE: "path_lone",
+    Judgement.POPULATION: "path_population",
+}
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,9 @@ def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanatio
     return over_ends(slow, every, view.placement)
 
 
-def _finding(view: _View, state: State, explanation: Explanation, entries: Sequence[int], more: str = "") -> Finding:
+def _finding(
+    view: _View, state: State, explanation: Explanation, entries: Sequence[int], more: tuple[EvidenceRecord, ...] = ()
+) -> Finding:
     judged = view.paths.judgements
     quantity = view.judged.quantity
     losses = np.array([judged.loss[entry] for entry in entries])
@@ -179,14 +187,14 @@ def _finding(view: _View, state: State, explanation: Explanation, entries: Seque
         quantity=quantity,
         effect=relative(float(np.median(losses)), quantity),
         interval=(ends[0], ends[-1]) if ends else None,
-        evidence="; ".join(filter(None, (_evidence(view, entries), more))),
+        evidence=(*_evidence(view, entries), *more),
         ambiguity_group=explanation.series,
         next_step=_next_step(explanation, view.placement),
     )
 
 
-def _evidence(view: _View, entries: Sequence[int]) -> str:
-    """`bandwidth 1 MiB: 36 of 36 pairs of hosts across s0>s1 slow, median -40.0 % beside 5 other paths`."""
+def _evidence(view: _View, entries: Sequence[int]) -> list[EvidenceRecord]:
+    """How many pairs across the paths are slow, by how much, and when."""
     levels, judged, quantity = view.paths.levels, view.paths.judgements, view.judged.quantity
     pairs = sum(int(levels.pairs[entry]) for entry in entries)
     slow = 0
@@ -194,13 +202,18 @@ def _evidence(view: _View, entries: Sequence[int]) -> str:
         own = levels.left[levels.entry == entry] - judged.reference[entry]
         slow += round(float((own > judged.tolerance[entry]).mean()) * int(levels.pairs[entry]))
     loss = relative(float(np.median([judged.loss[entry] for entry in entries])), quantity)
-    text = f"{view_text(view.judged)}: {slow} of {plural(pairs, 'pair')} of hosts slow, median {loss:+.1%}"
-    text += f" beside {judged.beside[entries[0]]}"
-    if quantity == "latency":
-        extra_s = np.median([np.exp(levels.level[entry]) - np.exp(judged.reference[entry]) for entry in entries])
-        text += f" ({float(extra_s) * 1e9:+,.0f} ns)"
+    extra_s = [float(np.exp(levels.level[entry]) - np.exp(judged.reference[entry])) for entry in entries]
+    path = seen_in(
+        view.judged,
+        "path_slow",
+        slow=slow,
+        pairs=pairs,
+        effect=loss,
+        beside=judged.beside[entries[0]],
+        extra_s=float(np.median(extra_s)) if quantity == "latency" else None,
+    )
     when = [judged.slow_at[entry] for entry in entries if entry in judged.slow_at]
-    return "; ".join([text, *when[:1]])
+    return [path, *when[:1]]
 
 
 def _next_step(explanation: Explanation, placement: Placement) -> str:
@@ -228,7 +241,7 @@ def _doubtful(view: _View) -> list[Finding]:
                 continue
             open_ = judgement is not Judgement.POPULATION and any(_open(view, entry) for entry in entries)
             state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
-            finding = _finding(view, state, explanation, entries, judgement.value)
+            finding = _finding(view, state, explanation, entries, (seen(_DOUBTS[judgement]),))
             if state is State.CONFOUNDED:
                 finding = finding.model_copy(
                     update={
@@ -304,15 +317,15 @@ def _modes(view: _View) -> list[Finding]:
 def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
     slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
     loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
-    why = [NOT_EXPLAINED] if view.paths.declared is False else []
+    why = [seen("routes_wrong")] if view.paths.declared is False else []
     name = explanation.component.label
-    text = f"{view_text(view.judged)}: {slow} of {pairs} pairs of hosts across {name} slow, median {loss:+.1%}"
+    across = seen_in(view.judged, "path_mode", slow=slow, pairs=pairs, path=name, effect=loss)
     return Finding(
         state=State.SUSPECT,
         components=(explanation.component,),
         quantity=view.judged.quantity,
         effect=loss,
-        evidence="; ".join([text, "the others as fast as elsewhere: one of several cables or paths", *why]),
+        evidence=(across, seen("one_of_several"), *why),
         ambiguity_group=explanation.series,
         next_step=f"measure slow and healthy pairs across {name} again, alone; read the error counters of all its"
         " cables",
@@ -378,6 +391,15 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
     return kept, notes
 
 
+def _once(*evidence: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
+    """Every piece of evidence once."""
+    found: list[EvidenceRecord] = []
+    for one in (one for each in evidence for one in each):
+        if one not in found:
+            found.append(one)
+    return found
+
+
 def _merged(findings: Iterable[Finding]) -> list[Finding]:
     """Each component once: its worst state, its largest effect, the evidence of all views.
 
@@ -397,6 +419,6 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
             (one for one in same if one.state is worst),
             key=lambda one: (one.quantity == "bandwidth", abs(one.effect or 0)),
         )
-        evidence = "; ".join(dict.fromkeys([main.evidence, *(one.evidence for one in same)]))
+        evidence = tuple(_once(main.evidence, *(one.evidence for one in same)))
         merged.append(main.model_copy(update={"evidence": evidence}))
     return merged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.text.names import plural
+from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 
 FEWEST = 2  # cables of a switch
@@ -58,8 +58,7 @@ def _together(switch: str, cables: Sequence[Finding]) -> Finding:
             "state": State.SUSPECT,
             "components": (ComponentRef.of("switch", switch),),
             "direction": None,
-            "evidence": f"all {plural(len(cables), 'cable')} between {switch} and other switches are slow, pairs on"
-            f" {switch} are not; the slowest: {worst.evidence}",
+            "evidence": (seen("all_uplinks", cables=len(cables), switch=switch), *worst.evidence),
             "ambiguity_group": tuple(component for finding in cables for component in finding.components),
             "next_step": f"read the load and the error counters of {switch}; compare the speed of its uplinks with the"
             " others; measure again when no other job uses them",

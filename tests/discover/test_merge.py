@@ -220,11 +220,11 @@ def test_tables_lead_where_ibtracert_went(fabric: str, pair: tuple[int, int]) ->
     assert found.topology is not None
     assert found.topology.routing.kind == "tables"
     source, there = (f"node{number:03}" for number in pair)
-    way = [found.topology.host_switch[source]]
-    while way[-1] != found.topology.host_switch[there]:
-        way.append(found.topology.routing.tables[way[-1]][there])
+    path = [found.topology.host_switch[source]]
+    while path[-1] != found.topology.host_switch[there]:
+        path.append(found.topology.routing.tables[path[-1]][there])
     trace = sample(f"fattree16-{fabric}/ibtracert-{pair[0]}-{pair[1]}.txt")
-    assert way == [line.split('"')[1] for line in trace.splitlines() if "switch port" in line]
+    assert path == [line.split('"')[1] for line in trace.splitlines() if "switch port" in line]
 
 
 def test_tables_with_a_routing_loop_are_a_fault() -> None:

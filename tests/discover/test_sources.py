@@ -172,7 +172,7 @@ def test_all_infiniband_outputs_tell_the_same(name: str) -> None:
     assert {one.rate for one in parsed.trained} == {"4xEDR", "1xEDR", "4xQDR"}
 
 
-def test_switches_that_nobody_named_are_told_apart_by_their_guid() -> None:
+def test_unnamed_switches_are_distinguished_by_their_guid() -> None:
     text = sample("fattree16-good/ibnetdiscover.txt").replace('"spine1"', '"MF0;sw"').replace('"spine2"', '"MF0;sw"')
     names = {fact.name for fact in read_saved(SavedOutput("ib", text))[1].switches}
     assert {"guid-0002c90300a00050", "guid-0002c90300a00060", "leaf1"} <= names

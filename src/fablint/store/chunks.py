@@ -1,7 +1,7 @@
-"""Arrays of a run directory, read when sliced. What is broken in them reads as missing, with a note.
+"""Arrays of a run directory, read when sliced. Damaged parts read as missing, with a note.
 
-A run that was copied half or whose disk filled up must not be lost for one bad chunk file, and a bad number must
-not pass for a measurement.
+One damaged chunk file does not make a run unreadable that was copied partly or whose disk filled up, and an impossible
+number is not taken for a measurement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REMEDY = "its cells are treated as missing (fablint resume measures them again)"
 
 
 class ChunkFiles:
-    """The chunk files of a run directory: those known to be broken, and the notes that say so."""
+    """Chunk files of a run directory: the files known to be damaged, and notes about them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -31,15 +31,15 @@ class ChunkFiles:
         if text not in self.notes:
             self.notes.append(text)
 
-    def leave_out(self, key: str, why: str) -> None:
+    def exclude(self, key: str, why: str) -> None:
         self.broken.add(key)
         self.note(f"{self.root / key}: {why}: {REMEDY}")
 
 
 class ChunkedArray(Protocol):
-    """An array in chunk files, in one of the forms that can be read."""
+    """An array in chunk files, in one of the readable forms."""
 
-    path: str  # of its folder, in the run directory
+    path: str  # path of its folder, in the run directory
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
     ndim: int
@@ -58,7 +58,7 @@ class ChunkedArray(Protocol):
 
 
 class StoredArray:
-    """One array of a run directory, as lazy as Zarr's own, in numpy's manners: `shape`, `dtype`, `array[1, :, 2]`."""
+    """Array of a run directory with lazy access as in Zarr and the interface of numpy: `shape`, `array[1, :, 2]`."""
 
     def __init__(self, array: ChunkedArray, files: ChunkFiles, valid: tuple[float, float] | None) -> None:
         self._array = array
@@ -70,15 +70,17 @@ class StoredArray:
         self.chunks: tuple[int, ...] = array.chunks
 
     def __getitem__(self, key: Any) -> Any:
-        """Values at `key`, a fresh numpy array; missing where a chunk is missing or broken or a value impossible."""
+        """Values at `key` as a new numpy array; missing where a chunk is missing or damaged or a value is
+        impossible.
+        """
         try:
             values = self._array[key]
         except Exception:
-            # It is known that something could not be decoded, but not which chunk.
-            if not self._leave_out_broken_chunks():
+            # Some chunk cannot be decoded; the error does not name it.
+            if not self._exclude_broken_chunks():
                 raise
             values = self._array[key]
-        return self._mend(np.asarray(values))
+        return self._without_impossible(np.asarray(values))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[...], dtype=dtype)
@@ -86,9 +88,9 @@ class StoredArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def _leave_out_broken_chunks(self) -> bool:
-        """Try every chunk by itself; were there broken ones?"""
-        found = False
+    def _exclude_broken_chunks(self) -> bool:
+        """Read every chunk separately and exclude the damaged ones; return whether there were any."""
+        has_broken = False
         grid = [range(math.ceil(length / chunk)) for length, chunk in zip(self.shape, self.chunks, strict=True)]
         for place in itertools.product(*grid):
             try:
@@ -96,37 +98,41 @@ class StoredArray:
             except Exception as error:
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
                 key = self._array.chunk_key(place)
-                self._files.leave_out(f"{self._array.path}/{key}", f"cannot be decoded ({reason})")
-                found = True
-        return found
+                self._files.exclude(f"{self._array.path}/{key}", f"cannot be decoded ({reason})")
+                has_broken = True
+        return has_broken
 
-    def _mend(self, values: np.ndarray) -> Any:
+    def _without_impossible(self, values: np.ndarray) -> Any:
         if self._valid is None or values.size == 0:
             return values[()]
         low, high = self._valid
         if np.fmin.reduce(values, axis=None) < low or np.fmax.reduce(values, axis=None) > high:
             values = np.where((values < low) | (values > high), values.dtype.type(self._array.fill_value), values)
-            what = "times that are not positive and finite" if low >= 0 else f"values outside {low} .. {high}"
-            self._files.note(f"{self._files.root / self._array.path}: holds {what}: they are treated as missing")
+            problem = "times that are not positive and finite" if low >= 0 else f"values outside {low} .. {high}"
+            self._files.note(f"{self._files.root / self._array.path}: holds {problem}: they are treated as missing")
         return values[()]
 
 
 def find_truncated(folder: Path, node: Mapping[str, Any], files: ChunkFiles) -> None:
-    """Leave out the chunk files of an uncompressed array whose length cannot be right.
+    """Exclude the chunk files of an uncompressed array whose length is wrong.
 
-    Args:
-        folder: of the array.
-        node: its metadata.
-        files: where the chunks will be read from.
+    Parameters
+    ----------
+    folder
+        Folder of the array.
+    node
+        Metadata of the array.
+    files
+        Chunk files of the run.
     """
     if [codec["name"] for codec in node["codecs"]] != ["bytes"]:
-        return  # compressed: only decoding can tell
+        return  # compressed: only decoding shows damage
     cells = math.prod(node["chunk_grid"]["configuration"]["chunk_shape"])
     expected = cells * np.dtype(node["data_type"]).itemsize
     for path, length in _chunk_files(folder):
         if length != expected:
             key = Path(path).relative_to(files.root).as_posix()
-            files.leave_out(key, f"{length} bytes where {expected} belong")
+            files.exclude(key, f"{length} bytes where {expected} belong")
 
 
 def _chunk_files(folder: Path) -> Iterator[tuple[str, int]]:

@@ -1,11 +1,11 @@
-"""Binomial probabilities and ranks are those of scipy.stats, without its import."""
+"""Binomial probabilities, ranks and adjusted p-values are those of scipy.stats, without its import."""
 
 import numpy as np
 import pytest
-from scipy.stats import binom, rankdata
+from scipy.stats import binom, false_discovery_control, rankdata
 
 from fablint.analyse.data.binomial import quantile, upper_tail
-from fablint.analyse.data.robust_stats import average_ranks
+from fablint.analyse.data.robust_stats import adjust_p_values, average_ranks
 
 RANDOM = np.random.default_rng(7)
 TRIALS = RANDOM.integers(0, 3000, 20_000)
@@ -30,3 +30,9 @@ def test_quantiles_at_the_ends_of_the_range() -> None:
 def test_equal_values_share_the_mean_of_their_ranks() -> None:
     values = RANDOM.integers(0, 40, 100).astype(float)
     assert np.array_equal(average_ranks(values), rankdata(values))
+
+
+@pytest.mark.parametrize("size", [1, 2, 500])
+def test_adjusted_p_values_are_those_of_scipy_stats(size: int) -> None:
+    p = RANDOM.integers(0, 50, size) / 50
+    assert np.array_equal(adjust_p_values(p), false_discovery_control(p))

@@ -54,3 +54,16 @@ def average_ranks(values: npt.ArrayLike) -> Floats:
     """Return the (n,) ranks of the values, from 1; equal values have the mean of their ranks."""
     _, inverse, count = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[inverse])
+
+
+def adjust_p_values(p: npt.ArrayLike) -> Floats:
+    """Return the (n,) p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995).
+
+    As `scipy.stats.false_discovery_control`, without the import of scipy.stats.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values)
+    ranked = values[order] * (values.size / np.arange(1, values.size + 1))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum.accumulate(ranked[::-1])[::-1]
+    return np.clip(adjusted, 0.0, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
-from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.data.robust_stats import Floats, adjust_p_values, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
@@ -123,8 +123,6 @@ def _slow_in_both_directions(tail: _Tail, settings: Settings, views: int) -> lis
     both = (a < b) & (tail.key[back] == b * tail.ranks + a) & (smaller > settings.tolerance) if tail.key.size else a < b
     if not both.any():
         return []
-    from scipy.stats import false_discovery_control
-
     ranks, loss = np.stack([a[both], b[both]], axis=1), smaller[both]
     order = np.argsort(-loss, kind="stable")
     slower = tail.loss.size - np.searchsorted(np.sort(tail.loss), loss[order], side="left")
@@ -132,7 +130,7 @@ def _slow_in_both_directions(tail: _Tail, settings: Settings, views: int) -> lis
     p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (tail.cells + 1.0) ** 2)
     by_p = np.argsort(p, kind="stable")
     # The p-values of all other directions are 1.
-    passes = false_discovery_control(p) * (tail.cells / 2) / p.size <= settings.route_rate
+    passes = adjust_p_values(p) * (tail.cells / 2) / p.size <= settings.route_rate
     chosen = order[by_p[passes[by_p]]]
     return [SlowPair((int(a), int(b)), float(x)) for (a, b), x in zip(ranks[chosen], loss[chosen], strict=True)]
 

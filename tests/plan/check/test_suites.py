@@ -270,6 +270,16 @@ def test_the_rate_is_that_of_healthy_ranks():
     assert rate_of(Run(None, {}, ())) is None
 
 
+def test_each_row_says_what_it_is_for():
+    request = asked(simulated_fat_tree(4, 2).topology)
+    stages = {level.name: level_stage(level, request, request.placement()) for level in find_suite("bisection").levels}
+    purposes = {name: {row.spec.purpose for row in stage.plan.rows} for name, stage in stages.items() if stage}
+    assert purposes == {"reach": {"rate_probe"}, "global": {"measure"}, "bisection": {"bisection"}}
+    run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
+    stage = next_stage(asked(64), run, [QUESTION], 1, 1e9, 6)
+    assert {row.spec.purpose for row in stage.plan.rows} == {"follow_up"}
+
+
 def test_follow_ups_measure_the_stream_of_the_levels():
     specs = (RowSpec("latency", sizes=(8,)), bandwidth_row(6.25e6, 0.2))
     request = asked(64, rows=specs)

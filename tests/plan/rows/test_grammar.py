@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 from hypothesis import given, strategies as st
@@ -322,6 +323,10 @@ def test_a_row_that_is_accepted_reads_back(kernel, data):
     }
     row = chosen_row(kernel, chosen)
     assert parse_row(row.text.split()) == row
+
+
+def test_the_fields_of_a_row_are_the_options_of_the_registry():
+    assert {field.name for field in fields(RowSpec)} == {"kernel", *(option.field for option in OPTIONS.values())}
 
 
 def test_every_option_of_the_grammar_is_documented_with_its_default(engine_page):

@@ -18,7 +18,7 @@ from fablint.text.names import fold
 
 
 @dataclass(frozen=True)
-class HostFacts:
+class SnapshotFacts:
     """Facts, NICs, findings and source reports of all snapshots."""
 
     facts: Facts
@@ -27,7 +27,7 @@ class HostFacts:
     reports: tuple[SourceReport, ...]
 
 
-def read_snapshots(collected: CollectedSnapshots) -> HostFacts:
+def read_snapshots(collected: CollectedSnapshots) -> SnapshotFacts:
     """Return the facts, NICs and findings of all snapshots. A host without a snapshot is a finding."""
     snapshots = collected.snapshots
     nics = tuple(nic for snapshot in snapshots.values() for nic in nics_of(snapshot))
@@ -45,7 +45,7 @@ def read_snapshots(collected: CollectedSnapshots) -> HostFacts:
         [report_on(Origin.LLDP, lldp)] if lldp.attachments else [_no_lldp(snapshots, neighbours)] if snapshots else []
     )
     reports += [report_on("algorithmic MAC addresses", algorithmic)] if places else []
-    return HostFacts(gather([lldp, algorithmic]), nics, (*_silent(collected.silent), *wrong), tuple(reports))
+    return SnapshotFacts(gather([lldp, algorithmic]), nics, (*_silent(collected.silent), *wrong), tuple(reports))
 
 
 def _silent(silent: Mapping[str, str]) -> list[Finding]:

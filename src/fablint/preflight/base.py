@@ -115,7 +115,7 @@ class Check(ABC):
         return Result(self.id, host, target, Outcome.SKIP, why)
 
     def unclear(self, host: str, target: str, message: str) -> Result:
-        """What was read cannot be understood."""
+        """What was read cannot be parsed."""
         return Result(self.id, host, target, Outcome.ERROR, message)
 
 
@@ -136,7 +136,7 @@ class HostCheck(Check):
 
 
 class UniformCheck(Check):
-    """A property that like hosts have alike: who differs from most of them is named with what they have.
+    """A property that similar hosts have alike: who differs from most of them is named with what they have.
 
     Like are hosts of one class (`Host.kind`), and of parts those with the same part number. Where the majority is not
     clear, nobody in particular is wrong: all hosts of the class share one warning that counts the kinds. A value that
@@ -206,9 +206,9 @@ class UniformCheck(Check):
 
 
 def among(agreed: Agreement, value: Any) -> str:
-    """` on 6 of 8 like hosts`; empty where there is one host."""
+    """` on 6 of 8 similar hosts`; empty where there is one host."""
     count = next((count for one, count in agreed.values if one == value), 0)
-    return f" on {count} of {agreed.total} like hosts" if agreed.total > 1 else ""
+    return f" on {count} of {agreed.total} similar hosts" if agreed.total > 1 else ""
 
 
 def majority(values: Sequence[Any]) -> tuple[Any, int]:

@@ -35,7 +35,7 @@ class Host:
     snapshot: Snapshot
     before: Mapping[str, object] | None = None  # `time`: seconds since 1970, `counters`: a tree
     older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read where they are needed, which is rare
-    kind: str = field(default="", init=False, compare=False)  # its class, see `Fleet`: only like hosts are compared
+    kind: str = field(default="", init=False, compare=False)  # its class, see `Fleet`: only similar hosts are compared
     boards: Boards = field(default_factory=dict, init=False, repr=False, compare=False)  # the usual ones of the fleet
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Counters that should hardly grow: judged by what they grow in an hour, and at the first look by what others counted.
+"""Counters that should hardly grow: judged by what they grow in an hour, and at the first reading by what others counted.
 
 A rate needs a time: growth since the last look says nothing where hosts are looked at every ten minutes. So it is taken
 from the last reading, from one of about an hour ago and from one of about a day ago.
@@ -54,7 +54,7 @@ class Excess(NamedTuple):
     """What is too much at a part."""
 
     grown: Mapping[str, Delta]
-    totals: Mapping[str, str]  # at the first look: what to say of counters that are far above those of peers
+    totals: Mapping[str, str]  # at the first reading: what to say of counters that are far above those of peers
 
     def words(self, form: str = "{} {}") -> list[str]:
         said = [form.format(name, grown) for name, grown in self.grown.items()]
@@ -113,7 +113,7 @@ class GrowthCheck(Check):
 
 
 class _Peers:
-    """Totals of like hosts by counter. Most are 0: only those that may be too much are kept with host and part."""
+    """Totals of similar hosts by counter. Most are 0: only those that may be too much are kept with host and part."""
 
     def __init__(self, every: Sequence[tuple[Host, Sequence[Counted]]], limits: Mapping[str, Limit]) -> None:
         self.limits = limits

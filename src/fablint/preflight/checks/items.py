@@ -1,4 +1,4 @@
-"""Settings of which a host has many: a result for each that differs among like hosts, and one for all the others."""
+"""Settings of which a host has many: a result for each that differs among similar hosts, and one for all the others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ItemsCheck(UniformCheck):
                 if poor:
                     told = ", ".join(self._written(name, items[name]) for name in poor)
                     total = texts[host.kind, group].total()
-                    where = f" on all {total} like hosts" if total > 1 else ""
+                    where = f" on all {total} similar hosts" if total > 1 else ""
                     yield self.warned(host.name, group, told + where, told)
                 elif texts[host.kind, group].total() > 1:
                     yield self.passed(host.name, group, value=len(items))

@@ -38,7 +38,7 @@ def instead_of(check: Check, host: str, target: str, said: Output) -> Result | N
 
 def without_answer(said: Output) -> str:
     """Why a program gave nothing to understand: `not installed`, its first line on stderr, what it printed."""
-    return shortened(said.error or (said.text if said.status else "")) or "it does not tell it"
+    return shortened(said.error or (said.text if said.status else "")) or "it does not report it"
 
 
 def with_reasons(results: Iterable[Result], absent: str, reasons: Mapping[str, str]) -> Iterator[Result]:

@@ -1,4 +1,4 @@
-"""A figure that should be no less than what like hosts have, or else like parts of the same host."""
+"""A figure that should be no less than what similar hosts have, or else similar parts of the same host."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Part(NamedTuple):
 
 
 class PeerCheck(Check):
-    """Less than most like hosts have is wrong; else less than most like parts of the host have.
+    """Less than most similar hosts have is wrong; else less than most similar parts of the host have.
 
     Where there is no majority, less than the part itself could have is a warning: the host may be built so. An
-    `absolute` figure that is less on most like hosts is a warning of all of these: a setting of the BIOS.
+    `absolute` figure that is less on most similar hosts is a warning of all of these: a setting of the BIOS.
     """
 
     words: ClassVar[str]  # with {:g} for the value: `x{:g}`
     absent: ClassVar[str]
     expects = True
     numeric = True
-    absolute: ClassVar[bool] = False  # less than the part could have is a warning, even if all like hosts have it so
+    absolute: ClassVar[bool] = False  # less than the part could have is a warning, even if all similar hosts have it so
 
     @abstractmethod
     def parts(self, host: Host) -> Iterable[Part]:
@@ -74,7 +74,7 @@ class PeerCheck(Check):
         others = "others" if agreed.count > 1 else "other"
         if agreed.usual is None:
             agreed = Agreement.of([one.value for one in parts if one.make == part.make and one.value is not None])
-            others = "like part of this host" if agreed.count == 1 else "like parts of this host"
+            others = "similar part of this host" if agreed.count == 1 else "similar parts of this host"
         usual, said = agreed.usual, self.words.format(value)
         if usual is not None and value < usual:
             message = f"{said}, {agreed.count} {others} {self.words.format(usual)}"

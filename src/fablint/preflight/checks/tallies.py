@@ -10,7 +10,7 @@ _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _LINE = re.compile(r"(\d{1,9}) (\S[^\n]{0,4000})")
 
 
-@lru_cache(maxsize=4096)  # like hosts say the same
+@lru_cache(maxsize=4096)  # similar hosts say the same
 def tallied(text: str | None) -> Mapping[str, int]:
     """How many files have each value; empty where there is none, or it is no tally."""
     lines = [_LINE.fullmatch(line) for line in (text or "").splitlines()]

@@ -1,10 +1,10 @@
-"""Which end of a rail loses pings: one that loses clearly more than the others do among themselves.
+"""Localise ping loss on a rail: the ends that lose clearly more than the others do among themselves.
 
-A lossy end makes its partners lose as well, each the pings between the two. So ends are named one by one, the clearest
-first, and its pings are left out before the next is looked for. "Clearly" is a binomial test against the share that is
-lost elsewhere on the rail, which is small where the fabric is well, and as large as its own where a switch between many
-ends loses: then no end is named. A ping is a round trip: whether an end loses what it sends or what it receives cannot
-be told from pings.
+The partners of a lossy end lose the pings between the two as well. Ends are therefore named one by one, the clearest
+first, and the pings of a named end are removed before the next is sought. "Clearly" is a binomial test against the
+share that is lost elsewhere on the rail. That share is small on a healthy fabric; if a switch between many ends loses
+packets, it is as large as that of each end, and no end is named. A ping is a round trip and does not show the
+direction of a loss.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import NamedTuple
 from fablint.preflight.pings.mesh import End, Ping
 
 _FEWEST_LOST, _FEWEST_SENT = 2, 9  # pings, for an end or a pair to be named
-_FEWEST_PARTNERS = 2  # with which an end loses some: of two neither can be named
-_MOST_BESIDES = 0.5  # of its share: what its partners lose without it
-_MOST_ENDS = 0.25  # of a rail that are lossy by themselves; where there are more it is a switch
-_MOST_LEFT = 0.3  # of what is lost, that those who are named do not explain
-_SMALLEST_SHARE = 0.01  # of the pings: less is not told
-_ALPHA = 0.01  # false names on a rail whose loss is the same everywhere
-_USUAL, _PRIOR = 0.5, 250.0  # pings lost and sent that are assumed before any is known
+_FEWEST_PARTNERS = 2  # with losses, for an end to be named; of two ends neither can be named
+_MAX_WITHOUT_END = 0.5  # of its share: loss of its partners with other ends
+_MOST_ENDS = 0.25  # of a rail that are lossy themselves; more indicate a switch
+_MOST_LEFT = 0.3  # of the loss that named ends and pairs do not explain
+_SMALLEST_SHARE = 0.01  # of the pings: less is not reported
+_ALPHA = 0.01  # false detections on a rail with the same loss everywhere
+_USUAL, _PRIOR = 0.5, 250.0  # prior: lost and sent pings
 
 
 class Loss(NamedTuple):
-    """Pings that were lost, of those that were sent."""
+    """Number of lost and of sent pings."""
 
     lost: int = 0
     sent: int = 0
@@ -47,8 +47,8 @@ class Loss(NamedTuple):
         return self.lost / self.sent if self.sent else 0.0
 
     @property
-    def counts(self) -> bool:
-        """Is it enough to be told?"""
+    def is_reportable(self) -> bool:
+        """True for a loss above the minimum counts and share."""
         return self.lost >= _FEWEST_LOST and self.sent >= _FEWEST_SENT and self.share >= _SMALLEST_SHARE
 
     def __str__(self) -> str:
@@ -59,11 +59,11 @@ _NONE = Loss()
 
 
 class EndLoss(NamedTuple):
-    """What an end loses with partners that are not lossy themselves."""
+    """Loss of an end with partners that are not lossy themselves."""
 
     own: Loss  # of the pings that it sent
     others: Loss  # of those that were sent to it
-    lossy: int  # partners with which it loses some
+    lossy: int  # partners with losses
     partners: int
 
     @property
@@ -73,71 +73,73 @@ class EndLoss(NamedTuple):
 
 @dataclass
 class Losses:
-    """What is to be said of a rail."""
+    """Localised ping loss of a rail."""
 
-    ends: dict[End, EndLoss] = field(default_factory=dict)  # that are lossy
-    pairs: dict[tuple[End, End], Loss] = field(default_factory=dict)  # of ends that are not
-    rest: Loss = _NONE  # lost between many, of which none stands out
-    among: tuple[End, ...] = ()  # the ends of that
+    ends: dict[End, EndLoss] = field(default_factory=dict)  # lossy ends
+    pairs: dict[tuple[End, End], Loss] = field(default_factory=dict)  # lossy pairs of other ends
+    rest: Loss = _NONE  # loss that no end or pair explains
+    among: tuple[End, ...] = ()  # ends with such loss
 
 
 class _Rail:
-    """Pings both ways of every pair that is left, and their sums."""
+    """Loss of every remaining pair in both directions, and sums per end."""
 
     def __init__(self, pings: Iterable[Ping]) -> None:
-        self.ways: dict[tuple[End, End], Loss] = defaultdict(Loss)
+        self.directions: dict[tuple[End, End], Loss] = defaultdict(Loss)
         self.partners: dict[End, set[End]] = defaultdict(set)
         self.sums: dict[End, Loss] = defaultdict(Loss)
         self.total = Loss()
         for one in pings:
-            way = Loss(one.sent - one.received, one.sent)
-            self.ways[one.source, one.target] += way
+            loss = Loss(one.sent - one.received, one.sent)
+            self.directions[one.source, one.target] += loss
             self.partners[one.source].add(one.target)
             self.partners[one.target].add(one.source)
-            self.sums[one.source] += way
-            self.sums[one.target] += way
-            self.total += way
+            self.sums[one.source] += loss
+            self.sums[one.target] += loss
+            self.total += loss
 
     def pair(self, one: End, other: End) -> Loss:
-        return self.ways.get((one, other), Loss()) + self.ways.get((other, one), Loss())
+        return self.directions.get((one, other), Loss()) + self.directions.get((other, one), Loss())
 
-    def told(self, end: End) -> EndLoss:
+    def end_loss(self, end: End) -> EndLoss:
+        """Return the loss of an end with its remaining partners."""
         partners = self.partners[end]
         own, others = Loss(), Loss()
         for other in partners:
-            own += self.ways.get((end, other), Loss())
-            others += self.ways.get((other, end), Loss())
+            own += self.directions.get((end, other), Loss())
+            others += self.directions.get((other, end), Loss())
         return EndLoss(own, others, sum(self.pair(end, one).lost > 0 for one in partners), len(partners))
 
-    def without(self, end: End) -> None:
-        """Leave an end out."""
+    def remove(self, end: End) -> None:
+        """Remove an end and its pings."""
         for other in self.partners.pop(end):
             self._drop(end, other)
             self.partners[other].discard(end)
         del self.sums[end]
 
-    def without_pair(self, one: End, other: End) -> None:
+    def remove_pair(self, one: End, other: End) -> None:
+        """Remove the pings between two ends."""
         self._drop(one, other)
         self.partners[one].discard(other)
         self.partners[other].discard(one)
 
     def _drop(self, one: End, other: End) -> None:
-        both = self.ways.pop((one, other), Loss()) + self.ways.pop((other, one), Loss())
+        both = self.directions.pop((one, other), Loss()) + self.directions.pop((other, one), Loss())
         self.sums[one] -= both
         self.sums[other] -= both
         self.total -= both
 
-    def besides(self, end: End, other: End) -> float:
-        """The share of an end's pings that is lost with others than this one."""
+    def share_without(self, end: End, other: End) -> float:
+        """Return the lost share of an end's pings, without those to and from `other`."""
         return (self.sums[end] - self.pair(end, other)).share
 
     def is_cause(self, end: End, loss: EndLoss) -> bool:
-        """Do its partners lose little but with it? Behind a lossy cable between switches all lose alike."""
-        shares = [self.besides(one, end) for one in self.partners[end] if self.pair(one, end).lost]
-        return loss.lossy >= _FEWEST_PARTNERS and median(shares) <= _MOST_BESIDES * loss.all.share
+        """Tell whether its partners lose little without it; behind a lossy cable between switches all lose equally."""
+        shares = [self.share_without(one, end) for one in self.partners[end] if self.pair(one, end).lost]
+        return loss.lossy >= _FEWEST_PARTNERS and median(shares) <= _MAX_WITHOUT_END * loss.all.share
 
-    def surprise(self, own: Loss) -> float:
-        """How far the share of some pings is above that of all others: the log-likelihood ratio; 0 where it is not."""
+    def log_likelihood_ratio(self, own: Loss) -> float:
+        """Return the log-likelihood ratio of a share above that of all other pings; 0 if it is not above."""
         usual = _usual(self.total - own)
         share = own.share
         if share <= usual:
@@ -146,12 +148,12 @@ class _Rail:
         return own.sent * (share * log(share / usual) + rest)
 
     def stands_out(self, own: Loss, count: int) -> bool:
-        """Is it more than chance, for one of so many?"""
-        return own.counts and _tail(own, _usual(self.total - own)) <= _ALPHA / count
+        """Test a loss against that of all other pings, corrected for `count` tests."""
+        return own.is_reportable and _tail(own, _usual(self.total - own)) <= _ALPHA / count
 
 
 def losses(pings: Sequence[Ping]) -> Losses:
-    """What of the pings that were answered, some of them at least, was lost, and by whom."""
+    """Localise the loss among pings of pairs with at least one answer."""
     some = [one for one in pings if not one.kind and one.sent]
     if all(one.received == one.sent for one in some):
         return Losses()
@@ -160,45 +162,48 @@ def losses(pings: Sequence[Ping]) -> Losses:
     _name_ends(rail, found)
     _name_pairs(rail, found)
     if len(found.ends) > max(1, _MOST_ENDS * every) or rail.total.lost > _MOST_LEFT * lost:
-        found, rail = Losses(), _Rail(some)  # these are not the cause
-    if rail.total.counts:
+        found, rail = Losses(), _Rail(some)  # the named ends and pairs are not the cause
+    if rail.total.is_reportable:
         found.rest = rail.total
-        found.among = tuple(sorted(end for end, loss in rail.sums.items() if loss.counts))
+        found.among = tuple(sorted(end for end, loss in rail.sums.items() if loss.is_reportable))
     return found
 
 
 def _name_ends(rail: _Rail, found: Losses) -> None:
-    """The clearest first, again and again: partners of an end that is named lose less without it."""
+    """Name lossy ends repeatedly, the clearest first: partners of a named end lose less without it."""
     count = len(rail.sums)
     while True:
-        seen = sorted(((rail.surprise(loss), end) for end, loss in rail.sums.items() if loss.counts), reverse=True)
+        seen = sorted(
+            ((rail.log_likelihood_ratio(loss), end) for end, loss in rail.sums.items() if loss.is_reportable),
+            reverse=True,
+        )
         named: list[End] = []
         touched: set[End] = set()
         for _, end in seen:
-            told = rail.told(end)
-            if end not in touched and rail.is_cause(end, told) and rail.stands_out(told.all, count):
-                found.ends[end] = told
+            loss = rail.end_loss(end)
+            if end not in touched and rail.is_cause(end, loss) and rail.stands_out(loss.all, count):
+                found.ends[end] = loss
                 named.append(end)
                 touched |= {end, *rail.partners[end]}
         for end in named:
-            rail.without(end)
+            rail.remove(end)
         if not named:
             return
 
 
 def _name_pairs(rail: _Rail, found: Losses) -> None:
-    lossy = {tuple(sorted(way)) for way, loss in rail.ways.items() if loss.lost}
+    lossy = {tuple(sorted(ends)) for ends, loss in rail.directions.items() if loss.lost}
     pairs: Mapping[tuple[End, End], Loss] = {(one, other): rail.pair(one, other) for one, other in sorted(lossy)}
-    count = max(len(rail.ways), 1)
+    count = max(len(rail.directions), 1)
     few = [
         (one, other)
         for (one, other), loss in pairs.items()
         if rail.stands_out(loss, count)
-        and max(rail.besides(one, other), rail.besides(other, one)) <= _MOST_BESIDES / 2 * loss.share
+        and max(rail.share_without(one, other), rail.share_without(other, one)) <= _MAX_WITHOUT_END / 2 * loss.share
     ]
     for pair in few:
         found.pairs[pair] = pairs[pair]
-        rail.without_pair(*pair)
+        rail.remove_pair(*pair)
 
 
 def _usual(others: Loss) -> float:
@@ -206,7 +211,7 @@ def _usual(others: Loss) -> float:
 
 
 def _tail(own: Loss, usual: float) -> float:
-    """The chance that so many or more of the pings are lost, where the share is `usual`."""
+    """Return the probability that at least as many pings are lost if the share is `usual`."""
     lost, sent = own
     term = exp(
         lgamma(sent + 1) - lgamma(lost + 1) - lgamma(sent - lost + 1)

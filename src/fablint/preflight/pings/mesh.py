@@ -1,4 +1,4 @@
-"""Who reaches whom: which hosts ping which, and what they said of it, as far as it can be understood."""
+"""Pings between hosts: the pairs of each round, and the parsed results of all hosts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fablint.snapshot import NicFact
 if TYPE_CHECKING:
     from fablint.preflight.host import Host
 
-_MTU = 1500  # where a driver does not tell its own
-_MOST = 1 << 32  # pings, bytes: what is more is no figure
+_MTU = 1500  # if a driver reports none
+_MOST = 1 << 32  # pings, bytes: larger numbers are invalid
 _AIMS = {"quick": 24, "full": 200}  # pings from and to an end, by level: of 200, 5 % lost are 3 to 17
-_FEWEST, _LONGEST = 3, {"quick": 9, "full": 100}  # pings of a pair, one way
+_FEWEST, _LONGEST = 3, {"quick": 9, "full": 100}  # pings of a pair in one direction
 NO_ANSWER, UNREACHABLE, NO_ROUTE = "no answer", "unreachable", "no route"
-TOO_LONG, MTU = "too long", "mtu"  # its own host refused the frame; it was lost on the way
+TOO_LONG, MTU = "too long", "mtu"  # refused by its own host; lost on the path
 NOT_RUN = "not run"
 LOST = (NO_ANSWER, UNREACHABLE, NO_ROUTE)
 KINDS = ("", *LOST, TOO_LONG, MTU, NOT_RUN)
@@ -37,15 +37,15 @@ class End(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """What came of pings from one end to another."""
+    """Result of the pings from one end to another."""
 
     source: End
     target: End
     kind: str = ""  # empty: it was answered
     rtt_s: float | None = None  # the shortest
     passes: int = 0  # bytes of a smaller frame that was answered
-    text: str = ""  # what ping said
-    sent: int = 0  # pings of which it is known
+    text: str = ""  # output of ping
+    sent: int = 0  # pings with a known result
     received: int = 0  # answers to them
 
 
@@ -58,7 +58,7 @@ class PingTarget(NamedTuple):
 
 
 class NameLookup(NamedTuple):
-    """What name a host finds for an address, and which addresses it finds for that name."""
+    """Name that a host finds for an address, and the addresses that it finds for that name."""
 
     host: str
     address: str
@@ -67,15 +67,16 @@ class NameLookup(NamedTuple):
 
     @property
     def holds(self) -> bool:
+        """True if the name of the address resolves to the address."""
         return bool(self.name) and self.address in self.found
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What all hosts said."""
+    """Pings and name lookups of all hosts."""
 
     targets: Mapping[End, PingTarget] = field(default_factory=dict)
-    labels: Mapping[End, str] = field(default_factory=dict)  # ends that ping each other have the same
+    labels: Mapping[End, str] = field(default_factory=dict)  # equal for ends that ping each other
     left_out: Mapping[End, str] = field(default_factory=dict)  # ends that cannot be pinged, and why
     pings: Sequence[Ping] = ()
     lookups: Sequence[NameLookup] = ()
@@ -92,20 +93,20 @@ class Reach:
 
     @cached_property
     def owners(self) -> Mapping[str, Sequence[PingTarget]]:
-        """Who should have an address: one, as a rule."""
+        """Owners of each address, normally one."""
         found: dict[str, list[PingTarget]] = defaultdict(list)
         for target in self.targets.values():
             found[target.address].append(target)
         return found
 
 
-# ------------------------------------------------------------------------------------------------ who pings whom
+# ------------------------------------------------------------------------------------------------ pairs
 
 
 def offsets(count: int, level: str) -> list[int]:
-    """How far the host is that each one pings, round by round.
+    """Return the offset of the pinged host for each round.
 
-    Quick: 1, 2, 4, 8 ..., so that all hosts hang together by few pings. Full: every pair, the middle ones both ways.
+    Quick: 1, 2, 4, 8 ..., so that few pings connect all hosts. Full: every pair, the middle ones in both directions.
     """
     if level == "full":
         return list(range(1, count // 2 + 1))
@@ -113,13 +114,13 @@ def offsets(count: int, level: str) -> list[int]:
 
 
 def repeats(count: int, level: str) -> int:
-    """How many pings every host sends to each of its peers, so that all of an end show how many are lost."""
+    """Return the number of pings per peer, so that an end has enough pings in total to measure its loss."""
     rows = 2 * len(offsets(count, level))  # that it sends, and that are sent to it
     return min(max(_FEWEST, -(-_AIMS[level] // rows)), _LONGEST[level]) if rows else _FEWEST
 
 
 def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
-    """The hosts and their rails, as the pinger wants them."""
+    """Return the hosts and their rails in the format of the pinger."""
     targets, labels, _ = _targets(hosts)
     rails: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for end, target in targets.items():
@@ -129,9 +130,9 @@ def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
 
 
 def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, str], dict[End, str]]:
-    """Ends that can be pinged, their labels, and why others cannot.
+    """Return the ends that can be pinged, their labels, and the reasons for the other ends.
 
-    NICs of the same name ping each other; where no host has more than one, those.
+    NICs of the same name ping each other; if no host has more than one NIC, these NICs ping each other.
     """
     targets: dict[End, PingTarget] = {}
     left_out: dict[End, str] = {}
@@ -149,7 +150,7 @@ def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, st
 
 
 def _address(every: Iterable[str]) -> str:
-    """The first IPv4 address that others can reach; empty where there is none."""
+    """Return the first IPv4 address that other hosts can reach; '' if there is none."""
     for text in every:
         try:
             address = IPv4Interface(text).ip
@@ -166,32 +167,34 @@ def _without(nic: NicFact) -> str:
     return "it has no IPv4 address"
 
 
-# ------------------------------------------------------------------------------------------------ what they said
+# ------------------------------------------------------------------------------------------------ results
 
 
 def reach_of(hosts: Sequence[Host]) -> Reach | None:
-    """What the hosts' pingers said; None where none was run. What is not as it should be is left out."""
+    """Parse the results of all pingers; None if no pinger ran. Malformed entries are skipped."""
     if not any(host.snapshot.reach for host in hosts):
         return None
     targets, labels, left_out = _targets(hosts)
     known = {(end.host, label): end for end, label in labels.items()}
     pingable = {end.host for end in targets}
-    said = {host.name: host.snapshot.reach for host in hosts if host.name in pingable}
-    silent = {name: _text(one.get("error", "it was not asked")) for name, one in said.items() if "pings" not in one}
+    results = {host.name: host.snapshot.reach for host in hosts if host.name in pingable}
+    silent = {
+        name: _text(one.get("error", "the pinger did not run")) for name, one in results.items() if "pings" not in one
+    }
     pings: list[Ping] = []
-    for name, one in said.items():
+    for name, one in results.items():
         for row in _rows(one, "pings", 8):
             source, target = known.get((name, _text(row[1]))), known.get((_text(row[0]), _text(row[1])))
             if source and target and row[2] in KINDS:
                 sent, received = _whole(row[6]), _whole(row[7])
-                said_by_ping = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
-                pings.append(Ping(source, target, row[2], *said_by_ping, sent, min(sent, received)))
-    lookups = [_lookup(name, row) for name, one in said.items() for row in _rows(one, "names", 4)]
+                output = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
+                pings.append(Ping(source, target, row[2], *output, sent, min(sent, received)))
+    lookups = [_lookup(name, row) for name, one in results.items() for row in _rows(one, "names", 4)]
     return Reach(targets, labels, left_out, pings, lookups, silent)
 
 
 def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:
-    """Pairs of hosts between which no ping of a pair of NICs was answered, of whatever size."""
+    """Return the pairs of hosts with a pair of NICs between which no ping of any size was answered."""
     reach = reach_of(hosts)
     pings = reach.pings if reach is not None else ()
     lost = (frozenset((one.source.host, one.target.host)) for one in pings if one.kind in LOST)

@@ -1,7 +1,7 @@
-"""Whose fault it is that some pings fail: one host's, a part's of the fabric, or a single route's.
+"""Localise failed pings: a host, a part of the fabric, or a single route.
 
-The victims of a dead host are all others, each once. So a host is named where it reaches nobody, or few, while those
-whom it does not reach do reach each other; hosts that reach each other but none of the rest are named together.
+A dead host fails with every other host. A host is therefore named if it reaches no host, or few, while the hosts that
+it does not reach do reach each other. Hosts that reach each other but no other host are named together.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from fablint.preflight.pings.mesh import End
 
 _LEAST = 2  # partners that fail, for one host to be named
-_LEAST_AMONG = 3  # the same where it reaches some
-_MOST_BESIDES = 0.25  # of what else its partners try fails
+_LEAST_AMONG = 3  # the same if it reaches some partners
+_MAX_OTHER_FAILURES = 0.25  # share of the failed pings of its partners with other ends
 
 
-class Try(NamedTuple):
-    """One end tried to reach another."""
+class Attempt(NamedTuple):
+    """Attempt of an end to reach another end."""
 
     source: End
     target: End
@@ -28,7 +28,7 @@ class Try(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Partners that an end does not reach, of all that were tried."""
+    """Number of partners that an end does not reach, and of all partners."""
 
     failed: int
     all: int
@@ -38,53 +38,53 @@ class Count(NamedTuple):
 
 
 @dataclass
-class Blame:
-    """What is to be said; every failure is told once."""
+class ReachFaults:
+    """Localised failures; every failed attempt is in one field only."""
 
-    nobody: bool = False  # nothing at all comes through, between three or more
-    alone: dict[End, Count] = field(default_factory=dict)  # reach nobody, or hardly anybody
-    islands: list[tuple[End, ...]] = field(default_factory=list)  # reach each other, but none of most others
-    halves: list[tuple[End, ...]] = field(default_factory=list)  # the same, where no part is most of them
-    deaf: dict[End, Count] = field(default_factory=dict)  # all that others send fails, nothing that it sends
-    mute: dict[End, Count] = field(default_factory=dict)  # the other way round
-    routes: list[tuple[End, End]] = field(default_factory=list)  # single ones, as they were tried
+    all_failed: bool = False  # every attempt fails, between three or more ends
+    isolated: dict[End, Count] = field(default_factory=dict)  # ends that reach no end, or few
+    cut_off: list[tuple[End, ...]] = field(default_factory=list)  # groups that do not reach the majority
+    halves: list[tuple[End, ...]] = field(default_factory=list)  # groups that do not reach each other, no majority
+    rx_failed: dict[End, Count] = field(default_factory=dict)  # ends that receive nothing but send successfully
+    tx_failed: dict[End, Count] = field(default_factory=dict)  # ends that send nothing but receive successfully
+    routes: list[tuple[End, End]] = field(default_factory=list)  # single pairs, in the direction of the attempt
 
 
-def blame(tries: Sequence[Try]) -> Blame:
-    """Who is at fault, of the ends of one rail."""
-    found = Blame()
-    if all(one.holds for one in tries):
+def localise_failures(attempts: Sequence[Attempt]) -> ReachFaults:
+    """Localise the failed attempts among the ends of one rail."""
+    found = ReachFaults()
+    if all(one.holds for one in attempts):
         return found
-    ends = sorted({end for one in tries for end in (one.source, one.target)})
-    if not any(one.holds for one in tries):
+    ends = sorted({end for one in attempts for end in (one.source, one.target)})
+    if not any(one.holds for one in attempts):
         if len(ends) == 2:
-            found.routes = _once(tries)
+            found.routes = _once(attempts)
         else:
-            found.nobody = True
+            found.all_failed = True
         return found
-    shares = _shares(tries)
-    parts = _parts(ends, tries)
+    shares = _shares(attempts)
+    parts = _parts(ends, attempts)
     main = _main(parts)
     home = {end: number for number, part in enumerate(parts) for end in part}
-    cut_off = {home[end] for one in tries if home[one.source] != home[one.target] for end in one[:2]}
+    cut_off = {home[end] for one in attempts if home[one.source] != home[one.target] for end in one[:2]}
     for number, part in enumerate(parts):
         if part is main or number not in cut_off:
             continue
         if len(part) == 1:
-            found.alone[part[0]] = shares[part[0]]
+            found.isolated[part[0]] = shares[part[0]]
         elif main is not None and 2 * len(main) > len(ends):
-            found.islands.append(part)
+            found.cut_off.append(part)
         else:
             found.halves.append(part)
-    rest = [one for one in tries if home[one.source] == home[one.target]]
-    _one_way(rest, found)
-    rest = [one for one in rest if one.target not in found.deaf and one.source not in found.mute]
-    found.routes = _once(_most(rest, found))
+    rest = [one for one in attempts if home[one.source] == home[one.target]]
+    _find_failed_directions(rest, found)
+    rest = [one for one in rest if one.target not in found.rx_failed and one.source not in found.tx_failed]
+    found.routes = _once(_name_isolated(rest, found))
     return found
 
 
-def _parts(ends: Sequence[End], tries: Iterable[Try]) -> list[tuple[End, ...]]:
-    """Ends that hang together by what came through, one way or the other."""
+def _parts(ends: Sequence[End], attempts: Iterable[Attempt]) -> list[tuple[End, ...]]:
+    """Return the connected components of ends: two ends are connected by a successful attempt in either direction."""
     leader = {end: end for end in ends}
 
     def lead(end: End) -> End:
@@ -93,7 +93,7 @@ def _parts(ends: Sequence[End], tries: Iterable[Try]) -> list[tuple[End, ...]]:
             end = leader[end]
         return end
 
-    for one in tries:
+    for one in attempts:
         if one.holds:
             leader[lead(one.source)] = lead(one.target)
     parts: dict[End, list[End]] = defaultdict(list)
@@ -103,29 +103,29 @@ def _parts(ends: Sequence[End], tries: Iterable[Try]) -> list[tuple[End, ...]]:
 
 
 def _main(parts: Sequence[tuple[End, ...]]) -> tuple[End, ...] | None:
-    """The largest part, if it is the only one of its size and more than one end."""
+    """Return the largest component if it is the only one of its size and has more than one end."""
     largest = parts[0]
     single = len(parts) == 1 or len(parts[1]) < len(largest)
     return largest if single and len(largest) > 1 else None
 
 
-def _one_way(tries: Sequence[Try], found: Blame) -> None:
-    """Ends of which one way is in order, and the other is not at all."""
+def _find_failed_directions(attempts: Sequence[Attempt], found: ReachFaults) -> None:
+    """Find the ends with one direction without a failure and the other without a success."""
     sent: dict[End, list[bool]] = defaultdict(list)
     received: dict[End, list[bool]] = defaultdict(list)
-    for one in tries:
+    for one in attempts:
         sent[one.source].append(one.holds)
         received[one.target].append(one.holds)
     for end in sorted(sent.keys() & received.keys()):
         if len(received[end]) >= _LEAST and not any(received[end]) and all(sent[end]):
-            found.deaf[end] = Count(len(received[end]), len(received[end]))
+            found.rx_failed[end] = Count(len(received[end]), len(received[end]))
         elif len(sent[end]) >= _LEAST and not any(sent[end]) and all(received[end]):
-            found.mute[end] = Count(len(sent[end]), len(sent[end]))
+            found.tx_failed[end] = Count(len(sent[end]), len(sent[end]))
 
 
-def _most(tries: Sequence[Try], found: Blame) -> list[Try]:
-    """Name ends that fail with most others, the worst first, as long as there is one; what is left over."""
-    rest = list(tries)
+def _name_isolated(attempts: Sequence[Attempt], found: ReachFaults) -> list[Attempt]:
+    """Name ends that fail with most others, the worst first; return the failed attempts that remain."""
+    rest = list(attempts)
     while True:
         shares, failed = _shares(rest), [one for one in rest if not one.holds]
         victims: dict[End, set[End]] = defaultdict(set)
@@ -136,36 +136,36 @@ def _most(tries: Sequence[Try], found: Blame) -> list[Try]:
         if not named:
             return failed
         worst = max(named, key=lambda end: (shares[end].failed / shares[end].all, shares[end].failed))
-        found.alone[worst] = shares[worst]
+        found.isolated[worst] = shares[worst]
         rest = [one for one in rest if worst not in (one.source, one.target)]
 
 
 def _stands_out(shares: Mapping[End, Count], end: End, victims: Iterable[End]) -> bool:
-    """Does it fail with most others, while these hardly fail but with it?"""
+    """Tell whether an end fails with most others, while these rarely fail with other ends."""
     failed, count = shares[end]
     if failed < _LEAST_AMONG or 2 * failed <= count:
         return False
-    besides = [(shares[one].failed - 1) / (shares[one].all - 1) for one in victims if shares[one].all > 1]
-    return bool(besides) and median(besides) <= _MOST_BESIDES
+    others = [(shares[one].failed - 1) / (shares[one].all - 1) for one in victims if shares[one].all > 1]
+    return bool(others) and median(others) <= _MAX_OTHER_FAILURES
 
 
-def _shares(tries: Iterable[Try]) -> Mapping[End, Count]:
-    """Of every end, its partners; one fails if either way does."""
+def _shares(attempts: Iterable[Attempt]) -> Mapping[End, Count]:
+    """Count the failed partners of every end; a partner fails if either direction fails."""
     partners: dict[End, dict[End, bool]] = defaultdict(dict)
-    for one in tries:
+    for one in attempts:
         for end in (one.source, one.target):
             other = _other(one, end)
             partners[end][other] = partners[end].get(other, True) and one.holds
     return {end: Count(sum(not holds for holds in every.values()), len(every)) for end, every in partners.items()}
 
 
-def _other(one: Try, end: End) -> End:
+def _other(one: Attempt, end: End) -> End:
     return one.target if one.source == end else one.source
 
 
-def _once(tries: Iterable[Try]) -> list[tuple[End, End]]:
-    """Pairs, each once."""
+def _once(attempts: Iterable[Attempt]) -> list[tuple[End, End]]:
+    """Return the pairs of ends without duplicates."""
     found: dict[frozenset[End], tuple[End, End]] = {}
-    for one in tries:
+    for one in attempts:
         found.setdefault(frozenset((one.source, one.target)), (one.source, one.target))
     return sorted(found.values())

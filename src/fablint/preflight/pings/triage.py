@@ -1,4 +1,4 @@
-"""What the pings of each rail come to: who is at fault where nothing is answered, and where long frames are not."""
+"""Evaluate the pings of each rail: failed pings, failed full-size frames, and losses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from fablint.preflight.pings.losses import Losses, losses
 from fablint.preflight.pings.mesh import LOST, MTU, TOO_LONG, End, Ping, Reach
-from fablint.preflight.pings.reach_faults import Blame, Try, blame
+from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class Rail:
     """Pings between ends of one label that have an address of their own."""
 
     pings: Sequence[Ping]
-    answers: Blame  # for what was not answered at all
-    refused: Mapping[End, Sequence[Ping]]  # whose own hosts refuse frames of full size to most others
-    sizes: Blame  # for frames of full size that were not answered, though small ones were
-    losses: Losses  # of frames of full size, where some were answered
+    answers: ReachFaults  # of pairs without any answer
+    refused: Mapping[End, Sequence[Ping]]  # ends whose hosts refuse full-size frames to most others
+    sizes: ReachFaults  # of full-size frames without an answer, although small frames were answered
+    losses: Losses  # of full-size frames, of pairs with some answers
 
     @property
     def ends(self) -> set[End]:
@@ -28,13 +28,13 @@ class Rail:
 
     @property
     def sized(self) -> set[End]:
-        """Ends of which something was answered."""
-        return {end for one in self.pings if _any(one) for end in (one.source, one.target)}
+        """Ends of pairs with at least one answer."""
+        return {end for one in self.pings if _is_answered(one) for end in (one.source, one.target)}
 
 
-@lru_cache(maxsize=1)  # several checks want to know
+@lru_cache(maxsize=1)  # for several checks
 def rails_of(reach: Reach, contested: frozenset[End]) -> Sequence[Rail]:
-    """All rails. Pings of ends whose address is `contested` tell nothing: the answers go to the wrong one."""
+    """Return all rails, without pings of ends whose address is `contested`: another NIC may have answered."""
     return [
         _rail([one for one in pings if one.source not in contested and one.target not in contested])
         for pings in reach.by_rail.values()
@@ -42,22 +42,24 @@ def rails_of(reach: Reach, contested: frozenset[End]) -> Sequence[Rail]:
 
 
 def _rail(pings: Sequence[Ping]) -> Rail:
-    answers = blame([Try(one.source, one.target, _any(one)) for one in pings])
+    answers = localise_failures([Attempt(one.source, one.target, _is_answered(one)) for one in pings])
     refused = _refused(pings)
     lost = losses(pings)
     through = [
         one
         for one in pings
-        if _any(one)
+        if _is_answered(one)
         and not (one.kind == TOO_LONG and one.source in refused)
-        and not (one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2]))  # where much is lost, long frames first
+        and not (
+            one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2])
+        )  # high loss affects full-size frames first
     ]
-    sizes = blame([Try(one.source, one.target, not one.kind) for one in through])
+    sizes = localise_failures([Attempt(one.source, one.target, not one.kind) for one in through])
     return Rail(pings, answers, refused, sizes, lost)
 
 
-def _any(one: Ping) -> bool:
-    """Was anything answered, of whatever size?"""
+def _is_answered(one: Ping) -> bool:
+    """Tell whether a frame of any size was answered."""
     return one.kind not in LOST and (one.kind != TOO_LONG or one.passes > 0)
 
 

@@ -1,1 +1,1 @@
-"""Parsers of what system tools print."""
+"""Parsers of the output of system tools."""

@@ -1,6 +1,6 @@
-"""Slingshot's algorithmic MAC addresses: group, switch and port of the switch are in the NIC's address.
+"""Algorithmic MAC addresses of Slingshot: a NIC's address contains group, switch and switch port.
 
-48 bits: `02:00:00:0`, 9 of group, 5 of switch, 6 of port; the switch's side has `fe` for the second octet
+48 bits: `02:00:00:0`, 9 of group, 5 of switch, 6 of port; addresses of switch ports have the second octet `fe`
 (HPE Slingshot Host Software Troubleshooting Guide).
 """
 
@@ -13,8 +13,8 @@ _ADDRESS = re.compile(r"[0-9a-f][26ae]:(00|fe):00:0[0-9a-f]:[0-9a-f]{2}:[0-9a-f]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an algorithmic address is."""
+class FabricAddress:
+    """Switch port that an algorithmic address encodes."""
 
     group: int
     switch: int
@@ -22,26 +22,27 @@ class Place:
 
     @property
     def group_name(self) -> str:
+        """Name of the group."""
         return f"group{self.group}"
 
     @property
     def switch_name(self) -> str:
-        """What the switch is called as long as nobody tells its name."""
+        """Name of the switch until a source reports another name."""
         return f"group{self.group}-switch{self.switch}"
 
 
-def decode(mac: str) -> Place | None:
-    """The place that an address tells; None where it is no algorithmic one.
+def decode(mac: str) -> FabricAddress | None:
+    """Decode an algorithmic address; None for other addresses.
 
     >>> decode("02:00:00:00:07:ea")
-    Place(group=0, switch=31, port=42)
+    FabricAddress(group=0, switch=31, port=42)
     """
     if not _ADDRESS.fullmatch(mac.lower()):
         return None
     value = int(mac.replace(":", ""), 16) & 0xFFFFF
-    return Place(value >> 11, (value >> 6) & 31, value & 63)
+    return FabricAddress(value >> 11, (value >> 6) & 31, value & 63)
 
 
 def alias(group: int, switch: int) -> str:
-    """The name by which algorithmic addresses know a switch."""
-    return Place(group, switch, 0).switch_name
+    """Return the name of a switch that is derived from its group and number."""
+    return FabricAddress(group, switch, 0).switch_name

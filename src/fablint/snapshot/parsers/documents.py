@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: as much of it as can be understood."""
+"""Tolerant reading of JSON that other programs wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fablint.snapshot.sharing import parsed
 
 
 def documents(text: str) -> list[Any]:
-    """The JSON documents in a text, one after the other; what is no JSON is left out."""
+    """Return the JSON documents in a text; other text between them is skipped."""
     with suppress(ValueError, RecursionError):  # most texts are one document
         whole = parsed(text.encode())
         if isinstance(whole, dict | list):
@@ -28,11 +28,11 @@ def documents(text: str) -> list[Any]:
 
 
 def _next_bracket(text: str, start: int) -> int:
-    """Where the next document can begin; -1 where none can."""
+    """Return the position of the next bracket; -1 if there is none."""
     at = [place for place in (text.find("{", start), text.find("[", start)) if place >= 0]
     return min(at, default=-1)
 
 
 def dicts(value: object) -> list[dict[str, Any]]:
-    """The mappings in a list, or the one mapping: json0 and json differ in this."""
+    """Return the mappings in a list, or a single mapping as a list."""
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]

@@ -1,4 +1,4 @@
-"""`ibnetdiscover`: a record for each node, its ports below."""
+"""Parser of `ibnetdiscover`: a record for each node, with its ports below."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RECORD = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{1,16})"', re.I
 
 
 def why_incomplete(text: str) -> str:
-    """Why the output is not whole: nodes at the other end of cables that have no record. Empty where it is whole.
+    """Return why an output is incomplete: cables to nodes without a record. '' for a complete output.
 
-    ibnetdiscover writes a record for each node that it writes a cable to; the end of a saved file can be missing.
+    ibnetdiscover writes a record for every node at the end of a cable; the end of a saved file can be missing.
     """
     known = {name.lower() for name in _RECORD.findall(text)}
     missing = sorted({name.lower() for name in _REFERENCE.findall(text)} - known)
@@ -34,11 +34,12 @@ def why_incomplete(text: str) -> str:
 
 
 def is_ibnetdiscover(text: str) -> bool:
+    """Tell whether a text is output of ibnetdiscover."""
     return any(_NODE.match(line) for line in text.splitlines())
 
 
 def cables_of(text: str) -> Iterator[PortPair]:
-    """Every cable, as both of its ends tell it."""
+    """Yield every cable as reported by each of its ends."""
     lines = text.splitlines()
     nodes = {match[3].lower(): match for match in map(_NODE.match, lines) if match}
     here: re.Match[str] | None = None

@@ -1,4 +1,7 @@
-"""IPv4 on a host as `ip -j` (iproute2) prints it: addresses, routes, rules, neighbour table. Numbers are addresses."""
+"""IPv4 configuration of a host from `ip -j` (iproute2): addresses, routes, rules, neighbour table.
+
+Addresses are integers.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from fablint.snapshot.sharing import parsed
 from fablint.text.names import plain
 
 _BITS = 32
-_CUT_OFF = 100_000  # letters: a text of so many that ends in the middle was cut off, not garbled
+_CUT_OFF = 100_000  # characters: a longer text without an end was truncated, not malformed
 _SILENT = ("FAILED", "INCOMPLETE")
 _LOCAL = ("local", "broadcast", "multicast", "anycast")
 _PLAIN_RULE = {"priority", "src", "srclen", "dst", "dstlen", "table", "protocol"}  # others: marks, ports, devices
@@ -73,7 +76,7 @@ class Route(NamedTuple):
 
 
 class RoutingRule(NamedTuple):
-    """Which packets a routing table is for: those between addresses of these ranges."""
+    """Rule that selects a routing table for packets between addresses of two ranges."""
 
     priority: int
     table: str
@@ -82,17 +85,17 @@ class RoutingRule(NamedTuple):
 
 
 class NeighbourEntry(NamedTuple):
-    """A row of the neighbour table: who a host takes for the owner of an address."""
+    """Row of the neighbour table: the MAC address that a host has for an IPv4 address."""
 
     nic: str
     number: int
     mac: str
     state: str
-    age_s: int  # since it came to this state
+    age_s: int  # since the last change of the state
 
     @property
     def silent(self) -> bool:
-        """Was it asked for in vain?"""
+        """True if the requests for the address had no answer."""
         return self.state in _SILENT
 
 
@@ -100,16 +103,16 @@ _Item = TypeVar("_Item")
 
 
 class Listed(NamedTuple, Generic[_Item]):
-    """What was understood of an output, or why there is nothing."""
+    """Parsed items of an output, or the reason why there are none."""
 
     items: list[_Item]
     missing: str = ""
-    garbled: bool = False  # it printed something, which is no JSON
+    garbled: bool = False  # the output is not JSON
 
 
 @dataclass(frozen=True)
 class Inet:
-    """All of it, read where it is asked for."""
+    """IPv4 configuration of a host; each table is parsed on first use."""
 
     snapshot: Snapshot
 
@@ -127,26 +130,26 @@ class Inet:
 
     @cached_property
     def rules(self) -> Listed[RoutingRule]:
-        """Rules that look at addresses alone, in the order in which they are tried; others are left out."""
+        """Rules with address ranges only, in the order of their priority; other rules are skipped."""
         found = _listed(self.snapshot, "ip-rule", _rules)
         if "not supported" in found.missing:
-            return Listed([])  # a kernel without them
+            return Listed([])  # a kernel without policy routing
         return found._replace(items=sorted(found.items, key=lambda rule: rule.priority))
 
     @property
-    def no_way(self) -> Listed[Any] | None:
-        """What is missing to tell which way a packet goes, if anything is."""
+    def missing_tables(self) -> Listed[Any] | None:
+        """The first output that is missing for a route lookup; None if all are present."""
         parts: tuple[Listed[Any], ...] = (self.addresses, self.routes, self.rules)
         return next((part for part in parts if part.missing), None)
 
     @cached_property
     def divided(self) -> bool:
-        """Has it virtual routers (VRF), whose tables no rule tells?"""
+        """True for a host with virtual routers (VRF), whose tables no rule selects."""
         return "l3mdev" in self.snapshot.command("ip-rule").text
 
 
 def number_of(text: object) -> int | None:
-    """`10.0.0.1` as a number; None for what is no IPv4 address.
+    """Return `10.0.0.1` as an integer; None for other texts.
 
     >>> number_of("10.0.0.1")
     167772161
@@ -158,6 +161,7 @@ def number_of(text: object) -> int | None:
 
 
 def dotted(number: int) -> str:
+    """Format an address as `10.0.0.1`."""
     return ".".join(str(octet) for octet in number.to_bytes(4, "big"))
 
 
@@ -173,18 +177,18 @@ def _last(number: int, prefix: int) -> int:
 
 
 def _listed(snapshot: Snapshot, name: str, read: Callable[[list[dict[str, Any]]], Iterator[_Item]]) -> Listed[_Item]:
-    said = snapshot.command(name)
-    if said.status != 0:
-        return Listed([], f"{name.replace('-', ' ')}: {said.error or 'failed'}")
+    output = snapshot.command(name)
+    if output.status != 0:
+        return Listed([], f"{name.replace('-', ' ')}: {output.error or 'failed'}")
     try:
-        documents = parsed((_whole(said.text) or "[]").encode())
+        documents = parsed((_whole(output.text) or "[]").encode())
     except (ValueError, RecursionError):
-        return Listed([], f"what {name.replace('-', ' ')} printed is no JSON", True)
+        return Listed([], f"the output of {name.replace('-', ' ')} is not JSON", True)
     return Listed(list(read(dicts(documents))))
 
 
 def _whole(text: str) -> str:
-    """A long list that the collector cut off, without its last entry."""
+    """Complete a list that the collector truncated: drop its last entry."""
     text = text.strip()
     if len(text) < _CUT_OFF or text.endswith("]"):
         return text
@@ -203,7 +207,7 @@ def _routes(documents: list[dict[str, Any]]) -> Iterator[Route]:
     for one in documents:
         span = _network(one.get("dst"))
         if span is None or "pref" in one or ":" in str(one.get("gateway")) or "dead" in str(one.get("flags")):
-            continue  # of IPv6, or out of use
+            continue  # IPv6, or inactive
         hops = dicts(one.get("nexthops")) if "nexthops" in one else [one]
         via = one.get("via")
         yield Route(
@@ -225,7 +229,7 @@ def _rules(documents: list[dict[str, Any]]) -> Iterator[RoutingRule]:
 
 
 def _range(rule: dict[str, Any], end: str) -> tuple[int, int] | tuple[()] | None:
-    """First and last address that a rule is for; None: all, (): not understood."""
+    """Return the first and last address of a rule; None: all, (): malformed."""
     if rule.get(end, "all") == "all":
         return None
     span = _network(f"{rule[end]}/{rule.get(f'{end}len', _BITS)}")
@@ -241,7 +245,7 @@ def _entries(documents: list[dict[str, Any]]) -> Iterator[NeighbourEntry]:
 
 
 def _network(text: object) -> tuple[int, int] | None:
-    """First address and prefix length of `default`, `10.0.0.0/8` and `10.0.0.1`."""
+    """Parse the first address and prefix length of `default`, `10.0.0.0/8` or `10.0.0.1`."""
     if text == "default":
         return 0, 0
     address, _, length = str(text).partition("/")
@@ -253,5 +257,5 @@ def _network(text: object) -> tuple[int, int] | None:
 
 
 def _count(value: object, most: int = 1 << 32) -> int | None:
-    """A number from 0 on."""
+    """Return an integer from 0 to `most`; None for other values."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None

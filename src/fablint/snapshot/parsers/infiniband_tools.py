@@ -1,4 +1,4 @@
-"""What InfiniBand tools print: names of nodes, their cables, and what a cable runs at."""
+"""Common parts of the parsers of InfiniBand tools: names of nodes, cables, rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fablint.snapshot.cable_speeds import TrainedCable
 from fablint.text.names import plain
 
-# Gbit/s of a lane, with the coding taken off (InfiniBand Architecture Specification, volume 1, table of link speeds)
+# Gbit/s of a lane, without the coding (InfiniBand Architecture Specification, volume 1, table of link speeds)
 LANE_GBIT = {
     "SDR": 2.0,
     "DDR": 4.0,
@@ -23,15 +23,15 @@ LANE_GBIT = {
     "XDR": 200.0,
 }
 _SIGNALLED = {2.5: "SDR", 5.0: "DDR", 10.0: "QDR", 10.3125: "FDR10", 14.0625: "FDR", 25.78125: "EDR", 53.125: "HDR"}
-_SIGNALLED |= {106.25: "NDR", 212.5: "XDR"}  # of a lane, as iblinkinfo writes them
+_SIGNALLED |= {106.25: "NDR", 212.5: "XDR"}  # of a lane, in the output of iblinkinfo
 _RATE = re.compile(r"(\d{1,2})x([A-Z]{2,3}(?:10)?)")
 _DEVICE = re.compile(r"(.*\S)\s+((?:mlx|hfi|qib|ib|irdma|bnxt|rxe|mthca|cxi|HCA|roce)[\w.-]*)", re.IGNORECASE)
-_NO_HOST = ("aggregation node",)  # a switch's own computing part (SHARP) calls itself a channel adapter
+_AGGREGATION_NODES = ("aggregation node",)  # the aggregation node (SHARP) of a switch is listed as a channel adapter
 
 
 @dataclass(frozen=True)
 class Port:
-    """One end of a cable: the node's GUID, what it is called, its port."""
+    """One end of a cable: GUID, description and port of the node."""
 
     guid: str
     description: str
@@ -42,7 +42,7 @@ class Port:
 
 @dataclass(frozen=True)
 class PortPair:
-    """A cable as one end sees it. `rate` is `4xEDR`; empty where it is not said."""
+    """A cable as one end reports it. `rate` is `4xEDR`; empty if not reported."""
 
     here: Port
     there: Port
@@ -50,17 +50,17 @@ class PortPair:
 
 
 def guid(text: str) -> str:
-    """A GUID as all outputs can agree on: lower case, no `0x`, 16 digits."""
+    """Normalise a GUID: lower case, no `0x`, 16 digits."""
     return text.lower().removeprefix("0x").rjust(16, "0")[-16:]
 
 
 def guid_alias(text: str) -> str:
-    """The name by which tables know a switch."""
+    """Return the alias of a switch in forwarding tables."""
     return f"guid-{guid(text)}"
 
 
 def rate_of(width: str, lane_gbit: str) -> str:
-    """`4X`, `25.78125` as `4xEDR`; empty where the speed is none that is known."""
+    """Return `4xEDR` for `4X` and `25.78125`; '' for an unknown speed."""
     try:
         speed = _SIGNALLED.get(float(lane_gbit))
     except ValueError:
@@ -69,20 +69,20 @@ def rate_of(width: str, lane_gbit: str) -> str:
 
 
 def bytes_per_second(rate: str) -> float:
-    """Payload that a cable of `4xEDR` can carry; 0 where it is not known."""
+    """Return the payload rate of a cable of `4xEDR`; 0 for an unknown rate."""
     match = _RATE.fullmatch(rate)
     return int(match[1]) * LANE_GBIT.get(match[2], 0.0) * 1e9 / 8 if match else 0.0
 
 
 def host_and_nic(description: str) -> tuple[str, str]:
-    """`node001 mlx5_0` as its two names; a description that names no device is the host's."""
+    """Split `node001 mlx5_0` into host and NIC; a description without a device is the host."""
     match = _DEVICE.fullmatch(description.strip())
     return (plain(match[1]), plain(match[2])) if match else (plain(description), "")
 
 
 @dataclass(frozen=True)
 class NamedCable:
-    """A cable by the names of its ends: `a` is a switch, `b` another, or a host."""
+    """A cable with the names of its ends: `a` is a switch, `b` a switch or a host."""
 
     a: str
     b: str
@@ -99,7 +99,7 @@ class NamedCable:
 
     @property
     def trained(self) -> TrainedCable | None:
-        """What it runs at; None where that is not known."""
+        """The cable with its rate; None if the rate is unknown."""
         speed = bytes_per_second(self.rate)
         return (
             TrainedCable(self.a, self.end, self.rate, speed, self.a_port, self.b_port, self.to_host) if speed else None
@@ -107,13 +107,13 @@ class NamedCable:
 
 
 def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[str, str]]:
-    """All cables, each once, and the names of all switches, by GUID."""
+    """Return all cables without duplicates, and the names of all switches by GUID."""
     cables = _once(joined)
     names = _switch_names(cables)
     found = []
     for cable in cables:
         here, there = sorted((cable.here, cable.there), key=lambda end: not end.switch)
-        if not here.switch or _is_no_host(there):
+        if not here.switch or _is_aggregation_node(there):
             continue
         switch, ports = names[guid(here.guid)], (here.number, there.number)
         if there.switch:
@@ -137,7 +137,7 @@ def _once(joined: Iterable[PortPair]) -> list[PortPair]:
 
 
 def _switch_names(cables: Iterable[PortPair]) -> Mapping[str, str]:
-    """GUID: name. Switches that nobody named are all called alike; their GUID tells them apart."""
+    """Return switch names by GUID. Switches without a name share a default name; their GUID replaces it."""
     described = {
         guid(end.guid): plain(end.description) for cable in cables for end in (cable.here, cable.there) if end.switch
     }
@@ -145,5 +145,5 @@ def _switch_names(cables: Iterable[PortPair]) -> Mapping[str, str]:
     return {key: name if name and count[name] == 1 else guid_alias(key) for key, name in described.items()}
 
 
-def _is_no_host(port: Port) -> bool:
-    return not port.switch and any(words in port.description.lower() for words in _NO_HOST)
+def _is_aggregation_node(port: Port) -> bool:
+    return not port.switch and any(words in port.description.lower() for words in _AGGREGATION_NODES)

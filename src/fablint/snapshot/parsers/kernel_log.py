@@ -1,8 +1,8 @@
-"""The kernel log: its lines, the events that they report, and hardware errors that take several lines.
+"""Kernel log: lines, the events that they report, and hardware errors of several lines.
 
-Lines are `<3>[  100.000001] text`, as /dev/kmsg and `dmesg --raw` have them; priority and time may be missing. Files of
-syslog and of the journal have `[  100.000001] HOST kernel: text`, or a date by ISO 8601 instead of seconds since the
-boot. Most lines of a log are of no interest, and a fleet has a thousand logs: lines are searched for by words first.
+Lines have the format `<3>[  100.000001] text` of /dev/kmsg and `dmesg --raw`; priority and time may be missing. Files of
+syslog and of the journal have `[  100.000001] HOST kernel: text`, or an ISO 8601 date instead of seconds since the
+boot. Few lines are relevant, and a fleet has thousands of logs: a search for words selects lines first.
 """
 
 from __future__ import annotations
@@ -19,49 +19,49 @@ from typing import NamedTuple
 from fablint.text.word_search import WordSearch
 
 DAY_S = 86400.0
-WEEK_S = 7 * DAY_S  # an event of that age says nothing about the host of today
-NOW = 1 << 62  # as a place in the log: behind all of its lines
+WEEK_S = 7 * DAY_S  # older events are ignored
+NOW = 1 << 62  # position after all lines of the log
 
-ERROR = "rror"  # is in all lines of `Error` and `error`, and in few others
+ERROR = "rror"  # in all lines with `Error` or `error`
 
 _HEAD = re.compile(
     r"(?:<(?P<priority>\d{1,4})>)?"
     r"(?:\[ *(?P<moment>\d{1,10}\.\d{1,9})\]"
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) "
-    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\])?"  # in a local time that is not known here
+    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\])?"  # local time of an unknown zone
     r"(?:\[ *[TC]\d+\])? ?"
 )
 _SENDER = re.compile(r"(?:[\w.-]{1,100} )?kernel: (?:\[ *\d{1,10}\.\d{1,9}\] )?")
 _PROGRAM = re.compile(r"[\w.-]{1,100} [\w.@/()-]{1,60}\[\d{1,10}\]: ")
-_LAST_PRIORITY = 7  # of the kernel; above are messages that programs wrote there
+_LAST_PRIORITY = 7  # of the kernel; messages of programs have higher priorities
 _LONGEST = 1000  # letters of a line
 _NUMBERED = re.compile(r"\{(\d{1,18})\}\[Hardware Error\]: (.*)")
 _EARLIER = re.compile(r"(?:BERT: )?\[Hardware Error\]: (.*)")
 _FIELD = re.compile(r"\s*(event severity|section_type|device_id): (.*)")
 
 
-_watched: dict[str, None] = {}  # words for which every log is searched: for all of them at once
+_watched: dict[str, None] = {}  # every log is searched for all of these words at once
 
 
 def watch(words: Iterable[str]) -> None:
-    """Name words for which every kernel log will be searched."""
+    """Register words for the common search of every kernel log."""
     _watched.update(dict.fromkeys(words))
 
 
 class Line(NamedTuple):
-    """A line of the log."""
+    """Line of the log without its head."""
 
     text: str
     moment: float | None = None  # seconds since the host was booted
-    place: int = 0  # where it begins in the log
+    place: int = 0  # position of its first character in the log
 
     def age(self, now: float) -> float | None:
-        """Seconds that have passed; None for a line without a time."""
+        """Return the age in seconds at the time `now` (seconds since boot); None for a line without a time."""
         return None if self.moment is None else max(0.0, now - self.moment)
 
 
 class Grade(IntEnum):
-    """How bad an event is."""
+    """Severity of an event."""
 
     NOTE = 0
     WARN = 1
@@ -69,39 +69,40 @@ class Grade(IntEnum):
 
 
 class Event(NamedTuple):
-    """What a line, or several, report."""
+    """Event that one or several lines report."""
 
     grade: Grade
     what: str
     device: str  # empty: the host
     line: Line
     number: int = 1
-    many: int = 0  # more than so many within a day are worth a warning; 0: any number is only a note
+    many: int = 0  # more within a day are a warning; 0: no limit
 
     def is_recent(self, now: float) -> bool:
-        """Within the last day? An event without a time is taken as recent."""
+        """Tell whether the event is at most a day old; an event without a time is."""
         return (self.line.age(now) or 0.0) <= DAY_S
 
     def grade_now(self, now: float) -> Grade:
-        """Its grade at its age: a failure counts for a week, a warning for a day."""
+        """Return the grade at the event's age: a failure counts for a week, a warning for a day."""
         lasting = WEEK_S if self.grade is Grade.FAIL else DAY_S
         return self.grade if (self.line.age(now) or 0.0) <= lasting else Grade.NOTE
 
 
 class Recovery(NamedTuple):
-    """The end of earlier events of a device."""
+    """Recovery of a device, which ends earlier events."""
 
     device: str  # empty: of all devices
     place: int  # in the log
-    whats: tuple[str, ...] = ("",)  # how the events begin that it ends
+    whats: tuple[str, ...] = ("",)  # beginnings of the events that it ends
 
     def ends(self, event: Event) -> bool:
+        """Tell whether the recovery ends an event."""
         same = self.device in ("", event.device)
         return same and event.line.place < self.place and event.what.startswith(self.whats)
 
 
 class Pattern(NamedTuple):
-    """Lines that report one kind of event: they hold the word, and match; the group `device` names the part."""
+    """Pattern of lines that report one kind of event; the group `device` is the device."""
 
     word: str
     regex: re.Pattern[str]
@@ -110,6 +111,7 @@ class Pattern(NamedTuple):
     many: int = 0
 
     def events(self, line: Line) -> Iterator[Event]:
+        """Yield the event of a line, if it matches."""
         found = self.regex.search(line.text) if self.word in line.text else None
         if found is not None:
             device = found.groupdict().get("device") or ""
@@ -117,13 +119,14 @@ class Pattern(NamedTuple):
 
 
 class RecoveryPattern(NamedTuple):
-    """Lines that report the end of events: they hold the word, and match; the group `device` names the part."""
+    """Pattern of lines that report a recovery; the group `device` is the device."""
 
     word: str
     regex: re.Pattern[str]
     whats: tuple[str, ...] = ("",)
 
     def recoveries(self, line: Line) -> Iterator[Recovery]:
+        """Yield the recovery of a line, if it matches."""
         found = self.regex.search(line.text) if self.word in line.text else None
         if found is not None:
             yield Recovery(found.groupdict().get("device") or "", line.place, self.whats)
@@ -131,25 +134,25 @@ class RecoveryPattern(NamedTuple):
 
 @dataclass
 class HardwareError:
-    """The lines of one record of the platform's firmware (ACPI Platform Error Interfaces)."""
+    """Lines of a record of the platform's firmware (ACPI Platform Error Interfaces)."""
 
-    number: str  # empty: it was found at boot and tells of what was before
+    number: str  # empty: found at boot, from before the boot
     lines: list[Line] = field(default_factory=list)
-    severity: str = ""  # empty: that line was cut off
+    severity: str = ""  # empty: the line is missing
     section: str = ""
     device: str = ""
 
 
 @dataclass
 class KernelLog:
-    """The text of a log. What was found in it is kept: several checks look for the same."""
+    """Text of a log, with a cache of search results for several checks."""
 
     text: str
-    booted: float | None = None  # seconds since 1970; None: dates are not understood
-    _found: dict[str, dict[int, int]] = field(default_factory=dict, repr=False)  # word: where its lines begin and end
+    booted: float | None = None  # seconds since 1970; None: dates cannot be converted
+    _found: dict[str, dict[int, int]] = field(default_factory=dict, repr=False)  # word: begin and end of its lines
 
     def lines_with(self, words: Iterable[str]) -> list[Line]:
-        """Lines of the kernel that hold one of the words, in order."""
+        """Return the kernel's lines with at least one of the words, in order."""
         places: dict[int, int] = {}
         for word in words:
             if word not in self._found:
@@ -161,12 +164,12 @@ class KernelLog:
         return [line for begin, text in texts if (line := line_of(text, begin, self.booted)) is not None]
 
     def _line_at(self, at: int) -> tuple[int, int]:
-        """Where the line of a place begins and ends."""
+        """Return begin and end of the line at a position."""
         end = self.text.find("\n", at)
         return self.text.rfind("\n", 0, at) + 1, len(self.text) if end < 0 else end
 
     def last_moment(self) -> float:
-        """When the last line was written, in seconds since the host was booted; 0 where no line tells."""
+        """Return the time of the last line in seconds since boot; 0 if no line has a time."""
         for text in reversed(self.text[-4096:].splitlines()):
             line = line_of(text, booted=self.booted)
             if line is not None and line.moment is not None:
@@ -180,7 +183,7 @@ def _search(words: tuple[str, ...]) -> WordSearch:
 
 
 def line_of(text: str, place: int = 0, booted: float | None = None) -> Line | None:
-    """A line without its head; None where no part of the kernel wrote it."""
+    """Parse a line; None for a message that a program wrote."""
     head = _HEAD.match(text)
     if head is None:
         return Line(text[:_LONGEST], None, place)
@@ -194,31 +197,31 @@ def line_of(text: str, place: int = 0, booted: float | None = None) -> Line | No
 
 
 def _moment(head: re.Match[str], booted: float | None) -> float | None:
-    """Seconds since the boot."""
+    """Return the time of a line in seconds since the boot."""
     if head["moment"]:
         return float(head["moment"])
     if head["date"] and booted is not None:
-        with suppress(ValueError, OverflowError):  # the 99th of a month
+        with suppress(ValueError, OverflowError):  # an invalid date
             return datetime.fromisoformat(head["date"].replace(",", ".")).timestamp() - booted
     return None
 
 
 def hardware_errors(lines: Sequence[Line]) -> list[HardwareError]:
-    """Records whose lines have the same number; those without one are the record of the boot."""
+    """Group lines by the number of their record; lines without a number are the record of the boot."""
     found: dict[str, HardwareError] = {}
     for line in lines:
         numbered = _NUMBERED.match(line.text)
         rest = numbered or _EARLIER.match(line.text)
-        told = _FIELD.match(rest[rest.re.groups]) if rest else None
+        entry = _FIELD.match(rest[rest.re.groups]) if rest else None
         number = numbered[1] if numbered else ""
-        if rest is None or not (numbered or told):
+        if rest is None or not (numbered or entry):
             continue
         record = found.setdefault(number, HardwareError(number))
         record.lines.append(line)
-        if told and told[1] == "event severity":
-            record.severity = told[2].strip().lower()
-        elif told and told[1] == "section_type":
-            record.section = record.section or told[2].strip()
-        elif told:
-            record.device = record.device or told[2].strip()
+        if entry and entry[1] == "event severity":
+            record.severity = entry[2].strip().lower()
+        elif entry and entry[1] == "section_type":
+            record.section = record.section or entry[2].strip()
+        elif entry:
+            record.device = record.device or entry[2].strip()
     return list(found.values())

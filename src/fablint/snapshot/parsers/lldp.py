@@ -1,4 +1,4 @@
-"""Who is at the other end of each cable, as `lldpcli -f json0 show neighbors` (and `-f json`) of a device tells it."""
+"""Parser of `lldpcli -f json0 show neighbors` (and `-f json`): the device at the other end of each cable."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ INTERFACE = re.compile(r"Interface\s+\d+\s+as\s+(\S+)")  # as Slingshot switches
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What a device heard on one of its ports."""
+    """LLDP neighbour on one port of a device."""
 
-    port: str  # of ours
-    name: str  # of the other device
+    port: str  # of the device itself
+    name: str  # of the neighbour
     its_port: str
-    address: str = ""  # MAC of the other's port
-    bridge: bool | None = None  # does it say that it is a switch? None: it says nothing
+    address: str = ""  # MAC of the neighbour's port
+    bridge: bool | None = None  # whether it reports to be a switch; None: not reported
     tlv: str = ""  # Slingshot's own, hexadecimal
 
 
 def neighbours(text: str) -> list[Neighbour]:
-    """All neighbours in an output of lldpcli, of either shape; none where there is none."""
+    """Parse the neighbours in an output of lldpcli in either format."""
     found = []
     for document in documents(text):
         for top in dicts(document.get("lldp") if isinstance(document, dict) else None):
@@ -36,7 +36,7 @@ def neighbours(text: str) -> list[Neighbour]:
 
 
 def local_name(text: str) -> str:
-    """The name of the device itself, where its output has it (`show chassis`, `show interfaces`)."""
+    """Return the name of the device itself (`show chassis`, `show interfaces`); '' if the output lacks it."""
     for document in documents(text):
         if not isinstance(document, dict):
             continue
@@ -51,11 +51,11 @@ def local_name(text: str) -> str:
     return ""
 
 
-# ------------------------------------------------------------------------------------------------ the two shapes
+# ------------------------------------------------------------------------------------------------ formats
 
 
 def _interfaces(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and entry of each: json0 has the name inside, json around it."""
+    """Yield name and entry of each interface: json0 has the name in the entry, json as its key."""
     for item in dicts(value):
         if isinstance(item.get("name"), str):
             yield item["name"], item
@@ -81,7 +81,7 @@ def _neighbour(port: str, entry: dict[str, Any]) -> Neighbour:
 
 
 def _inner(chassis: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a chassis: json has its name around it."""
+    """Return the properties of a chassis: in json they are below its name."""
     if "id" in chassis or len(chassis) != 1:
         return chassis
     (inner,) = chassis.values()
@@ -90,18 +90,18 @@ def _inner(chassis: dict[str, Any]) -> dict[str, Any]:
 
 def _chassis_name(chassis: dict[str, Any]) -> str:
     name = _value(chassis.get("name"))
-    around = next(iter(chassis)) if "id" not in chassis and len(chassis) == 1 else ""
-    return plain(name or around)
+    key = next(iter(chassis)) if "id" not in chassis and len(chassis) == 1 else ""
+    return plain(name or key)
 
 
 def _id(part: dict[str, Any]) -> tuple[str, str]:
-    """Kind and value of a chassis' or a port's identity."""
+    """Return kind and value of the identity of a chassis or port."""
     identity = next(iter(dicts(part.get("id"))), {})
     return str(identity.get("type", "")), _value(identity)
 
 
 def _value(value: object) -> str:
-    """The text of `"x"`, `{"value": "x"}` and `[{"value": "x"}]`."""
+    """Return the text of `"x"`, `{"value": "x"}` or `[{"value": "x"}]`."""
     if isinstance(value, list):
         value = value[0] if value else ""
     if isinstance(value, dict):
@@ -110,7 +110,7 @@ def _value(value: object) -> str:
 
 
 def _is_bridge(value: object) -> bool | None:
-    """Does a device say that it forwards frames? Nothing where it names no capability."""
+    """Tell whether a device reports to forward frames; None if it reports no capability."""
     enabled = {str(item.get("type")): item.get("enabled") is True for item in dicts(value)}
     if not any(enabled.values()):
         return None
@@ -118,7 +118,7 @@ def _is_bridge(value: object) -> bool | None:
 
 
 def _tlv(value: object) -> str:
-    """The hexadecimal digits of Slingshot's TLV; empty where there is none."""
+    """Return the hexadecimal digits of Slingshot's TLV; '' if there is none."""
     for group in dicts(value):
         for tlv in dicts(group.get("unknown-tlv")):
             if str(tlv.get("oui", "")).replace(",", "").lower() == OUI:

@@ -1,4 +1,4 @@
-"""A NIC's neighbour as `lldptool -t -n -i NIC` (lldpad) tells it: a heading for each TLV, its values indented."""
+"""Parser of `lldptool -t -n -i NIC` (lldpad): a heading for each TLV, its values indented."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SITE_TLV = re.compile(r"OUI:\s*0x([0-9a-fA-F]{6}),\s*Subtype:\s*\d+,\s*Info:\s*
 
 
 def read_neighbour(nic: str, text: str) -> Neighbour | None:
-    """The neighbour in an output; None where there is none."""
+    """Parse the neighbour in an output; None if there is none."""
     tlvs: dict[str, list[str]] = {}
     values: list[str] = []
     for line in text.splitlines():
@@ -50,6 +50,6 @@ def _is_bridge(values: list[str]) -> bool | None:
 
 
 def _site_tlv(values: list[str]) -> str:
-    """The hexadecimal digits of Slingshot's TLV."""
+    """Return the hexadecimal digits of Slingshot's TLV; '' if there is none."""
     found = (_SITE_TLV.search(value) for value in values)
     return next((match[2] for match in found if match and match[1].lower() == OUI), "")

@@ -1,4 +1,4 @@
-"""What `nvidia-smi -q -x` prints: an XML document, whose names differ with the driver's version."""
+"""Parser of `nvidia-smi -q -x`: an XML document, whose tags depend on the version of the driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from fablint.text.sanitise import shortened
 
-QUERY = "nvidia-smi-q"  # the output of a host
+QUERY = "nvidia-smi-q"  # name of the output in a snapshot
 _WATTS = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) W")
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w{1,60})$")
 _UNCORRECTABLE = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
@@ -18,41 +18,42 @@ _UNCORRECTABLE = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncor
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU; texts by the path of their tags below <gpu>, as in `ecc_mode/current_ecc`."""
+    """A GPU; `texts` by the path of their tags below <gpu>, as in `ecc_mode/current_ecc`."""
 
     name: str  # `gpu0`, in the order of the document
     product: str
     texts: Mapping[str, str]
 
     def text(self, *paths: str) -> str:
-        """The first of these that is there and known; empty where none is."""
+        """Return the first text that is present and not N/A; '' if there is none."""
         return next((self.texts[path] for path in paths if self.texts.get(path, "N/A") not in ("N/A", "")), "")
 
     def watts(self, *paths: str) -> float | None:
+        """Return the first of these values in watts; None if it is unknown."""
         found = _WATTS.fullmatch(self.text(*paths))
         return float(found[1]) if found else None
 
     @property
     def reasons(self) -> Sequence[str] | None:
-        """Why clocks are lowered now: `hw_slowdown`, `gpu_idle`; None where it is not told."""
-        told = {}
+        """Active reasons for lowered clocks: `hw_slowdown`, `gpu_idle`; None if they are not reported."""
+        states = {}
         for path, text in self.texts.items():
             found = _REASON.match(path.rpartition("/")[2])
             if found:
-                told[found[1]] = text
-        return [reason for reason, text in told.items() if text == "Active"] if told else None
+                states[found[1]] = text
+        return [reason for reason, text in states.items() if text == "Active"] if states else None
 
     @property
     def uncorrectable(self) -> int | None:
-        """Memory errors since the driver was loaded that could not be corrected; None where they are not counted."""
+        """Uncorrectable memory errors since the driver was loaded; None if they are not counted."""
         counts = [self.text(f"ecc_errors/volatile/{kind}") for kind in _UNCORRECTABLE]
         known = [int(count) for count in counts if count.isdecimal() and len(count) <= 18]
         return sum(known) if known else None
 
 
 def gpus_of(text: str) -> Sequence[Gpu] | None:
-    """The GPUs in an output; None where it cannot be understood."""
-    if "<!ENTITY" in text:  # no output of nvidia-smi has any; a short one can stand for a very long text
+    """Parse the GPUs in an output; None if it is malformed."""
+    if "<!ENTITY" in text:  # never in output of nvidia-smi; an entity can expand to a very long text
         return None
     try:
         root = ElementTree.fromstring(text)
@@ -69,10 +70,10 @@ def _gpu(index: int, element: ElementTree.Element) -> Gpu:
 
 
 def _texts(element: ElementTree.Element, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The path and text of each element without children. What is nested more deeply than any GPU is left out."""
+    """Yield path and text of each element without children, up to a limited depth."""
     for child in element:
         below = f"{path}/{child.tag}" if path else child.tag
         if len(child) == 0:
-            yield intern(below), intern(shortened(child.text or "", 80))  # most GPUs of a fleet say the same
+            yield intern(below), intern(shortened(child.text or "", 80))  # equal for most GPUs of a fleet
         elif depth < 8:
             yield from _texts(child, below, depth + 1)

@@ -1,4 +1,4 @@
-"""The TLV by which a Slingshot switch tells a NIC its address and MTU."""
+"""TLV in which a Slingshot switch requests an address and MTU of a NIC."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ _LONGEST = 1022  # hexadecimal digits: a TLV has at most 511 octets
 
 
 @dataclass(frozen=True)
-class Requested:
-    """How a NIC should be set."""
+class RequestedSettings:
+    """Address and MTU that a switch requests."""
 
     address: str = ""  # `10.253.0.34/16`
     mtu: int | None = None
 
 
-def requested(digits: str) -> Requested | None:
-    """What `{"ip_addr": "10.253.0.34/16", "ttl": "forever", "mtu": 9000}` in hexadecimal digits asks of a NIC."""
+def requested(digits: str) -> RequestedSettings | None:
+    """Parse hexadecimal digits of `{"ip_addr": "10.253.0.34/16", "ttl": "forever", "mtu": 9000}`; None if malformed."""
     try:
-        asked = json.loads(bytes.fromhex(digits[:_LONGEST]).decode())
+        document = json.loads(bytes.fromhex(digits[:_LONGEST]).decode())
     except (ValueError, RecursionError):
         return None
-    if not isinstance(asked, dict):
+    if not isinstance(document, dict):
         return None
-    address, mtu = asked.get("ip_addr"), asked.get("mtu")
-    return Requested(
+    address, mtu = document.get("ip_addr"), document.get("mtu")
+    return RequestedSettings(
         address if isinstance(address, str) else "",
         mtu if isinstance(mtu, int) and not isinstance(mtu, bool) else None,
     )

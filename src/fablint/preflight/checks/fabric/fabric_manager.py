@@ -1,4 +1,4 @@
-"""What the tools of Slingshot's fabric manager say, where preflight runs on it."""
+"""Checks of Slingshot's fabric manager, where preflight runs on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, asked
+from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, requested_hosts
 from fablint.preflight.fleet import Fleet
 from fablint.text.names import switch_name
 from fablint.text.sanitise import shortened
@@ -23,29 +23,29 @@ _HEALTH = re.compile(r"(Runtime|Configuration|Traffic|Security):\s*(\w{1,30})\s*
 
 class FmnHealth(FabricCheck):
     id = "tool.fmn.health"
-    what = "what the fabric manager says of the hosts' Slingshot NICs"
+    what = "the fabric manager's report on the hosts' Slingshot NICs"
     source = "fmn-update-compute-hsn-health, on the fabric manager"
-    rule = "no failure, and each that is counted is named"
+    rule = "no failure, and every counted failure is named"
     severity = Severity.FAIL
     component = "nic"
     root = True
-    remedy = "look at the NIC, its cable, or its algorithmic MAC address, as the message says"
+    remedy = "check the NIC, its cable, or its algorithmic MAC address, as the message indicates"
     program = "fmn-update-compute-hsn-health"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         failures = list(dict.fromkeys(_failures(text)))
         counted = _COUNTS.search(text)
         if counted is None:
-            return [self.unclear(FABRIC, "", "its summary is missing")]
-        every = asked(fleet)
-        found = [self._failed(*one) for one in failures if one[0] in every or not every]
+            return [self.unclear(FABRIC, "", "the summary is missing from the output")]
+        every = requested_hosts(fleet)
+        results = [self._failed(*failure) for failure in failures if failure[0] in every or not every]
         named = {host for host, _, _ in failures}
         unnamed = int(counted[1]) - len(named)
         if unnamed > 0:
-            found.append(self.unclear(FABRIC, "", f"{counted[1]} hosts fail, but {len(named)} are named"))
+            results.append(self.unclear(FABRIC, "", f"{counted[1]} hosts fail, but only {len(named)} are named"))
         for host in sorted(every - named):
-            found.append(self.skipped(host, "", "not all failures are named") if unnamed > 0 else self.passed(host))
-        return found
+            results.append(self.skipped(host, "", "not all failures are named") if unnamed > 0 else self.passed(host))
+        return results
 
     def _failed(self, host: str, nic: str, words: str) -> Result:
         say = self.warned if "unknown" in words.lower() else self.wrong  # it may be the management network
@@ -53,11 +53,11 @@ class FmnHealth(FabricCheck):
 
 
 def _failures(text: str) -> Iterator[tuple[str, str, str]]:
-    """Host, NIC and what is said of it."""
+    """Yield host, NIC and message of each failure."""
     for match in map(_FAILURE.match, text.splitlines()):
         if match:
-            told = _TEXT.match(match[2])
-            yield match[1].removesuffix("-nmn"), told[1] if told else "", shortened(told[2] if told else match[2], 120)
+            text = _TEXT.match(match[2])
+            yield match[1].removesuffix("-nmn"), text[1] if text else "", shortened(text[2] if text else match[2], 120)
 
 
 class FmnStatus(FabricCheck):
@@ -68,7 +68,7 @@ class FmnStatus(FabricCheck):
     severity = Severity.WARN
     component = "link"
     root = True
-    remedy = "look at the ports that are named; show-flaps and fmctl tell more"
+    remedy = "check the ports that are named; show-flaps and fmctl report details"
     program = "fmn-show-status"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -79,7 +79,7 @@ class FmnStatus(FabricCheck):
         totals = [(match[1], int(match[2]), int(match[3])) for match in map(_TOTAL.match, lines) if match]
         totals += [(match[1], int(match[3]), int(match[2])) for match in map(_ONLINE.match, lines) if match]
         if not totals:
-            return [self.unclear(FABRIC, "", "it prints no totals")]
+            return [self.unclear(FABRIC, "", "the output has no totals")]
         for kind, online, every in totals:
             if every - online > (named.total() if kind == "Ports Reported" else named[kind]):
                 what = f"{kind} ports online" if kind in ("Edge", "Fabric") else kind

@@ -1,4 +1,4 @@
-"""What the fabric's own tools say, asked on one machine. Results name the host or the switch at fault."""
+"""Base of the checks of fabric tools, which run on one machine. Results name the host or the switch at fault."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from fablint.text.names import one_spelling
 from fablint.text.sanitise import shortened
 
 _FAILED = re.compile(r"\s*\S+: iberror: failed: (.*)")  # infiniband-diags say so on stdout
-FABRIC = "fabric"  # what is said of nobody in particular
+FABRIC = "fabric"  # target of results about no particular host or switch
 
 
 class FabricCheck(Check):
-    """One that judges the output of a tool which sees the whole fabric."""
+    """Base of checks that judge the output of a tool which sees the whole fabric."""
 
     program: ClassVar[str]
     compares = False
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         if fleet.fabric is None:
-            yield self.skipped(FABRIC, "", f"asked at level full, where {self.program} is installed")
+            yield self.skipped(FABRIC, "", f"runs at level full, where {self.program} is installed")
             return
         said = fleet.fabric.command(self.program)
         failed = _FAILED.match(said.text) if said.status else None
         if said.text.strip() and not failed:
             yield from self.look(fleet, said.text) or [self.passed(FABRIC)]
         else:
-            yield self.without(fleet, shortened(failed[1] if failed else said.error) or "it printed nothing")
+            yield self.without(fleet, shortened(failed[1] if failed else said.error) or "the tool printed nothing")
 
     def without(self, fleet: Fleet, why: str) -> Result:
-        """The tool printed nothing: it is not installed, or this machine has no way to the fabric."""
+        """Return the result if the tool printed nothing: not installed, or no access to the fabric from this machine."""
         return self.unclear(FABRIC, "", why) if was_ended(why) else self.skipped(FABRIC, "", why)
 
     @abstractmethod
     def look(self, fleet: Fleet, text: str) -> list[Result]:
-        """What the output says; nothing where all is well and nobody is to be named."""
+        """Return the results in an output; an empty list if nothing is wrong."""
 
     def blamed(self, fleet: Fleet, host: str, target: str, message: str) -> Result:
-        """It is wrong with a host; of one that nobody asked about it is a warning."""
-        every = asked(fleet)
+        """Return a failure of a host; a warning if the host is not one of those that preflight was requested for."""
+        every = requested_hosts(fleet)
         say = self.wrong if host in every or not every else self.warned
         return say(host, target, message)
 
 
-def asked(fleet: Fleet) -> frozenset[str]:
-    """The hosts that were asked."""
+def requested_hosts(fleet: Fleet) -> frozenset[str]:
+    """Return the hosts that preflight was requested for, also those without a snapshot."""
     return frozenset((*(host.name for host in fleet.hosts), *fleet.silent))
 
 
-def spelling(fleet: Fleet, heard: Iterable[str]) -> Callable[[str], str]:
-    """Makes a host's name the one by which it was asked, else that of the topology."""
+def spelling(fleet: Fleet, names: Iterable[str]) -> Callable[[str], str]:
+    """Return a function that maps a tool's host name to the requested name, else to the name in the topology."""
     known = fleet.topology.host_switch if fleet.topology else ()
-    return one_spelling(dict.fromkeys((*sorted(asked(fleet)), *known)), heard)
+    return one_spelling(dict.fromkeys((*sorted(requested_hosts(fleet)), *known)), names)

@@ -1,4 +1,4 @@
-"""The InfiniBand fabric as one machine sees it: cables, who hangs where, uplinks, error counters, subnet manager."""
+"""Checks of the InfiniBand fabric from one machine: cables, attachments, uplinks, error counters, subnet manager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import majority
-from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, asked, spelling
+from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, requested_hosts, spelling
 from fablint.preflight.checks.infiniband.port_counters import LIMITS
 from fablint.preflight.counter_deltas import Delta, saturated
 from fablint.preflight.fleet import Fleet
@@ -23,7 +23,7 @@ _NO_CABLES = "ibnetdiscover names no cable"
 
 
 def cables(fleet: Fleet, text: str) -> list[NamedCable]:
-    """All cables; hosts as they were asked for."""
+    """Return all cables; hosts have the names that preflight was requested for."""
     found, _ = name_cables(cables_of(text))
     spell = spelling(fleet, [one.b for one in found if one.to_host])
     return [replace(one, b=spell(one.b)) if one.to_host else one for one in found]
@@ -34,9 +34,9 @@ def cables(fleet: Fleet, text: str) -> list[NamedCable]:
 
 class FabricLinks(FabricCheck):
     id = "fabric.links"
-    what = "every cable of the InfiniBand fabric: what it runs at, and whether it is where the topology says"
+    what = "the rate of every cable of the InfiniBand fabric, and its place in the topology"
     source = "ibnetdiscover"
-    rule = "no slower than the other cables at its ends; every host and cable of the topology at its place"
+    rule = "no slower than the other cables at its ends; every host and cable as in the topology"
     severity = Severity.FAIL
     component = "cable"
     root = True
@@ -57,7 +57,9 @@ class FabricLinks(FabricCheck):
         ]
         named = {one.host for one in found}
         seen = dict.fromkeys(name for one in every for name in ([one.a] if one.to_host else [one.a, one.b]))
-        hosts = [one.b for one in every if one.to_host and (one.b in asked(fleet) or not asked(fleet))]
+        hosts = [
+            one.b for one in every if one.to_host and (one.b in requested_hosts(fleet) or not requested_hosts(fleet))
+        ]
         return found + [self.passed(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
 
     def _slow(self, fleet: Fleet, slow: SlowCable) -> Result:
@@ -70,7 +72,7 @@ class FabricLinks(FabricCheck):
         return self.blamed(fleet, host, nic, message) if slow.is_certain else self.warned(host, nic, message)
 
     def _misplaced(self, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
-        """Hosts that hang elsewhere than the topology says, or nowhere."""
+        """Yield hosts that are connected to another switch than in the topology, or to none."""
         if fleet.topology is None:
             return
         switches = {one.a for one in every} | {one.b for one in every if not one.to_host}
@@ -82,36 +84,42 @@ class FabricLinks(FabricCheck):
         expected = {
             end: switch
             for end, switch in {**fleet.topology.host_switch, **fleet.topology.nic_switch}.items()
-            if switch in switches  # else the topology knows them by other names
+            if switch in switches  # else the topology has other names for them
         }
         wrong = {end: there for end, there in expected.items() if end in actual and there not in actual[end]}
         for end, there in wrong.items():
             host, _, nic = end.partition("/")
             if nic or not any(other.startswith(f"{host}/") for other in wrong):
                 where = ", ".join(sorted(actual[end]))
-                message = f"on {where}, should be on {there}{_swapped(end, wrong, actual)}"
+                message = f"connected to {where}, expected {there}{_swap_note(end, wrong, actual)}"
                 yield self.blamed(fleet, host, nic, message)
         yield from self._absent(fleet, {end: switch for end, switch in expected.items() if "/" not in end}, every)
-        for host in sorted(asked(fleet) & actual.keys() - fleet.topology.host_switch.keys()):
+        for host in sorted(requested_hosts(fleet) & actual.keys() - fleet.topology.host_switch.keys()):
             if expected:
-                yield self.warned(host, "", f"on {', '.join(sorted(actual[host]))}, but the topology does not know it")
+                yield self.warned(host, "", f"connected to {', '.join(sorted(actual[host]))}, but not in the topology")
 
     def _absent(self, fleet: Fleet, expected: Mapping[str, str], every: Sequence[NamedCable]) -> Iterator[Result]:
-        """Hosts that are nowhere. Where most are, they go by other names; so may one whose switch has a stranger."""
+        """Yield hosts that are on no cable.
+
+        If most hosts are missing, the fabric has other names for them. If an unknown host is on the expected switch, it
+        may be the missing host under another name.
+        """
         seen = {one.b for one in every if one.to_host}
         strangers = {one.a: one.b for one in every if one.to_host and one.b not in expected}
         missing = sorted(expected.keys() - seen)
         for host in missing if 2 * len(missing) < len(expected) else ():
             there = expected[host]
-            if asked(fleet) and host not in asked(fleet):
+            if requested_hosts(fleet) and host not in requested_hosts(fleet):
                 continue
             if there in strangers:
-                yield self.warned(host, "", f"not on the fabric under its name; {there} has {strangers[there]}")
+                yield self.warned(
+                    host, "", f"not on the fabric under its name; {strangers[there]} is connected to {there}"
+                )
             else:
-                yield self.wrong(host, "", f"not on the fabric, should be on {there}")
+                yield self.wrong(host, "", f"not on the fabric, expected on {there}")
 
     def _missing(self, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
-        """Cables between switches that the topology has and the fabric has not."""
+        """Yield cables between switches that are in the topology but not on the fabric."""
         there = Counter(frozenset((one.a, one.b)) for one in every if not one.to_host)
         switches = {one.a for one in every}
         expected = Counter(frozenset((one.a, one.b)) for one in (fleet.topology.cables if fleet.topology else ()))
@@ -121,8 +129,8 @@ class FabricLinks(FabricCheck):
                 yield self.wrong(a, "", f"{there[ends]} of {count} cables to {b}", there[ends], count)
 
 
-def _swapped(end: str, wrong: Mapping[str, str], actual: Mapping[str, set[str]]) -> str:
-    """Who hangs at the place of an end whose place that is."""
+def _swap_note(end: str, wrong: Mapping[str, str], actual: Mapping[str, set[str]]) -> str:
+    """Note that two ends are connected to each other's switch, if exactly one such partner exists."""
     others = [other for other, there in wrong.items() if wrong[end] in actual[other] and there in actual[end]]
     first, second = sorted([end, others[0]]) if len(others) == 1 else ("", "")
     return f": {first} and {second} swapped" if first else ""
@@ -130,9 +138,9 @@ def _swapped(end: str, wrong: Mapping[str, str], actual: Mapping[str, set[str]])
 
 class FabricBalance(FabricCheck):
     id = "fabric.balance"
-    what = "uplinks of every leaf switch of an InfiniBand tree"
+    what = "the number of uplinks of every leaf switch of an InfiniBand tree"
     source = "ibnetdiscover"
-    rule = "as many as most leaves have"
+    rule = "the same as on most leaf switches"
     severity = Severity.WARN
     component = "cable"
     root = True
@@ -147,7 +155,7 @@ class FabricBalance(FabricCheck):
         ends = [(leaf, far) for one in every if not one.to_host for leaf, far in ((one.a, one.b), (one.b, one.a))]
         uplinks = Counter(leaf for leaf, far in ends if leaf in leaves and far not in leaves)
         if not uplinks:
-            return [self.skipped(FABRIC, "", "it is no tree: no switch without hosts" if every else _NO_CABLES)]
+            return [self.skipped(FABRIC, "", "not a tree: every switch has hosts" if every else _NO_CABLES)]
         usual, count = majority([uplinks[leaf] for leaf in leaves])
         found = []
         for leaf in sorted(leaves):
@@ -184,9 +192,9 @@ _NAMES = {
 
 
 class _Errors(NamedTuple):
-    """What a port counted."""
+    """Error counters of a port."""
 
-    node: str  # what it calls itself
+    node: str  # the node's description
     guid: str
     port: str
     counted: Mapping[str, int]  # by the kernel's names
@@ -196,16 +204,16 @@ class FabricErrors(FabricCheck):
     id = "fabric.errors"
     what = "error counters of all ports of the InfiniBand fabric"
     source = "ibqueryerrors"
-    rule = "in an hour less than infiniband-diags' limits; the first time all since they were cleared"
+    rule = "growth per hour below the limits of infiniband-diags; at the first reading the totals since the last clear"
     severity = Severity.WARN
     component = "cable"
     root = True
-    remedy = "clean and reseat the cable, then replace it; clear counters that are full with ibqueryerrors -k"
+    remedy = "clean and reseat the cable, then replace it; clear saturated counters with ibqueryerrors -k"
     program = "ibqueryerrors"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         if _SUMMARY not in text:
-            return [self.unclear(FABRIC, "", "ibqueryerrors did not come to its end")]
+            return [self.unclear(FABRIC, "", "the output of ibqueryerrors is incomplete")]
         before = _earlier(fleet)
         every = list(_errors(text))
         spell = spelling(fleet, [host_and_nic(one.node)[0] for one in every])
@@ -230,14 +238,14 @@ def _errors(text: str) -> Iterator[_Errors]:
 
 
 class _Before(NamedTuple):
-    """What ports had counted at an earlier time."""
+    """Counters of all ports at an earlier time."""
 
     seconds: float  # since then
     counted: Mapping[tuple[str, str], Mapping[str, int]]
 
 
 def _earlier(fleet: Fleet) -> list[_Before]:
-    """The earlier readings that are whole."""
+    """Return the earlier readings that are complete."""
     known = [(one, one.command("ibqueryerrors").text) for one in fleet.fabric_before]
     now = fleet.fabric.time if fleet.fabric else 0.0
     return [
@@ -248,10 +256,10 @@ def _earlier(fleet: Fleet) -> list[_Before]:
 
 
 def _beyond(one: _Errors, before: Sequence[_Before]) -> Iterable[str]:
-    """Counters of a port that grow too fast, or are full."""
+    """Yield a message for each counter of a port that grows too fast or is saturated."""
     for name, value in one.counted.items():
         if saturated(f"/infiniband/{name}", str(value)):
-            yield f"{name} is full: >= {value} since it was cleared"
+            yield f"{name} is saturated: >= {value} since it was cleared"
         elif not before and value >= LIMITS[name]:
             yield f"{name} {value} since it was cleared"
         else:
@@ -273,11 +281,11 @@ class FabricSm(FabricCheck):
     id = "fabric.sm"
     what = "the subnet manager of the InfiniBand fabric"
     source = "sminfo"
-    rule = "one answers, and it is the master"
+    rule = "a subnet manager answers, and it is the master"
     severity = Severity.FAIL
     component = "config"
     root = True
-    remedy = "start the subnet manager, or look why it is not the master"
+    remedy = "start the subnet manager, or check why it is not the master"
     program = "sminfo"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -289,7 +297,7 @@ class FabricSm(FabricCheck):
         return [self.wrong(FABRIC, "", f"the subnet manager at LID {match[1]} is {match[3]}", match[3], "MASTER")]
 
     def without(self, fleet: Fleet, why: str) -> Result:
-        """Where the fabric can be seen, and no subnet manager answers, there is none."""
+        """Return a failure if the fabric is visible but no subnet manager answers."""
         fabric = fleet.fabric.command("ibnetdiscover").text if fleet.fabric else ""
         if fleet.fabric and fleet.fabric.command("sminfo").ran and cables(fleet, fabric):
             return self.wrong(FABRIC, "", f"no subnet manager answers: {why}")

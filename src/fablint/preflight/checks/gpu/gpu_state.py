@@ -28,7 +28,7 @@ def gpus(host: Host) -> Sequence[Gpu]:
 
 
 def reasons(fleet: Fleet) -> Mapping[str, str]:
-    """Why nvidia-smi tells no GPU, by host."""
+    """Why nvidia-smi reports no GPU, by host."""
     return {
         host.name: f"nvidia-smi: {without_answer(host.command(QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
         for host in fleet.hosts
@@ -52,7 +52,7 @@ class GpuCheck(HostCheck):
         if without is not None:
             yield without
         elif not gpus(host):
-            told = without_answer(said) if said.status else "what it printed cannot be understood"
+            told = without_answer(said) if said.status else "what it printed cannot be parsed"
             yield self.unclear(host.name, "", f"nvidia-smi: {told}")
         for gpu in gpus(host):
             yield self.judged(host.name, gpu)
@@ -79,7 +79,7 @@ class GpuMemory(GpuCheck):
             message = f"{gpu.uncorrectable} uncorrectable memory errors since the driver was loaded"
             return self.warned(host, gpu.name, message, gpu.uncorrectable, 0)
         if not failed and not pending and gpu.uncorrectable is None:
-            return self.skipped(host, gpu.name, "it does not tell, or its memory has no ECC")
+            return self.skipped(host, gpu.name, "it does not report them, or its memory has no ECC")
         rows = gpu.text("remapped_rows/remapped_row_unc")
         return self.passed(host, gpu.name, f"{rows} rows remapped before" if rows.strip("0") else "")
 
@@ -89,14 +89,14 @@ class GpuThrottling(GpuCheck):
     what = "why clocks of every GPU are lowered"
     rule = "not because of heat, the power supply or the hardware"
     severity = Severity.WARN
-    remedy = "look at cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE"
+    remedy = "check cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE"
 
     _BAD = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 
     def judged(self, host: str, gpu: Gpu) -> Result:
         reasons = gpu.reasons
         if reasons is None:
-            return self.skipped(host, gpu.name, "it does not tell why its clocks are lowered")
+            return self.skipped(host, gpu.name, "it does not report why its clocks are lowered")
         bad = [reason for reason in self._BAD if reason in reasons]
         if bad:
             return self.wrong(host, gpu.name, f"clocks lowered: {', '.join(bad)}", ", ".join(bad))
@@ -108,7 +108,7 @@ class GpuPower(UniformCheck):
     what = "the power limit of every GPU"
     source = "nvidia-smi -q -x, at level full"
     reads = QUERY
-    rule = "not below that of most like hosts"
+    rule = "not below that of most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
@@ -134,10 +134,10 @@ class GpuModes(ItemsCheck):
     what = "how every GPU is set: ECC, MIG, persistence, compute mode"
     source = "nvidia-smi -q -x, at level full"
     reads = QUERY
-    rule = "as on most like hosts"
+    rule = "as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set it alike everywhere: nvidia-smi -e, -mig, -pm, -c"
+    remedy = "use the same setting on all hosts: nvidia-smi -e, -mig, -pm, -c"
     absent = _NO_GPU
 
     _PATHS: Mapping[str, str] = {
@@ -168,7 +168,7 @@ class FabricManager(HostCheck):
     rule = "active where there are NVLink switches; every GPU that has a fabric has joined it"
     severity = Severity.FAIL
     component = "host"
-    remedy = "start nvidia-fabricmanager in the version of the driver, and look into its log; CUDA fails without it"
+    remedy = "start nvidia-fabricmanager in the version of the driver, and check its log; CUDA fails without it"
     absent = "no NVLink switch"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -195,7 +195,7 @@ class PeerMemory(UniformCheck):
     id = "gpu.peermem"
     what = "the module by which RDMA NICs reach memory of GPUs"
     source = "/sys/module/nvidia_peermem, nv_peer_mem: initstate"
-    rule = "as on most like hosts that have GPUs and RDMA devices; newer drivers need none (dma-buf)"
+    rule = "as on most similar hosts that have GPUs and RDMA devices; newer drivers need none (dma-buf)"
     severity = Severity.WARN
     component = "config"
     remedy = "modprobe nvidia-peermem, and have it loaded at boot after the drivers of GPUs and NICs"

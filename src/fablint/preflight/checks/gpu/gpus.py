@@ -22,17 +22,17 @@ class GpuCount(UniformCheck):
     id = "gpu.count"
     what = "the number of GPUs"
     source = f"{GPUS}, and the PCI devices that compute"
-    rule = "not fewer than most like hosts have"
+    rule = "not fewer than most similar hosts have"
     severity = Severity.FAIL
     component = "host"
-    remedy = "look into the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
+    remedy = "check the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
     words = "{} GPUs"
     numeric = True
     absent = "no GPU"
     below = True
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        """Where like hosts have the driver, one without it has no GPUs."""
+        """Where similar hosts have the driver, one without it has no GPUs."""
         self._driven = {host.kind for host in fleet.hosts if host.snapshot.names(GPUS)}
         self._some = {host.kind for host in fleet.hosts if host.accelerators} | self._driven
         self._built_without = {host.name for host in fleet.hosts if not host.accelerators}
@@ -62,12 +62,12 @@ class NvLinks(UniformCheck):
     id = "gpu.nvlink"
     what = "the NVLinks of every GPU, and their speed"
     source = "nvidia-smi nvlink -s"
-    rule = "as many and as fast as on most like hosts"
+    rule = "as many and as fast as on most similar hosts"
     severity = Severity.FAIL
     component = "host"
-    remedy = "look into the kernel log for Xid 74 and SXid; reset the GPUs, have the board looked at"
+    remedy = "check the kernel log for Xid 74 and SXid; reset the GPUs, have the board inspected"
     words = "{}"
-    absent = "nvidia-smi, asked at level full, tells no NVLinks"
+    absent = "nvidia-smi, asked at level full, reports no NVLinks"
 
     _LINK = re.compile(r"^\s+Link \d{1,3}: (?:([\d.]{1,12} [KMGT]B/s)|<?inactive>?)", re.MULTILINE)
 
@@ -85,13 +85,13 @@ class NvLinks(UniformCheck):
 
 class NvLinkErrors(HostCheck):
     id = "gpu.nvlink.errors"
-    what = "errors of NVLinks while they were looked at"
+    what = "errors of NVLinks during the snapshot"
     source = "nvidia-smi nvlink -e, twice"
     rule = "none within some seconds; totals are a note"
     severity = Severity.WARN
     component = "host"
-    remedy = "look into the kernel log for Xid 74 and SXid; have the board looked at if they grow"
-    absent = "nvidia-smi, asked at level full, tells no errors of NVLinks"
+    remedy = "check the kernel log for Xid 74 and SXid; have the board inspected if they grow"
+    absent = "nvidia-smi, asked at level full, reports no errors of NVLinks"
 
     def look(self, host: Host) -> Iterable[Result]:
         said = host.command("nvidia-smi-nvlink-errors")

@@ -24,7 +24,7 @@ class CommandLine(ItemsCheck):
     id = "host.cmdline"
     what = "the options that the kernel was booted with on hosts with the same CPU"
     source = "/proc/cmdline, without secrets"
-    rule = "as most like hosts have them; values that each host has for itself are not compared"
+    rule = "as most similar hosts have them; values that each host has for itself are not compared"
     severity = Severity.WARN
     component = "config"
     remedy = "boot every host with the same options; write the boot loader's configuration anew"

@@ -21,7 +21,7 @@ class HostClasses(Check):
     rule = "others are built alike; no group of hosts has fewer cards than a much larger one of the same machine"
     severity = Severity.WARN
     component = "host"
-    remedy = "look whether cards failed on all of these hosts; a host without a class is judged by itself only"
+    remedy = "check whether cards failed on all of these hosts; a host without a class is judged by itself only"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         short = {one.less.key: one for one in lacking(fleet.classes)}

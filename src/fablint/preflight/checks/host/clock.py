@@ -29,7 +29,7 @@ class ClockSource(HostCheck):
     rule = "one that is read within the CPU: not hpet, acpi_pm, pit or jiffies"
     severity = Severity.WARN
     component = "config"
-    remedy = "look into the kernel log why the TSC was given up; reboot; tsc=reliable where the vendor says so"
+    remedy = "check the kernel log why the TSC was given up; reboot; tsc=reliable where the vendor says so"
     absent = f"no {CLOCKS}/current_clocksource"
 
     expects = True
@@ -58,7 +58,7 @@ class TscFlags(HostCheck):
     rule = "both flags; virtual machines are not judged"
     severity = Severity.WARN
     component = "config"
-    remedy = "look at the BIOS and at boot options such as notsc"
+    remedy = "check the BIOS and at boot options such as notsc"
     absent = "no x86 CPU, or a virtual machine"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -78,7 +78,7 @@ class LogClock(PatternCheck):
     rule = "not given up as a clock within a day; virtual machines are not judged"
     severity = Severity.WARN
     component = "host"
-    remedy = "look at host.clocksource; update the BIOS; tsc=reliable where the vendor says so"
+    remedy = "check host.clocksource; update the BIOS; tsc=reliable where the vendor says so"
     patterns = (
         Pattern(
             "Marking clocksource 'tsc' as unstable",

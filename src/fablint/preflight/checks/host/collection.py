@@ -17,7 +17,7 @@ class HostSnapshot(HostCheck):
     severity = Severity.FAIL
     component = "host"
     absent = "nothing was read"
-    remedy = "see what keeps files of the host from being read: a driver that hangs, load, a wrong --sysroot"
+    remedy = "check what keeps files of the host from being read: a driver that hangs, load, a wrong --sysroot"
 
     def look(self, host: Host) -> Iterable[Result]:
         late = host.snapshot.incomplete

@@ -25,12 +25,12 @@ class Turbo(UniformCheck):
     id = "host.turbo"
     what = "whether CPUs may run above their nominal frequency"
     source = f"{CPUS}/intel_pstate/no_turbo, {CPUS}/cpufreq/boost"
-    rule = "on; where most like hosts have it off, one warning of all of these"
+    rule = "on; where most similar hosts have it off, one warning of all of these"
     severity = Severity.WARN
     component = "config"
-    remedy = "set turbo or boost alike in the BIOS and in the boot options"
+    remedy = "set turbo or boost identically in the BIOS and in the boot options"
     words = "turbo {}"
-    absent = "the driver of frequencies does not tell it"
+    absent = "the frequency driver does not report it"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         """`no_turbo` is 1 where turbo is off, `boost` where it is on."""
@@ -47,7 +47,7 @@ class FrequencyCap(UniformCheck):
     id = "host.cpu.cap"
     what = "how far the frequency of the CPUs is capped, at the CPU that is capped most"
     source = f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct"
-    rule = "not more than on most like hosts, and nowhere below 95 %"
+    rule = "not more than on most similar hosts, and nowhere below 95 %"
     severity = Severity.WARN
     component = "config"
     remedy = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
@@ -69,7 +69,7 @@ class FrequencyCap(UniformCheck):
         return bool(value < self._LEAST)
 
 
-@lru_cache(maxsize=4096)  # like hosts say the same
+@lru_cache(maxsize=4096)  # similar hosts say the same
 def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
     """The share of its highest frequency that the CPU which is capped most may run at.
 
@@ -105,12 +105,12 @@ class Throttling(Check):
     what = "how often Intel's CPUs slowed down because they were hot"
     source = f"{CPUS}/cpu*/thermal_throttle/core_throttle_count, package_throttle_count"
     rule = (
-        "not while it is looked at; since boot not 10 times as often as on like hosts and 100 times a day; nowhere "
+        "not during the snapshot; since boot not 10 times as often as on similar hosts and 100 times a day; nowhere "
         "10,000 times a day"
     )
     severity = Severity.WARN
     component = "host"
-    remedy = "look at fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
+    remedy = "check fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
 
     _MOST_A_DAY, _TIMES_OTHERS = 100, 10
     _ALL = 10_000  # times a day: every ninth second, and so no matter of a few hot hours
@@ -138,10 +138,10 @@ class Throttling(Check):
             return self.wrong(host.name, "", message, max(one.grown for one in now), 0)
         rate = _a_day(host, found)
         if usual is not None and rate > max(self._MOST_A_DAY, self._TIMES_OTHERS * usual):
-            message = f"throttled {rate:,.0f} times a day since boot, median of like hosts {usual:,.0f}"
+            message = f"throttled {rate:,.0f} times a day since boot, median of similar hosts {usual:,.0f}"
             return self.wrong(host.name, "", message, rate, usual)
         if rate > self._ALL:
-            message = f"throttled more than {self._ALL:,} times a day since boot, as like hosts are"
+            message = f"throttled more than {self._ALL:,} times a day since boot, as similar hosts are"
             alone = f"throttled {rate:,.0f} times a day since boot"
             return self.wrong(host.name, "", alone if usual is None else message, rate, self._ALL)
         return self.passed(host.name, value=sum(one.total for one in found))
@@ -174,7 +174,7 @@ class LogThrottle(PatternCheck):
     rule = "none within a day"
     severity = Severity.WARN
     component = "host"
-    remedy = "look at fans, heat sinks, coolant and the power limits of the BIOS"
+    remedy = "check fans, heat sinks, coolant and the power limits of the BIOS"
     patterns = (
         Pattern(
             "temperature above threshold",

@@ -34,7 +34,7 @@ class LogHardware(LogCheck):
     rule = "none that was recoverable or fatal; corrected ones are a note"
     severity = Severity.FAIL
     component = "host"
-    remedy = "drain the host and have the part replaced; look into the log of its BMC"
+    remedy = "drain the host and have the part replaced; check the log of its BMC"
     words = (ERROR,)
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
@@ -56,7 +56,7 @@ class LogAer(LogCheck):
     )
     severity = Severity.FAIL
     component = "host"
-    remedy = "reseat the card or its riser; look at the device's PCIe width and speed"
+    remedy = "reseat the card or its riser; check the device's PCIe width and speed"
     words = (ERROR, "evice recovery successful")
 
     _MOST = 4  # uncorrected, non-fatal: programs that look for devices cause some
@@ -157,9 +157,7 @@ class LogKernel(PatternCheck):
     rule = "no oops within a week; no stall, lockup, hung task, lack of memory or full connection table within a day"
     severity = Severity.FAIL
     component = "host"
-    remedy = (
-        "reboot the host after an oops; else look at what it does during the measurement, and reboot it if it stays"
-    )
+    remedy = "reboot the host after an oops; else check what it does during the measurement, and reboot it if it stays"
     patterns = (
         # of every architecture: `Oops: 0000 [#1] SMP`, `general protection fault: 0000 [#1]`, `Oops: Kernel access of
         # bad area, sig: 11 [#1]`; lines about programs have no such number

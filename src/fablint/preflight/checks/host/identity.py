@@ -88,7 +88,7 @@ class OwnName(Check):
     rule = "to none of the other hosts"
     severity = Severity.FAIL
     component = "config"
-    remedy = "mend the entry in /etc/hosts or DNS: programs that wait at their own name wait at another host's"
+    remedy = "correct the entry in /etc/hosts or DNS: programs that wait at their own name wait at another host's"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         owners: dict[str, set[str]] = defaultdict(set)
@@ -116,7 +116,7 @@ class ClockPeers(Check):
     rule = f"within {_CLOCK_S:g} s of the median, which is as near as hosts that are asked at once can tell"
     severity = Severity.WARN
     component = "config"
-    remedy = "start a time service (chronyd), and look at its sources"
+    remedy = "start a time service (chronyd), and check its sources"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         times = [host.snapshot.time for host in fleet.hosts if host.snapshot.time]

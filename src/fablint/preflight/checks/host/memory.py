@@ -29,7 +29,7 @@ class Memory(Check):
     id = "host.memory"
     what = "the size of the memory"
     source = "/proc/meminfo, MemTotal"
-    rule = "not 1.4 % below the median of like hosts, which is less than one DIMM of 64; half of it is a failure"
+    rule = "not 1.4 % below the median of similar hosts, which is less than one DIMM of 64; half of it is a failure"
     severity = Severity.FAIL
     component = "host"
     remedy = "look for a DIMM that failed or was mapped out: host.numa.memory says on which NUMA node"
@@ -39,7 +39,7 @@ class Memory(Check):
 
     _HALF = 0.55
     _KIND_SHARE, _KIND_LEAST = 0.2, 3  # hosts of one size that are a kind, and no fault
-    _CLEAR, _OTHERS = 0.8, 4  # of like hosts have the usual size, for a failure
+    _CLEAR, _OTHERS = 0.8, 4  # of similar hosts have the usual size, for a failure
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
         """GiB."""
@@ -79,12 +79,12 @@ class Memory(Check):
             usual = median(every)
             for name, size in sizes.items():
                 if len(every) < LEAST_LIKE:
-                    yield self.skipped(name, "", "too few like hosts to compare with")
+                    yield self.skipped(name, "", "too few similar hosts to compare with")
                 else:
                     yield self._judged(name, size, every, usual)
 
     def _judged(self, host: str, size: float, every: list[float], usual: float) -> Result:
-        """`every` size of like hosts is sorted."""
+        """`every` size of similar hosts is sorted."""
         if size >= LACKING * usual:
             return self.passed(host, value=size, unit="GiB")
         same, most = (bisect_right(every, one / LACKING) - bisect_left(every, LACKING * one) for one in (size, usual))
@@ -101,7 +101,7 @@ class AvailableMemory(MeasuredCheck):
     id = "host.memory.free"
     what = "how much of the memory can be used"
     source = "/proc/meminfo, MemAvailable of MemTotal"
-    rule = "at least 80 % of the median of like hosts, where these are idle"
+    rule = "at least 80 % of the median of similar hosts, where these are idle"
     severity = Severity.WARN
     component = "host"
     remedy = "look for processes, files in /dev/shm and huge pages that an earlier job left behind"
@@ -117,7 +117,7 @@ class AvailableMemory(MeasuredCheck):
 
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
         if usual < self._IDLE:
-            return self.skipped(host, "", f"like hosts use their memory too: median {usual:.0%} available")
+            return self.skipped(host, "", f"similar hosts use their memory too: median {usual:.0%} available")
         if figure >= self._LEAST * usual:
             return self.passed(host, value=figure)
         message = f"{figure:.0%} of the memory available, median of {others + 1} hosts {usual:.0%}"
@@ -128,7 +128,7 @@ class NumaMemory(Check):
     id = "host.numa.memory"
     what = "the share of the memory that each NUMA node has"
     source = f"{NODES}/node*/meminfo, MemTotal"
-    rule = "not 1.4 % below the median of this node of like hosts"
+    rule = "not 1.4 % below the median of this node of similar hosts"
     severity = Severity.WARN
     component = "host"
     remedy = "look for a DIMM that failed or was mapped out at this socket"
@@ -149,7 +149,7 @@ class NumaMemory(Check):
 
     def _judged(self, host: str, node: str, share: float, usual: float, count: int) -> Result:
         if count < LEAST_LIKE:
-            return self.skipped(host, node, "too few like hosts to compare with")
+            return self.skipped(host, node, "too few similar hosts to compare with")
         if share >= LACKING * usual:
             return self.passed(host, node, value=share)
         message = f"{share:.1%} of the host's memory, median of {count} hosts {usual:.1%}"
@@ -170,7 +170,7 @@ class MemoryErrors(HostCheck):
     id = "host.edac"
     what = "errors that memory controllers counted"
     source = f"{EDAC}/mc*/ue_count, ce_count; dimm*/dimm_label"
-    rule = "none uncorrected; corrected ones fewer than 10 while it is looked at and 100 a day since boot"
+    rule = "none uncorrected; corrected ones fewer than 10 during the snapshot and 100 a day since boot"
     severity = Severity.FAIL
     component = "host"
     remedy = "have the DIMM replaced that is named"

@@ -65,9 +65,9 @@ class PcieWidth(_PcieLink):
     id = "pcie.width"
     what = "PCI Express lanes of fabric devices and GPUs"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {_PCI}"
-    rule = "no fewer than most like hosts have; a warning of all where most have fewer than the device could have"
+    rule = "no fewer than most similar hosts have; a warning of all where most have fewer than the device could have"
     component = "nic"
-    remedy = "reseat the card or its riser; look at bifurcation in the BIOS"
+    remedy = "reseat the card or its riser; check bifurcation in the BIOS"
     words = "x{:g}"
     file = "width"
 
@@ -81,9 +81,9 @@ class PcieSpeed(_PcieLink):
     id = "pcie.speed"
     what = "PCI Express speed of fabric devices; idle GPUs lower theirs"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_speed, max_link_speed"
-    rule = "no less than most like hosts have; a warning of all where most have less than the device could have"
+    rule = "no less than most similar hosts have; a warning of all where most have less than the device could have"
     component = "nic"
-    remedy = "reseat the card or its riser; look at the slot's speed in the BIOS"
+    remedy = "reseat the card or its riser; check the slot's speed in the BIOS"
     words = "{:g} GT/s"
     file = "speed"
 
@@ -106,12 +106,12 @@ class PcieErrors(GrowthCheck):
     what = "PCI Express errors of fabric devices"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/aer_dev_correctable, _nonfatal, _fatal"
     rule = (
-        "no fatal one and fewer than 5 others within a week; 10 corrected ones in an hour warn, at the first look "
-        "totals far above those of like hosts"
+        "no fatal one and fewer than 5 others within a week; 10 corrected ones in an hour warn, at the first reading "
+        "totals far above those of similar hosts"
     )
     severity = Severity.FAIL
     component = "nic"
-    remedy = "reseat the card or its riser; look at the kernel log"
+    remedy = "reseat the card or its riser; check the kernel log"
     absent = NO_DEVICE
 
     limits: ClassVar = {"fatal": Limit(1, 1, 1), "nonfatal": Limit(5, 5, 5), "correctable": Limit(10, 10)}
@@ -135,10 +135,10 @@ class PcieNuma(UniformCheck):
     id = "pcie.numa"
     what = "the NUMA node of every fabric device"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/numa_node"
-    rule = "known where there are several, and as most like hosts have it"
+    rule = "known where there are several, and as most similar hosts have it"
     severity = Severity.WARN
     component = "host"
-    remedy = "look at the slot that the card is in, and at NUMA settings in the BIOS"
+    remedy = "check the slot that the card is in, and at NUMA settings in the BIOS"
     words = "NUMA node {}"
     numeric = True
     absent = NO_DEVICE

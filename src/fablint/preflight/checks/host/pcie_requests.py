@@ -22,7 +22,7 @@ class PcieRequests(UniformCheck):
     id = "pcie.requests"
     what = "the largest payload and the largest read request of every fabric device"
     source = "lspci -vvv, DevCtl: MaxPayload, MaxReadReq"
-    rule = "as on most like hosts"
+    rule = "as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     root = True

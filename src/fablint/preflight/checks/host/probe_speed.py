@@ -1,4 +1,4 @@
-"""How fast a host copies memory and computes, compared with like hosts: slow hosts that no counter shows."""
+"""How fast a host copies memory and computes, compared with similar hosts: slow hosts that no counter shows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SpeedCheck(Check):
             said = host.command(PROBE)
             speed = speed_of(said.text, self.half)
             if said.error == HUNG or (said.status == 0 and speed is None):
-                yield self.unclear(host.name, "", shortened(said.error) or "the probe's answer cannot be understood")
+                yield self.unclear(host.name, "", shortened(said.error) or "the probe's answer cannot be parsed")
             elif speed is None:
                 yield self.skipped(host.name, "", shortened(said.error) or "there is no answer")
             elif speed.others > self._BUSY * speed.cores:
@@ -85,7 +85,7 @@ class MemorySpeed(SpeedCheck):
     what = "the rate at which all cores together copy memory, as STREAM's copy counts it"
     source = "a copy of 16 MiB by each core for half a second, at level full"
     rule = "not 10 % below the median of idle hosts like it, four of their deviations and its own spread"
-    remedy = "look at host.numa.memory, host.throttle, host.cpu.cap, at DIMMs' speed and memory settings in the BIOS"
+    remedy = "check host.numa.memory, host.throttle, host.cpu.cap, at DIMMs' speed and memory settings in the BIOS"
     half = "copy"
 
 
@@ -94,12 +94,12 @@ class CpuSpeed(SpeedCheck):
     what = "the rate at which all cores together compute, on data in their caches"
     source = "SHA-256 of 64 KiB by each core for half a second, at level full"
     rule = "not 10 % below the median of idle hosts like it, four of their deviations and its own spread"
-    remedy = "look at host.governor, host.turbo, host.cpu.cap, host.throttle, and at power caps of the BMC"
+    remedy = "check host.governor, host.turbo, host.cpu.cap, host.throttle, and at power caps of the BMC"
     half = "hash"
 
 
 def speed_of(text: str, half: str) -> Speed | None:
-    """A rate in the probe's answer; None where it cannot be understood."""
+    """A rate in the probe's answer; None where it cannot be parsed."""
     try:
         said = json.loads(text)
         own = said[half]

@@ -43,14 +43,14 @@ class CpuModel(Check):
     )
     severity = Severity.WARN
     component = "host"
-    remedy = "look whether the host was meant to be built so; it is compared with no other host"
+    remedy = "check whether the host was meant to be built so; it is compared with no other host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[Hashable, list[tuple[str, str]]] = defaultdict(list)
         for host in fleet.hosts:
             model = cpu_model(host)
             if model is None:
-                yield self.skipped(host.name, "", "/proc/cpuinfo does not tell it")
+                yield self.skipped(host.name, "", "/proc/cpuinfo does not report it")
             else:
                 maker = model.partition(" ")[0]  # a CPU of another maker needs another board: a machine of its own
                 like[host.machine, maker, host.built.cards].append((host.name, model))
@@ -69,12 +69,12 @@ class Microcode(UniformCheck):
     id = "host.microcode"
     what = "the microcode of CPUs of the same model"
     source = "/proc/cpuinfo, microcode"
-    rule = "as on most like hosts with this CPU"
+    rule = "as on most similar hosts with this CPU"
     severity = Severity.WARN
     component = "config"
     remedy = "install the same BIOS and the same microcode package, and reboot"
     words = "microcode {}"
-    absent = "/proc/cpuinfo tells no microcode"
+    absent = "/proc/cpuinfo reports no microcode"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         version = _fields(host.read("/proc/cpuinfo") or "").get("microcode")
@@ -85,12 +85,12 @@ class Mitigations(ItemsCheck):
     id = "host.mitigations"
     what = "what the kernel does against flaws of CPUs of the same model"
     source = f"{CPUS}/vulnerabilities/*"
-    rule = "as on most like hosts with this CPU"
+    rule = "as on most similar hosts with this CPU"
     severity = Severity.WARN
     component = "config"
     remedy = "boot with the same mitigations= everywhere, with the same kernel and microcode"
     words = "{}"
-    absent = "the kernel does not tell it"
+    absent = "the kernel does not report it"
 
     def items(self, host: Host) -> Mapping[str, Items]:
         folder = host.snapshot.folder(f"{CPUS}/vulnerabilities").items()

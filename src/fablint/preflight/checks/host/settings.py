@@ -80,10 +80,10 @@ class Hugepages(UniformCheck):
     id = "host.hugepages"
     what = "huge pages that are set aside"
     source = "/proc/meminfo, HugePages_Total and Hugepagesize"
-    rule = "as most like hosts have them"
+    rule = "as most similar hosts have them"
     severity = Severity.WARN
     component = "config"
-    remedy = "set vm.nr_hugepages alike everywhere"
+    remedy = "set vm.nr_hugepages to the same value on all hosts"
     words = "huge pages {}"
     absent = "no huge pages in /proc/meminfo"
 
@@ -219,7 +219,7 @@ class HugepagesOnDemand(UniformCheck):
     id = "host.thp"
     what = "transparent huge pages"
     source = "/sys/kernel/mm/transparent_hugepage/enabled"
-    rule = "as most like hosts have it"
+    rule = "as most similar hosts have it"
     severity = Severity.WARN
     component = "config"
     remedy = "set the same everywhere"
@@ -236,10 +236,10 @@ class NumaBalancing(UniformCheck):
     id = "host.numa.balancing"
     what = "whether the kernel moves memory between NUMA nodes"
     source = "/proc/sys/kernel/numa_balancing"
-    rule = "as most like hosts have it"
+    rule = "as most similar hosts have it"
     severity = Severity.WARN
     component = "config"
-    remedy = "set kernel.numa_balancing alike everywhere; 0 disturbs measurements least"
+    remedy = "set kernel.numa_balancing to the same value on all hosts; 0 disturbs measurements least"
     words = "numa_balancing {}"
     numeric = True
 
@@ -254,7 +254,7 @@ class ClockSync(HostCheck):
     rule = "synchronised, off by less than 1 ms"
     severity = Severity.WARN
     component = "config"
-    remedy = "start chronyd and look at its sources (chronyc sources)"
+    remedy = "start chronyd and check its sources (chronyc sources)"
 
     _OFFSET, _LEAP, _FIELDS = 4, 13, 14  # of `chronyc -c tracking`
     _MOST_S = 1e-3
@@ -266,7 +266,7 @@ class ClockSync(HostCheck):
         elif systemd.status == 0:
             synchronised = re.search(r"^NTPSynchronized=(yes|no)$", systemd.text, re.MULTILINE)
             if synchronised is None:
-                yield self.unclear(host.name, "", "timedatectl does not tell NTPSynchronized")
+                yield self.unclear(host.name, "", "timedatectl does not report NTPSynchronized")
             elif synchronised[1] == "no":
                 yield self.wrong(host.name, "", "clock not synchronised")
             else:

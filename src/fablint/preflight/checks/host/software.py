@@ -1,4 +1,4 @@
-"""What like hosts should have alike: CPUs, memory, load, and versions of what runs on them."""
+"""What similar hosts should have alike: CPUs, memory, load, and versions of what runs on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_LIKE = 3  # hosts, for one of them to be compared with the others
 
 
 class MeasuredCheck(Check):
-    """A figure of each host that is compared with the median of like hosts."""
+    """A figure of each host that is compared with the median of similar hosts."""
 
     absent = "cannot be seen"
 
@@ -36,8 +36,8 @@ class MeasuredCheck(Check):
         """What is said of a host. `usual` is the median."""
 
     def alone(self, host: str, figure: float) -> Result:
-        """What is said of a host that has too few like hosts."""
-        return self.skipped(host, "", "too few like hosts to compare with")
+        """What is said of a host that has too few similar hosts."""
+        return self.skipped(host, "", "too few similar hosts to compare with")
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[str, dict[str, float]] = defaultdict(dict)
@@ -61,8 +61,8 @@ class Load(MeasuredCheck):
     what = "what runs on the host already"
     source = "/proc/loadavg, of 1 min, for each CPU"
     rule = (
-        "at most 1 for each CPU where like hosts are idle, 0.1 where their median is below 0.05; nowhere a process for "
-        "each core, also where all like hosts are as busy"
+        "at most 1 for each CPU where similar hosts are idle, 0.1 where their median is below 0.05; nowhere a process for "
+        "each core, also where all similar hosts are as busy"
     )
     severity = Severity.WARN
     component = "host"
@@ -91,7 +91,7 @@ class Load(MeasuredCheck):
         if usual >= self._BUSY:
             if figure < self._busy[host]:
                 return self.passed(host, value=figure)
-            message = f"all cores have work, as on like hosts: {usual:.2f} processes for each CPU is their median"
+            message = f"all cores have work, as on similar hosts: {usual:.2f} processes for each CPU is their median"
             return self.wrong(host, "", message, figure, self._busy[host])
         if figure <= most or figure * self._cpus[host] < self._PROCESS:
             return self.passed(host, value=figure)
@@ -115,7 +115,7 @@ class Cpus(UniformCheck):
     id = "host.cpus"
     what = "the number of CPUs"
     source = f"{CPUS}/online"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "host"
     remedy = "look for CPUs that were switched off, or a differing BIOS setting"
@@ -130,7 +130,7 @@ class Smt(UniformCheck):
     id = "host.smt"
     what = "whether cores have several hardware threads"
     source = f"{CPUS}/smt/active"
-    rule = "as most like hosts have it"
+    rule = "as most similar hosts have it"
     severity = Severity.WARN
     component = "config"
     remedy = "set the same in the BIOS or with the boot option nosmt"
@@ -144,7 +144,7 @@ class NumaNodes(UniformCheck):
     id = "host.numa.nodes"
     what = "the number of NUMA nodes"
     source = "/sys/devices/system/node/online"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "config"
     remedy = "set the same in the BIOS (NPS, sub-NUMA clustering)"
@@ -159,7 +159,7 @@ class KernelRelease(UniformCheck):
     id = "host.kernel"
     what = "the version of the kernel"
     source = "uname"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "config"
     remedy = "boot the same image everywhere"
@@ -173,7 +173,7 @@ class OperatingSystem(UniformCheck):
     id = "host.os"
     what = "the operating system"
     source = "/etc/os-release"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "config"
     remedy = "install the same image everywhere"
@@ -191,7 +191,7 @@ class Bios(UniformCheck):
     id = "host.bios"
     what = "the version of the BIOS"
     source = "/sys/devices/virtual/dmi/id/bios_version"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "config"
     remedy = "install the same BIOS everywhere"
@@ -205,12 +205,12 @@ class Driver(UniformCheck):
     id = "host.driver"
     what = "the driver of every NIC of the fabric, and its version"
     source = "ethtool -i"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "config"
     remedy = "install the same driver everywhere"
     words = "driver {}"
-    absent = "ethtool -i does not tell it"
+    absent = "ethtool -i does not report it"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         told = {nic: [facts.get("driver"), facts.get("version")] for nic, facts in _driver_facts(host).items()}
@@ -221,12 +221,12 @@ class NicFirmware(UniformCheck):
     id = "host.nic.fw"
     what = "the firmware of every NIC of the fabric"
     source = "ethtool -i"
-    rule = "as most like hosts have"
+    rule = "as most similar hosts have"
     severity = Severity.WARN
     component = "nic"
     remedy = "install the same firmware everywhere"
     words = "firmware {}"
-    absent = "ethtool -i does not tell it"
+    absent = "ethtool -i does not report it"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         told = {nic: facts.get("firmware-version") for nic, facts in _driver_facts(host).items()}
@@ -237,10 +237,10 @@ class Modules(UniformCheck):
     id = "host.module"
     what = "kernel modules of NICs, GPUs and MPI libraries"
     source = f"{MODULES}/*/version"
-    rule = "loaded in the same version as on most like hosts"
+    rule = "loaded in the same version as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "install the same driver everywhere; look into the kernel log why it was not loaded"
+    remedy = "install the same driver everywhere; check the kernel log why it was not loaded"
     words = "{}"
     absent = "no such module is loaded"
     named = True
@@ -269,9 +269,9 @@ class Mpi(UniformCheck):
     rule = "the same everywhere"
     severity = Severity.WARN
     component = "config"
-    remedy = "load the same modules on every host; look at PATH of shells that are no logins"
+    remedy = "load the same modules on every host; check PATH of shells that are no logins"
     words = "{}"
-    absent = "mpiexec was not found, or does not tell its version"
+    absent = "mpiexec was not found, or does not report its version"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         """The first line; that of Hydra is a heading, and the version follows."""

@@ -38,7 +38,7 @@ class LogStorage(PatternCheck):
     )
     severity = Severity.FAIL
     component = "host"
-    remedy = "look at the disk with smartctl or nvme smart-log; check the file system; replace the disk"
+    remedy = "check the disk with smartctl or nvme smart-log; check the file system; replace the disk"
     patterns = (
         # commands that a disk does not know (discard, write zeroes) fail as well, and harm nothing
         Pattern(
@@ -151,7 +151,7 @@ class LogLustre(PatternCheck):
     rule = f"no connection lost within a day that was not restored, no more than {_EVICTIONS} evictions that ended"
     severity = Severity.WARN
     component = "host"
-    remedy = "look at the network between the host and the servers (lctl ping), and at the log of the server"
+    remedy = "check the network between the host and the servers (lctl ping), and at the log of the server"
     patterns = (
         Pattern(
             "client was evicted by ",

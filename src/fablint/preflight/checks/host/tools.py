@@ -151,7 +151,7 @@ class _Loop:
 
 
 class _LoopbackRate(Check):
-    """What NICs reach when they send to themselves, against their own speed and against like NICs."""
+    """What NICs reach when they send to themselves, against their own speed and against similar NICs."""
 
     component: ClassVar[ComponentKind] = "nic"
     tool: ClassVar[str]  # that is asked of each NIC
@@ -171,7 +171,7 @@ class _LoopbackRate(Check):
 
     @abstractmethod
     def kind(self, host: Host, device: str) -> tuple[str, ...] | None:
-        """What like NICs share; None where none is like it."""
+        """What similar NICs share; None where none is like it."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         measured: list[_Loop] = []
@@ -226,7 +226,7 @@ class CxiLoopbackRate(_LoopbackRate):
     of_speed, of_median = 0.9, 0.95
     rule = f"at least {of_speed:.0%} of the NIC's speed, and {of_median:.0%} of the median of NICs of this speed"
     severity = Severity.FAIL
-    remedy = "look at pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
+    remedy = "check pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
     tool = "cxi_gpu_loopback_bw"
     row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+({_FIGURE})\s+{_FIGURE}\s*$")
     absent = NO_NIC
@@ -248,12 +248,10 @@ class IbLoopbackRate(_LoopbackRate):
     what = "bandwidth of every InfiniBand and RoCE device to itself"
     source = "ib_write_bw -d DEVICE --report_gbits -D 2, both ends on the host"
     of_speed, of_median = 0.5, 0.8
-    rule = (
-        f"at least {of_median:.0%} of the median of this device on like hosts; below {of_speed:.0%} of its rate warns"
-    )
+    rule = f"at least {of_median:.0%} of the median of this device on similar hosts; below {of_speed:.0%} of its rate warns"
     severity = Severity.FAIL
     below_speed = Severity.WARN
-    remedy = "look at pcie.width, pcie.speed, host.iommu and host.acs, and at what else ran on this host"
+    remedy = "check pcie.width, pcie.speed, host.iommu and host.acs, and at what else ran on this host"
     tool = "ib_write_bw"
     row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+{_FIGURE}\s+({_FIGURE})\s+{_FIGURE}\s*$")
     absent = "no active InfiniBand or RoCE device"

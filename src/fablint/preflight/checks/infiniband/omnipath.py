@@ -45,7 +45,7 @@ class OmniPathPort(HostCheck):
     def _judged(self, host: str, target: str, lines: list[str]) -> Result:
         state = next((match[1].strip() for match in map(_STATE.match, lines) if match), "")
         if not state:
-            return self.unclear(host, target, "opainfo tells no state of it")
+            return self.unclear(host, target, "opainfo reports no state of it")
         if state != "Active":
             return self.wrong(host, target, f"state {shortened(state)}", shortened(state), "Active")
         below = list(_below(lines))

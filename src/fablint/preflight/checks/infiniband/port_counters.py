@@ -38,8 +38,8 @@ class IbErrors(GrowthCheck):
     what = "error counters of every port of an RDMA device"
     source = f"{_COUNTERS}/counters"
     rule = (
-        "in an hour less than infiniband-diags' limits; that much while it is looked at is a failure. At the first "
-        "look totals not far above those of like hosts"
+        "in an hour less than infiniband-diags' limits; that much during the snapshot is a failure. At the first "
+        "look totals not far above those of similar hosts"
     )
     severity = Severity.FAIL
     component = "cable"
@@ -100,10 +100,10 @@ class IbLoss(GrowthCheck):
     id = "ib.roce.loss"
     what = "packets that were sent again, because they or their answers were lost"
     source = f"{_COUNTERS}/hw_counters/packet_seq_err, out_of_sequence, local_ack_timeout_err"
-    rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
+    rule = "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above the others'"
     severity = Severity.WARN
     component = "config"
-    remedy = "RoCE: look at PFC, ECN and buffers along the way; InfiniBand: look at link errors"
+    remedy = "RoCE: check PFC, ECN and buffers along the way; InfiniBand: check link errors"
     absent = "no RDMA device that counts them"
 
     limits: ClassVar = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))

@@ -19,10 +19,10 @@ class PartitionKeys(UniformCheck):
     id = "ib.pkey"
     what = "the partitions of every active InfiniBand port"
     source = f"{INFINIBAND}/DEVICE/ports/PORT/pkeys/*"
-    rule = "as on most like hosts"
+    rule = "as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "look at partitions.conf of the subnet manager; hosts of different partitions do not reach each other"
+    remedy = "check partitions.conf of the subnet manager; hosts of different partitions do not reach each other"
     words = "P_Keys {}"
     absent = "no active InfiniBand port"
 
@@ -37,12 +37,12 @@ class GidTypes(UniformCheck):
     what = "at which indices an active RoCE port has addresses of RoCE v2 over IPv4"
     source = f"{INFINIBAND}/DEVICE/ports/PORT/gids/*, gid_attrs/types/*"
     rule = (
-        "as on most like hosts: programs are told an index (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX); somewhere, where the "
+        "as on most similar hosts: programs are told an index (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX); somewhere, where the "
         "port has an IPv4 address"
     )
     severity = Severity.WARN
     component = "config"
-    remedy = "look at the addresses, VLANs and the default RoCE mode of this NIC (cma_roce_mode)"
+    remedy = "check the addresses, VLANs and the default RoCE mode of this NIC (cma_roce_mode)"
     words = "RoCE v2 over IPv4 {}"
     absent = "no active RoCE port"
 
@@ -80,10 +80,10 @@ class IpoibMode(UniformCheck):
     id = "net.ipoib.mode"
     what = "the mode of IP over InfiniBand"
     source = f"{NET}/NIC/mode"
-    rule = "as on most like hosts: it sets the largest MTU"
+    rule = "as on most similar hosts: it sets the largest MTU"
     severity = Severity.WARN
     component = "config"
-    remedy = "set datagram or connected alike everywhere; newer cards and drivers have datagram only"
+    remedy = "set datagram or connected to the same value on all hosts; newer cards and drivers have datagram only"
     words = "{}"
     absent = "no network interface of InfiniBand"
 

@@ -46,10 +46,10 @@ class IbPortState(Check):
     id = "ib.port.state"
     what = "the state of every port of an RDMA device"
     source = f"{_PORTS}/state, phys_state"
-    rule = "ACTIVE, LinkUp; a port may be without a cable where most like hosts have it so"
+    rule = "ACTIVE, LinkUp; a port may be without a cable where most similar hosts have it so"
     severity = Severity.FAIL
     component = "nic"
-    remedy = "down: look at cable and switch port; INIT: start the subnet manager"
+    remedy = "down: check cable and switch port; INIT: start the subnet manager"
     expects = True
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
@@ -75,7 +75,7 @@ class IbPortState(Check):
         state, physical = said(host, device, port, "state"), said(host, device, port, "phys_state")
         words = f"{state}, {physical}" if physical else state
         if not state:
-            return self.skipped(name, target, "the driver does not tell its state")
+            return self.skipped(name, target, "the driver does not report its state")
         if state == _ACTIVE:
             return self.passed(name, target, value=_ACTIVE)
         if physical == _LINK_UP and said(host, device, port, "link_layer") == "InfiniBand":
@@ -100,7 +100,7 @@ class IbPortRate(PeerCheck):
     id = "ib.port.rate"
     what = "the rate of every port of an RDMA device, which is its width by its speed"
     source = f"{_PORTS}/rate"
-    rule = "no less than on most like hosts; not narrower than ports of the same make"
+    rule = "no less than on most similar hosts; not narrower than ports of the same make"
     severity = Severity.FAIL
     component = "cable"
     remedy = "clean and reseat the cable, then replace it: lanes are lost, or the speed was not reached"
@@ -122,7 +122,7 @@ class IbPortRate(PeerCheck):
                 wider = [gbit for width, gbit in like if width > int(rate[2])]
                 yield Part(name, float(rate[1]), makes[target], max(wider, default=None))
             else:
-                yield Part(name, None, why="not active" if rate else "the driver does not tell its rate")
+                yield Part(name, None, why="not active" if rate else "the driver does not report its rate")
 
 
 def make(host: Host, device: str) -> str:
@@ -137,7 +137,7 @@ class IbPortLid(HostCheck):
     rule = "neither is 0"
     severity = Severity.FAIL
     component = "config"
-    remedy = "look at the subnet manager's log; restart it"
+    remedy = "check the subnet manager's log; restart it"
     absent = "no InfiniBand port"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -148,7 +148,7 @@ class IbPortLid(HostCheck):
             lids = {name: host.number(f"{INFINIBAND}/{device}/ports/{port}/{name}") for name in ("lid", "sm_lid")}
             missing = [name.upper().replace("_", " ") for name, lid in lids.items() if lid == 0]
             if not is_active(host, device, port) or None in lids.values():
-                yield self.skipped(host.name, target, "not active, or the driver does not tell its LID")
+                yield self.skipped(host.name, target, "not active, or the driver does not report its LID")
             elif missing:
                 yield self.wrong(host.name, target, f"no {' and no '.join(missing)}", 0)
             else:
@@ -172,7 +172,7 @@ class IbFirmware(_DeviceCheck):
     id = "ib.fw"
     what = "the firmware of every RDMA device"
     source = f"{INFINIBAND}/DEVICE/fw_ver"
-    rule = "as most like hosts have it"
+    rule = "as most similar hosts have it"
     remedy = "flash the same firmware everywhere"
     file, words = "fw_ver", "firmware {}"
 
@@ -181,7 +181,7 @@ class IbBoard(_DeviceCheck):
     id = "ib.psid"
     what = "the make of every RDMA device (PSID)"
     source = f"{INFINIBAND}/DEVICE/board_id"
-    rule = "as most like hosts have it"
-    remedy = "look whether a spare part of another make was built in: its firmware and speed can differ"
+    rule = "as most similar hosts have it"
+    remedy = "check whether a spare part of another make was built in: its firmware and speed can differ"
     file, words = "board_id", "board {}"
     by_class = True

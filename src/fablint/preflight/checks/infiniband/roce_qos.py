@@ -34,7 +34,7 @@ class RoceQos(ItemsCheck):
         "dcb pfc, ets, app and apptrust show dev NIC; mlnx_qos -i NIC (level full); "
         f"{INFINIBAND}/DEVICE/tc/*/traffic_class, {NET}/NIC/ecn, {CONFIGFS}"
     )
-    rule = "as on most like hosts"
+    rule = "as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = (
@@ -77,7 +77,7 @@ def settings_of(host: Host, nic: NicFact) -> Items:
     return {**_of_driver(host, nic), **_of_texts(*texts)}
 
 
-@lru_cache(maxsize=4096)  # like hosts say the same
+@lru_cache(maxsize=4096)  # similar hosts say the same
 def _of_texts(mlnx_qos: str, *dcb: str) -> Items:
     found = dict(_of_mlnx_qos(mlnx_qos))
     for text in dcb:

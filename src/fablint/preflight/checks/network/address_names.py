@@ -1,4 +1,4 @@
-"""Names of the fabric's addresses: a site may have none; one host without is a mistake."""
+"""Names of the fabric's addresses. A site may have none; a single host without a name is a mistake."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from fablint.preflight.host import Host
 _HOSTNAME = "/proc/sys/kernel/hostname"
 
 
-class Said(NamedTuple):
-    """What the name service says of one part of a host."""
+class NameAnswer(NamedTuple):
+    """Answer of the name service about a NIC, or about the host itself."""
 
     host: str
     good: bool
-    message: str  # what is missing, or what was found
+    message: str  # missing or actual names and addresses
     value: str = ""
 
 
 class NameCheck(Check):
-    """What most like hosts have in the name service, all should have."""
+    """Base of checks that require of every host what most similar hosts have in the name service."""
 
     source = "the host's own name service (getnameinfo, getaddrinfo)"
     severity = Severity.WARN
     component = "config"
-    others: ClassVar[str]  # what most have
+    others: ClassVar[str]  # property of most hosts
 
     @abstractmethod
-    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
-        """What is found for each target. `fleet`: hosts' names, by their first label."""
+    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
+        """Yield each target with its answer. `fleet` maps the first label of each host's name to the name."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         known = {host.name.partition(".")[0].lower(): host.name for host in fleet.hosts}
-        seen: dict[tuple[str, str], list[Said]] = defaultdict(list)
+        seen: dict[tuple[str, str], list[NameAnswer]] = defaultdict(list)
         for host in fleet.hosts:
             found = list(self.look(host, known))
             if not found:
-                yield self.skipped(host.name, "", "the name service was not asked, or did not answer in time")
+                yield self.skipped(host.name, "", "the name service was not queried, or did not answer in time")
             for target, said in found:
                 seen[host.kind, target].append(said)
         for (_, target), like in seen.items():
@@ -54,17 +54,19 @@ class NameCheck(Check):
                 elif usual:
                     yield self.wrong(said.host, target, f"{said.message}; {count} others {self.others}")
                 else:
-                    yield self.skipped(said.host, target, f"{said.message}; so it is on most others, or there are none")
+                    yield self.skipped(
+                        said.host, target, f"{said.message}; the same holds for most others, or there are no others"
+                    )
 
 
 class DnsReverse(NameCheck):
     id = "net.dns.reverse"
     what = "the name of every address on the fabric"
-    rule = "there is one where most like hosts have one, and it is no other host's"
+    rule = "present if most similar hosts have one, and not the name of another host"
     remedy = "add the missing name to DNS or /etc/hosts"
     others = "have their own name"
 
-    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
+    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
         for nic, addresses in of_rails(host).items():
             for address in addresses[:1]:
                 if address.text not in host.snapshot.names_of:
@@ -72,18 +74,18 @@ class DnsReverse(NameCheck):
                 name = host.snapshot.names_of[address.text]
                 owner = _host_of(name or "", fleet)
                 good = name is not None and owner in ("", host.name)
-                message = f"{address.text} is called {name}" if name else f"{address.text} has no name"
-                yield nic, Said(host.name, good, message, name or "")
+                message = f"{address.text} has the name {name}" if name else f"{address.text} has no name"
+                yield nic, NameAnswer(host.name, good, message, name or "")
 
 
 class DnsForward(NameCheck):
     id = "net.dns.forward"
     what = "the address of every name on the fabric, and of the host itself"
-    rule = "the name of an address leads back to it, where it does on most like hosts"
-    remedy = "mend the entry in DNS or /etc/hosts"
-    others = "lead back"
+    rule = "the name of an address resolves to that address if it does on most similar hosts"
+    remedy = "correct the entry in DNS or /etc/hosts"
+    others = "resolve to their address"
 
-    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
+    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
         found = host.snapshot.addresses_of
         for nic, addresses in of_rails(host).items():
             name = host.snapshot.names_of.get(addresses[0].text)
@@ -94,13 +96,13 @@ class DnsForward(NameCheck):
             yield "", _leads(host, own, bool(found[own]))
 
 
-def _leads(host: Host, name: str, good: bool) -> Said:
+def _leads(host: Host, name: str, good: bool) -> NameAnswer:
     where = ", ".join(host.snapshot.addresses_of[name][:3]) or "no address"
-    return Said(host.name, good, f"{name} leads to {where}")
+    return NameAnswer(host.name, good, f"{name} resolves to {where}")
 
 
 def _host_of(name: str, fleet: Mapping[str, str]) -> str:
-    """The host that a name (`n3-hsn0`, `n3.site.org`) belongs to; empty where it is like no host's."""
+    """Return the host that a name (`n3-hsn0`, `n3.site.org`) belongs to; '' if it resembles no host name."""
     label = name.partition(".")[0].lower()
     for end in range(len(label), 0, -1):
         if label[:end] in fleet and (end == len(label) or not label[end].isalnum()):

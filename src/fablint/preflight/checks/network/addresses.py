@@ -1,4 +1,4 @@
-"""IPv4 addresses of the fabric's NICs: there, in the right network, as the switch asks."""
+"""IPv4 addresses of the fabric's NICs: present, in the right network, as the switch requests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class IpAssigned(Check):
     id = "net.ip.assigned"
     what = "the IPv4 address of every NIC of the fabric"
     source = "ip -j addr"
-    rule = "there is one where most like hosts have one"
+    rule = "present if most similar hosts have one"
     severity = Severity.FAIL
     component = "config"
-    remedy = "set the address; look at DHCP or at the fabric manager"
+    remedy = "set the address; check DHCP or the fabric manager"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[tuple[str, Sequence[Address]]]] = defaultdict(list)
@@ -47,17 +47,17 @@ class IpAssigned(Check):
                     message = f"no IPv4 address, {plural(agreed.count, 'other')} have one"
                     yield self.differs(agreed.is_clear, name, nic_name, message)
                 else:
-                    yield self.skipped(name, nic_name, "no IPv4 address, and most others have none either")
+                    yield self.skipped(name, nic_name, "no IPv4 address, the same as most others")
 
 
 class IpPrefix(Check):
     id = "net.ip.prefix"
     what = "the network of every NIC of the fabric"
     source = "ip -j addr"
-    rule = "that of most like hosts, or of others at least"
+    rule = "the network of most similar hosts, or of at least two other hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set address and prefix length as on the others"
+    remedy = "set address and prefix length as on similar hosts"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[tuple[str, Address]]] = defaultdict(list)
@@ -71,7 +71,7 @@ class IpPrefix(Check):
             yield from self._compared(nic, like)
 
     def _compared(self, nic: str, like: Sequence[tuple[str, Address]]) -> Iterator[Result]:
-        """Hosts of another rack may have another network; one host alone has not."""
+        """Compare networks: several hosts, such as those of a rack, may have a network of their own; one host may not."""
         networks = [address.network for _, address in like]
         usual, count = majority(networks)
         counted = Counter(networks)
@@ -89,28 +89,28 @@ class IpTlv(HostCheck):
     id = "net.ip.tlv"
     what = "address and MTU of NICs on Slingshot"
     source = "LLDP (lldpcli, lldptool), ip -j addr"
-    rule = "as the switch asks for by its TLV"
+    rule = "as requested in the switch's TLV"
     severity = Severity.WARN
     component = "config"
-    remedy = "set it as the switch tells, or mend the fabric manager's table"
-    absent = "no switch tells how a NIC should be set"
+    remedy = "use the requested values, or correct the table of the fabric manager"
+    absent = "no switch requests settings of a NIC"
 
     def look(self, host: Host) -> Iterable[Result]:
         nics = {nic.name: nic for nic in host.nics}
-        for heard in host.neighbours:
-            nic = nics.get(heard.port)
-            if nic and heard.tlv:
-                yield self._judge(host, nic, heard.tlv)
+        for neighbour in host.neighbours:
+            nic = nics.get(neighbour.port)
+            if nic and neighbour.tlv:
+                yield self._judge(host, nic, neighbour.tlv)
 
     def _judge(self, host: Host, nic: NicFact, tlv: str) -> Result:
-        asked = requested(tlv)
-        if asked is None:
-            return self.unclear(host.name, nic.name, "the switch's TLV cannot be understood")
-        if not (asked.mtu and nic.mtu) and not (asked.address and nic.addresses):
-            return self.skipped(host.name, nic.name, "address and MTU of the NIC are not known, or not asked for")
+        settings = requested(tlv)
+        if settings is None:
+            return self.unclear(host.name, nic.name, "the switch's TLV cannot be parsed")
+        if not (settings.mtu and nic.mtu) and not (settings.address and nic.addresses):
+            return self.skipped(host.name, nic.name, "address and MTU of the NIC are unknown or not requested")
         wrong = []
-        if asked.mtu and nic.mtu and nic.mtu != asked.mtu:
-            wrong.append(f"MTU {nic.mtu}, the switch asks for {asked.mtu}")
-        if asked.address and nic.addresses and asked.address not in nic.addresses:
-            wrong.append(f"address {', '.join(nic.addresses[:2])}, the switch asks for {asked.address}")
+        if settings.mtu and nic.mtu and nic.mtu != settings.mtu:
+            wrong.append(f"MTU {nic.mtu}, the switch requests {settings.mtu}")
+        if settings.address and nic.addresses and settings.address not in nic.addresses:
+            wrong.append(f"address {', '.join(nic.addresses[:2])}, the switch requests {settings.address}")
         return self.wrong(host.name, nic.name, "; ".join(wrong)) if wrong else self.passed(host.name, nic.name)

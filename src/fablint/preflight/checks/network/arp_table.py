@@ -1,4 +1,4 @@
-"""Is there room for all hosts in the table of neighbours (ARP)?"""
+"""Checks of the size of the neighbour table (ARP)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fablint.preflight.host import Host
 _AT = "/proc/sys/net/ipv4/neigh/default"
 _LIMITS = ("gc_thresh1", "gc_thresh2", "gc_thresh3")
 _COUNTS = "/proc/net/stat/arp_cache"
-_SPARE = 1.25  # as much room as entries are needed, and more
-_ABSENT = "the kernel shows no limits here, as in a container"
+_SPARE = 1.25  # entries per needed entry
+_ABSENT = "the kernel does not show the limits, as in a container"
 
 
 class ArpSize(Check):
     id = "net.arp.size"
-    what = "the room in the neighbour table"
+    what = "the size of the neighbour table"
     source = f"{_AT}/gc_thresh*, ip -j addr"
-    rule = f"gc_thresh3 at least the addresses that a host talks to, better {_SPARE:g} times; gc_thresh1 not less"
+    rule = f"gc_thresh3 at least the number of addresses in the host's networks, better {_SPARE:g} times; gc_thresh1 not less"
     severity = Severity.FAIL
     component = "config"
     remedy = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3; PERMANENT entries do not count"
@@ -40,18 +40,18 @@ class ArpSize(Check):
             elif last < need:
                 yield self.wrong(host.name, "", f"gc_thresh3 {last}, {need} neighbours need an entry", last, need)
             elif last < _SPARE * need:
-                yield self.warned(host.name, "", f"gc_thresh3 {last}, hardly more than {need} neighbours", last, need)
+                yield self.warned(host.name, "", f"gc_thresh3 {last}, little more than {need} neighbours", last, need)
             elif first < need:
-                message = f"gc_thresh1 {first}: entries of {need} neighbours are thrown out again and again"
+                message = f"gc_thresh1 {first}: entries of {need} neighbours are removed repeatedly"
                 yield self.warned(host.name, "", message, first, need)
             else:
                 yield self.passed(host.name, "", value=last)
 
 
 def _needed(host: Host, every: Sequence[int], hosts: int, silent: int) -> int:
-    """Entries that a host needs to talk to all others: each of its NICs has its own for every address of its network.
+    """Count the entries that a host needs to reach all others: one per NIC and address of the NIC's network.
 
-    Without addresses, and of hosts that are silent, it is taken that they have as many NICs as this one.
+    Hosts without addresses and hosts without a snapshot are assumed to have as many NICs as this one.
     """
     found = of_rails(host)
     if not found:
@@ -69,10 +69,10 @@ class ArpUniform(UniformCheck):
     id = "net.arp.uniform"
     what = "the limits of the neighbour table"
     source = f"{_AT}/gc_thresh*"
-    rule = "as most like hosts have them"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set net.ipv4.neigh.default.gc_thresh1, 2 and 3 alike everywhere"
+    remedy = "set net.ipv4.neigh.default.gc_thresh1, 2 and 3 to the same value on all hosts"
     words = "gc_thresh {}"
     absent = _ABSENT
 
@@ -83,18 +83,18 @@ class ArpUniform(UniformCheck):
 
 class ArpOverflow(HostCheck):
     id = "net.arp.overflow"
-    what = "neighbours for which there was no room"
+    what = "overflows of the neighbour table"
     source = f"{_COUNTS}, table_fulls"
     rule = "none"
     severity = Severity.FAIL
     component = "config"
     remedy = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3"
-    absent = "the kernel shows no such counter here, as in a container"
+    absent = "the kernel does not show the counter, as in a container"
 
     def look(self, host: Host) -> Iterable[Result]:
         grown = host.grown(_COUNTS, _table_fulls)
         if grown is None and host.read(_COUNTS) and _table_fulls(host.read(_COUNTS)) is None:
-            yield self.unclear(host.name, "", f"{_COUNTS} cannot be understood")
+            yield self.unclear(host.name, "", f"{_COUNTS} cannot be parsed")
         elif grown and grown.growth:
             yield self.wrong(host.name, "", f"the neighbour table overflowed: {grown}", grown.growth, 0)
         elif grown:
@@ -102,7 +102,7 @@ class ArpOverflow(HostCheck):
 
 
 def _table_fulls(text: str | None) -> str | None:
-    """A heading, then a row for each CPU, hexadecimal."""
+    """Return the sum of `table_fulls` over all CPUs: a header line, then a hexadecimal row per CPU."""
     head, _, rows = (text or "").partition("\n")
     names, words = head.split(), rows.split()
     if "table_fulls" not in names or len(words) % len(names):

@@ -1,9 +1,9 @@
-"""Lines of the kernel log by which drivers of NICs other than mlx5 report failures, and the end of them.
+"""Kernel log lines in which NIC drivers other than mlx5 report failures and recoveries.
 
 The texts are those of the sources of Linux 5.4 to 6.13: drivers/net/ethernet/broadcom/bnxt/bnxt.c,
 drivers/net/ethernet/intel/ice/ice_main.c, drivers/infiniband/hw/irdma/icrdma_if.c, drivers/infiniband/hw/hfi1/chip.c
-and drivers/infiniband/core/cache.c. None of these drivers reports a recovery by itself: after a reset, and after it was
-loaded again, a driver reports that the link is up.
+and drivers/infiniband/core/cache.c. None of these drivers reports a recovery explicitly: after a reset or a reload the
+driver reports that the link is up.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _RESET = "firmware error, reset by the driver"
 _ABORTED = "firmware reset failed"
 _REBUILD = "driver could not reset the NIC"
 _HMC = "error of the host memory cache"
-_HOT = "adapter too hot, and switched off"
-HUNG = "queue hung"
+_HOT = "adapter overheated and disabled"
+STALLED = "queue stalled"
 FAILURES = (_RESET, _ABORTED, _REBUILD, _HMC, _HOT)
 
 PATTERNS = (
@@ -54,16 +54,16 @@ PATTERNS = (
         Grade.FAIL,
         _HOT,
     ),
-    # till Linux 6.6 `NETDEV WATCHDOG: ens1f0 (ice): transmit queue 3 timed out`, later
+    # until Linux 6.6 `NETDEV WATCHDOG: ens1f0 (ice): transmit queue 3 timed out`, later
     # `ice 0000:b1:00.0 ens1f0: NETDEV WATCHDOG: CPU: 3: transmit queue 3 timed out 5010 ms`
-    Pattern("NETDEV WATCHDOG", re.compile(r"NETDEV WATCHDOG: (?P<device>[\w.-]+) \("), Grade.WARN, HUNG),
-    Pattern("NETDEV WATCHDOG", re.compile(r"(?P<device>[\w.-]+): NETDEV WATCHDOG: CPU"), Grade.WARN, HUNG),
+    Pattern("NETDEV WATCHDOG", re.compile(r"NETDEV WATCHDOG: (?P<device>[\w.-]+) \("), Grade.WARN, STALLED),
+    Pattern("NETDEV WATCHDOG", re.compile(r"(?P<device>[\w.-]+): NETDEV WATCHDOG: CPU"), Grade.WARN, STALLED),
 )
 ENDINGS = (
     RecoveryPattern(": NIC Link is ", re.compile(rf"{BDF} [\w.-]+: NIC Link is [Uu]p\b"), FAILURES),
-    RecoveryPattern(": NIC Link is ", re.compile(r"(?P<device>[\w.-]+): NIC Link is [Uu]p\b"), (HUNG,)),
-    RecoveryPattern(": Link up", re.compile(r"(?P<device>[\w.-]+): Link up\b"), (HUNG,)),  # mlx5
-    # till Linux 6.12, and of the kernel's RDMA core since
+    RecoveryPattern(": NIC Link is ", re.compile(r"(?P<device>[\w.-]+): NIC Link is [Uu]p\b"), (STALLED,)),
+    RecoveryPattern(": Link up", re.compile(r"(?P<device>[\w.-]+): Link up\b"), (STALLED,)),  # mlx5
+    # until Linux 6.12; since then from the kernel's RDMA core
     RecoveryPattern("PORT_ACTIVE", re.compile(rf"hfi1 {BDF}: .*logical state changed to PORT_ACTIVE \("), FAILURES),
     RecoveryPattern("Link ACTIVE", re.compile(rf"hfi1 {BDF} [\w.-]+: Port: \d+ Link ACTIVE"), FAILURES),
 )

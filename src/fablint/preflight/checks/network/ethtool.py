@@ -1,4 +1,4 @@
-"""What ethtool tells of network interfaces of the fabric: error correction, flow control, optics."""
+"""Checks of ethtool's output for the fabric's network interfaces: error correction, flow control, optics."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fablint.preflight.host import Host
 _ACTIVE = re.compile(r"^Active FEC encodings?:[ \t]*(\S.*)$", re.MULTILINE)
 _LOST = re.compile(r"^[ \t]*uncorrectable_blocks:[ \t]*(\d{1,30})$", re.MULTILINE)
 _PAUSE = re.compile(r"^(RX|TX):[ \t]*(on|off)$", re.MULTILINE)
-_MOST_FLAGS = 3  # that are told
+_MAX_FLAGS = 3  # in a message
 
 
-class Seen(NamedTuple):
-    """What ethtool told of one NIC."""
+class NicOutput(NamedTuple):
+    """Output of ethtool for a NIC, and the value in it that is compared."""
 
     host: Host
     nic: str
@@ -31,20 +31,20 @@ class Seen(NamedTuple):
 
 
 class EthtoolCheck(Check):
-    """One that reads ethtool's output for each NIC that is up."""
+    """Base of checks of ethtool's output for each NIC with a link."""
 
     command: ClassVar[str]  # the collector's name for it
 
     @abstractmethod
     def value(self, text: str) -> str | None:
-        """What is compared among hosts; None where it cannot be understood."""
+        """Return the value that is compared between hosts; None if the output cannot be parsed."""
 
     @abstractmethod
-    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
-        """What is said of NICs of this name, of like hosts."""
+    def compare(self, nic: str, like: list[NicOutput]) -> Iterator[Result]:
+        """Yield the results for the NICs of this name on similar hosts."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, ...], list[Seen]] = defaultdict(list)
+        seen: dict[tuple[str, ...], list[NicOutput]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
                 yield self.skipped(host.name, "", ABSENT)
@@ -56,9 +56,9 @@ class EthtoolCheck(Check):
                 elif said.status != 0:
                     yield self.skipped(host.name, nic.name, f"ethtool: {said.error or 'failed'}")
                 elif value is None:
-                    yield self.unclear(host.name, nic.name, "what ethtool printed cannot be understood")
+                    yield self.unclear(host.name, nic.name, "the output of ethtool cannot be parsed")
                 else:
-                    seen[nic.name, *host.like(nic.name)].append(Seen(host, nic.name, said.text, value))
+                    seen[nic.name, *host.like(nic.name)].append(NicOutput(host, nic.name, said.text, value))
         for (nic_name, *_), like in seen.items():
             yield from self.compare(nic_name, like)
 
@@ -67,7 +67,7 @@ class LinkFec(EthtoolCheck):
     id = "net.link.fec"
     what = "forward error correction of every NIC of the fabric"
     source = "ethtool -I --show-fec NIC"
-    rule = "as most like hosts have it; at level full: no block that it cannot correct"
+    rule = "the same as on most similar hosts; at level full: no uncorrectable block"
     severity = Severity.FAIL
     component = "cable"
     remedy = "clean or replace cable and transceivers; set the same encoding at both ends"
@@ -77,7 +77,7 @@ class LinkFec(EthtoolCheck):
         found = _ACTIVE.search(text)
         return found[1].strip() if found else None
 
-    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+    def compare(self, nic: str, like: list[NicOutput]) -> Iterator[Result]:
         agreed = Agreement.of([one.value for one in like])
         usual, count = agreed.usual, agreed.count
         for one in like:
@@ -94,8 +94,8 @@ class LinkFec(EthtoolCheck):
                 yield self.passed(one.host.name, nic, value=one.value)
 
 
-def _lost(seen: Seen) -> int:
-    """Blocks that could not be corrected between two readings."""
+def _lost(seen: NicOutput) -> int:
+    """Return the number of uncorrectable blocks between two readings."""
     first = _LOST.search(seen.text)
     last = _LOST.search(seen.host.command(f"{LinkFec.command}-later/{seen.nic}").text)
     return max(int(last[1]) - int(first[1]), 0) if first and last else 0
@@ -105,17 +105,17 @@ class LinkPause(EthtoolCheck):
     id = "net.link.pause"
     what = "flow control of every NIC of the fabric"
     source = "ethtool -a NIC"
-    rule = "as most like hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set it alike everywhere (ethtool -A)"
+    remedy = "use the same setting on all hosts (ethtool -A)"
     command = "ethtool-a"
 
     def value(self, text: str) -> str | None:
         found = dict(_PAUSE.findall(text))
         return f"rx {found['RX']}, tx {found['TX']}" if len(found) == len(("RX", "TX")) else None
 
-    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+    def compare(self, nic: str, like: list[NicOutput]) -> Iterator[Result]:
         agreed = Agreement.of([one.value for one in like])
         usual, count = agreed.usual, agreed.count
         for one in like:
@@ -133,7 +133,7 @@ class LinkOptics(EthtoolCheck):
     id = "net.link.optics"
     what = "alarms and warnings of transceivers"
     source = "ethtool -m NIC"
-    rule = "none that most like hosts do not have as well"
+    rule = "none, except those that most similar hosts have as well"
     severity = Severity.WARN
     component = "cable"
     root = True
@@ -141,27 +141,27 @@ class LinkOptics(EthtoolCheck):
     command = "ethtool-m"
 
     def value(self, text: str) -> str | None:
-        """Flags that are on, a line each. Copper cables have none at all."""
+        """Return the flags that are on, one per line. Copper cables have no flags."""
         if not text.strip():
             return None
         return "\n".join(name for name, state in _flags(text) if state == "On")
 
-    def compare(self, nic: str, like: list[Seen]) -> Iterator[Result]:
+    def compare(self, nic: str, like: list[NicOutput]) -> Iterator[Result]:
         having = Counter(flag for one in like for flag in one.value.splitlines())
         usual = {flag for flag, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(like)}
         for one in like:
             found = [flag for flag in one.value.splitlines() if flag not in usual]
             if found:
-                more = f" and {len(found) - _MOST_FLAGS} more" if len(found) > _MOST_FLAGS else ""
-                yield self.wrong(one.host.name, nic, "; ".join(found[:_MOST_FLAGS]) + more, len(found), 0)
+                more = f" and {len(found) - _MAX_FLAGS} more" if len(found) > _MAX_FLAGS else ""
+                yield self.wrong(one.host.name, nic, "; ".join(found[:_MAX_FLAGS]) + more, len(found), 0)
             elif not any(_flags(one.text)):
-                yield self.skipped(one.host.name, nic, "the module tells no alarms")
+                yield self.skipped(one.host.name, nic, "the module does not report alarms")
             else:
                 yield self.passed(one.host.name, nic)
 
 
 def _flags(text: str) -> Iterator[tuple[str, str]]:
-    """`Laser rx power low alarm : Off`, but not its threshold."""
+    """Yield name and state of each flag, such as `Laser rx power low alarm : Off`, but no thresholds."""
     for line in text.splitlines():
         name, _, state = line.rpartition(":")
         if ("alarm" in name or "warning" in name) and state.strip() in ("On", "Off"):

@@ -1,4 +1,4 @@
-"""What NICs do by themselves: offloads, rings, coalescing of interrupts, and the pauses that they ask for."""
+"""Checks of NIC settings: offloads, rings, interrupt coalescing; and of the pause frames that NICs send."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fablint.text.sanitise import shortened
 _FEATURE = re.compile(r"^\s*([\w-]{1,60}): (on|off)\b", re.MULTILINE)
 _OFF = re.compile(r"^\s*([\w-]{1,60}): off (\[(?:fixed|requested on)\])", re.MULTILINE)
 _NEEDED = ("rx-checksumming", "tx-checksumming", "tcp-segmentation-offload", "generic-receive-offload")
-_SLOW_US = 100  # of waiting before an interrupt: drivers begin with 3 to 60
+_SLOW_US = 100  # delay of an interrupt; defaults of drivers are 3 to 60
 _SETTING = re.compile(r"^([A-Za-z][\w -]{0,40}):\s+(\d{1,12}|on|off)\s*$", re.MULTILINE)
 _ADAPTIVE = re.compile(r"^Adaptive RX: (on|off|n/a)\s+TX: (on|off|n/a)", re.MULTILINE)
 _CURRENT = "Current hardware settings"
@@ -35,7 +35,7 @@ class _EthtoolItems(ItemsCheck):
 
     severity = Severity.WARN
     component = "config"
-    absent = "ethtool does not tell it"
+    absent = "ethtool does not report it"
     command: ClassVar[str]  # the collector's name for it
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
@@ -48,22 +48,22 @@ class _EthtoolItems(ItemsCheck):
         return {nic: settings for nic, settings in found.items() if settings}
 
     def _why_not(self, host: Host) -> str:
-        """Why there is nothing for a host."""
+        """Return why a host has no settings."""
         said = [host.command(f"{self.command}/{nic.name}") for nic in host.interfaces]
         return f"ethtool: {without_answer(said[0])}" if said else ABSENT
 
     @staticmethod
     def settings(text: str) -> Items:
-        """The settings in an output; none where it cannot be understood."""
+        """Return the settings in an output; none if it cannot be parsed."""
         raise NotImplementedError
 
 
 class Offloads(_EthtoolItems):
     id = "net.offload"
-    what = "work that every NIC of the fabric does for the CPU"
+    what = "offloads of every NIC of the fabric"
     source = "ethtool -k NIC"
-    rule = f"as on most like hosts; {', '.join(_NEEDED)} on, where the driver has them"
-    remedy = "set it alike everywhere (ethtool -K); without offloads TCP is slower by several times"
+    rule = f"as on most similar hosts; {', '.join(_NEEDED)} on, where the driver has them"
+    remedy = "use the same setting on all hosts (ethtool -K); without offloads TCP is slower by several times"
     command = "ethtool-k"
 
     _PARTS = (  # as ethtool prints them below the feature that sets all of them
@@ -78,13 +78,13 @@ class Offloads(_EthtoolItems):
         return dict(_FEATURE.findall(text))
 
     def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
-        """A part follows from the feature above it; what is off though it is requested, from what is not."""
+        """Return the parent feature; for a feature that is off although requested, the features that cause it."""
         if self._why_off(host, group).get(name) == "[requested on]":
             return self._items[id(host)][group].keys() - self._why_off(host, group).keys()
         return [above for part, above in self._PARTS if name.startswith(part)]
 
     def poor(self, host: Host, group: str) -> Iterable[str]:
-        """Those that somebody has switched off."""
+        """Return the needed offloads that were switched off, and are not off for a reason of the driver."""
         features, why = self._items[id(host)][group], self._why_off(host, group)
         return [name for name in _NEEDED if features.get(name) == "off" and name not in why]
 
@@ -94,10 +94,10 @@ class Offloads(_EthtoolItems):
 
 class Rings(_EthtoolItems):
     id = "net.ring"
-    what = "how many packets every NIC of the fabric can hold"
+    what = "the ring sizes of every NIC of the fabric"
     source = "ethtool -g NIC, current hardware settings"
-    rule = "as on most like hosts"
-    remedy = "set it alike everywhere (ethtool -G); short rings lose packets of bursts"
+    rule = "as on most similar hosts"
+    remedy = "use the same setting on all hosts (ethtool -G); short rings lose packets of bursts"
     command = "ethtool-g"
 
     @staticmethod
@@ -109,29 +109,29 @@ class Rings(_EthtoolItems):
 
 class Coalescing(_EthtoolItems):
     id = "net.coalesce"
-    what = "how long every NIC of the fabric waits before it interrupts"
+    what = "the interrupt coalescing of every NIC of the fabric"
     source = "ethtool -c NIC"
     rule = (
-        f"as on most like hosts, and nowhere {_SLOW_US} us or more; times and numbers of adaptive coalescing are not "
+        f"as on most similar hosts, and nowhere {_SLOW_US} us or more; times and numbers of adaptive coalescing are not "
         "compared"
     )
-    remedy = "set it alike everywhere (ethtool -C); long waits are added to every latency of TCP"
+    remedy = "use the same setting on all hosts (ethtool -C); long waits are added to every latency of TCP"
     command = "ethtool-c"
 
     @staticmethod
     @lru_cache(maxsize=4096)
     def settings(text: str) -> Items:
-        """The driver changes the times of a direction by itself where that direction is adaptive."""
+        """Return the settings; those of a direction with adaptive coalescing are replaced by `adaptive`."""
         adaptive = _ADAPTIVE.search(text)
         found = dict(_SETTING.findall(text))
         if adaptive is None:
             return found
-        moving = tuple(way for way, state in (("rx-", adaptive[1]), ("tx-", adaptive[2])) if state == "on")
+        moving = tuple(prefix for prefix, state in (("rx-", adaptive[1]), ("tx-", adaptive[2])) if state == "on")
         fixed = {name: "adaptive" if name.startswith(moving) else value for name, value in found.items()}
         return {"adaptive-rx": adaptive[1], "adaptive-tx": adaptive[2], **fixed}
 
     def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
-        """Where a host is adaptive and others are not, times and numbers differ because of that."""
+        """Return the adaptive mode of the direction, since times and numbers follow from it."""
         return [f"adaptive-{name[:2]}"] if name.startswith(("rx-", "tx-")) else []
 
     def poor(self, host: Host, group: str) -> Iterable[str]:
@@ -149,17 +149,15 @@ class _Pauses(NamedTuple):
 
 class PauseFrames(Check):
     id = "net.pause.frames"
-    what = "pauses that every NIC of the fabric asks for: flow control (802.3x) and priority flow control (PFC)"
+    what = "pause frames that every NIC of the fabric sends: flow control (802.3x) and priority flow control (PFC)"
     source = "ethtool -S NIC, twice"
     rule = (
-        "no pause storm; not 400 pauses in some seconds, asked for or received, and ten times as many as NICs of like "
-        "hosts; nowhere 4,000 that it asked for"
+        "no pause storm; within 4 s no 400 pause frames sent or received if that is ten times as many as on similar "
+        "hosts; never 4,000 sent"
     )
     severity = Severity.WARN
     component = "nic"
-    remedy = (
-        "the host takes packets more slowly than they come: look at pcie.width, pcie.requests, host.irq and its load"
-    )
+    remedy = "the host receives packets too slowly: check pcie.width, pcie.requests, host.irq and its load"
 
     _MANY, _TIMES_OTHERS, _ALL = 400, 10, 4000
 
@@ -189,26 +187,26 @@ class PauseFrames(Check):
         if grown.storms:
             return self.wrong(host, nic, f"{grown.storms} pause storms in some seconds", grown.storms, 0)
         if self._is_more(grown.sent, usual.sent, count):
-            message = f"it asked for {grown.sent:,} pauses in some seconds, median of {count} hosts {usual.sent:,}"
+            message = f"sent {grown.sent:,} pause frames in some seconds, median of {count} hosts {usual.sent:,}"
             return self.wrong(host, nic, message, grown.sent, usual.sent)
         if grown.sent >= self._ALL:
-            message = f"it asked for more than {self._ALL:,} pauses in some seconds"
-            return self.wrong(host, nic, message + (", as NICs of like hosts did" if count > 1 else ""), grown.sent)
+            message = f"sent more than {self._ALL:,} pause frames in some seconds"
+            return self.wrong(host, nic, message + (", as NICs of similar hosts did" if count > 1 else ""), grown.sent)
         if self._is_more(grown.received, usual.received, count):
             message = (
-                f"its switch paused it {grown.received:,} times in some seconds, median of {count} hosts "
-                f"{usual.received:,}: a receiver of what it sends is too slow, or a path is congested"
+                f"paused by its switch {grown.received:,} times in some seconds, median of {count} hosts "
+                f"{usual.received:,}: a receiver is too slow, or a path is congested"
             )
             return self.wrong(host, nic, message, grown.received, usual.received)
-        told = f"it was paused {grown.received:,} times in some seconds" if grown.received else ""
-        return self.passed(host, nic, told, grown.sent)
+        message = f"paused {grown.received:,} times in some seconds" if grown.received else ""
+        return self.passed(host, nic, message, grown.sent)
 
     def _is_more(self, own: int, usual: int, count: int) -> bool:
         return own >= self._MANY and count > 2 and own > self._TIMES_OTHERS * usual
 
 
 def _pauses(first: str, last: str) -> _Pauses | None:
-    """None where the readings have no such counter."""
+    """Return the growth of the pause counters; None if the readings have no such counter."""
     before, after = (dict(_COUNTER.findall(text)) for text in (first, last))
     sums = {"sent": 0, "received": 0, "storms": 0}
     counters = [name for name in before if name in after and _is_count(name)]
@@ -219,5 +217,5 @@ def _pauses(first: str, last: str) -> _Pauses | None:
 
 
 def _is_count(name: str) -> bool:
-    """Does it count pauses? Durations are in microseconds, and transitions are counted beside."""
+    """Tell whether a counter counts pause frames, not their duration in microseconds or transitions."""
     return _PAUSE.search(name) is not None and "duration" not in name and "transition" not in name

@@ -1,4 +1,4 @@
-"""Which network of a host the other checks look at, and whether there is one."""
+"""The network of a host that the other checks examine."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class NetworkExamined(HostCheck):
     id = NETWORK
     what = "which NICs belong to the fabric"
     source = "/sys/class/net, /sys/class/infiniband, ip -j addr, ip -j route, --nic"
-    rule = "there is one; a host without is not called fit"
+    rule = "at least one NIC; a host without one is not fit"
     severity = Severity.FAIL
     component = "nic"
-    remedy = "name the NICs that messages take with --nic"
+    remedy = "name the NICs of the fabric with --nic"
 
     def look(self, host: Host) -> Iterable[Result]:
         ports = [f"{device}/{port}" for device, port in host.ports]
         if host.interfaces:
             return [self.passed(host.name, "", value=fold(nic.name for nic in host.interfaces))]
         if host.snapshot.incomplete:
-            return [self.unclear(host.name, "", "time was up before its interfaces were read")]
+            return [self.unclear(host.name, "", "the time limit was reached before its interfaces were read")]
         if host.snapshot.nics:
             return [self.unclear(host.name, "", f"it has no {', '.join(host.snapshot.nics)} (--nic)")]
         if host.cxi or any(_is_infiniband(host, *port) for port in host.ports):
@@ -32,7 +32,7 @@ class NetworkExamined(HostCheck):
             return [self.passed(host.name, "", message, fold([*ports, *host.cxi]))]
         if ports:
             return [self.unclear(host.name, "", f"no network interface of {fold(ports)} can be seen here")]
-        return [self.unclear(host.name, "", "no network interface but the loopback and virtual ones")]
+        return [self.unclear(host.name, "", "no network interface except loopback and virtual ones")]
 
 
 def _is_infiniband(host: Host, device: str, port: str) -> bool:

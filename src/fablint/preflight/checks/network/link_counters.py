@@ -1,4 +1,4 @@
-"""What network interfaces of the fabric count: lost links, errors, dropped packets."""
+"""Counters of the fabric's network interfaces: link losses, errors, dropped packets."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import NET, Host
 
 _HOUR = 3600.0
-_LIMITS = ((5, _HOUR), (10, 10 * _HOUR))  # so many flaps within so long: as HPE's cxi_healthcheck has it
+_LIMITS = ((5, _HOUR), (10, 10 * _HOUR))  # flaps within seconds, as in HPE's cxi_healthcheck
 _MORE_FLAPS = 3  # than most others, since they were booted
 _ERRORS = ("rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors")
 _RATE = 1e-7  # errors a packet: Ethernet's 1e-12 a bit (IEEE 802.3), in jumbo frames
 _FULL = ("rx_missed_errors", "rx_fifo_errors", "rx_over_errors")  # drivers count the same loss as one or the other
 _LOSS, _FEWEST = 1e-6, 10  # drops a packet, drops
-_IDLE_LOSS, _TIMES = 1e-3, 10.0  # of frames that nobody wants, and how many times as many as others
+_IDLE_LOSS, _TIMES = 1e-3, 10.0  # share of frames of unknown protocols, and factor above that of others
 
 
 class LinkFlaps(Check):
     id = "net.link.flaps"
-    what = "how often the link of a NIC went down"
+    what = "link losses of every NIC of the fabric"
     source = f"{NET}/NIC/carrier_down_count, carrier_changes"
-    rule = "never since the last time; not 5 times an hour or 10 in 10 hours; not more than on like hosts since boot"
+    rule = "none since the last reading; below 5 per hour and 10 in 10 hours; not more than on similar hosts since boot"
     severity = Severity.FAIL
     component = "cable"
-    remedy = "reseat or replace the cable, look at the port of the switch"
+    remedy = "reseat or replace the cable, check the port of the switch"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[_Flaps]] = defaultdict(list)
@@ -72,7 +72,7 @@ class _Flaps(NamedTuple):
 
 
 def _flaps(host: Host, nic: str) -> _Flaps | None:
-    """How often a link was lost; drivers of old kernels count losses and returns together."""
+    """Count the link losses; drivers of old kernels count losses and recoveries together."""
     at = f"{NET}/{nic}"
     uptime = host.uptime_s or 0.0
     lost, total = host.grown(f"{at}/carrier_down_count"), host.number(f"{at}/carrier_down_count")
@@ -85,7 +85,7 @@ def _flaps(host: Host, nic: str) -> _Flaps | None:
 
 
 def _peers(one: _Flaps, like: list[_Flaps]) -> float | None:
-    """How many flaps hosts saw that are up for as long, where that is much less."""
+    """Return the median of hosts with a comparable uptime if it is much lower; else None."""
     others = [other.total for other in like if other is not one and 2 * other.uptime_s >= one.uptime_s]
     usual = median(others) if len(others) >= LEAST_OTHERS else None
     return usual if usual is not None and one.total >= max(usual + _MORE_FLAPS, 2 * usual) else None
@@ -93,7 +93,7 @@ def _peers(one: _Flaps, like: list[_Flaps]) -> float | None:
 
 class LinkErrors(HostCheck):
     id = "net.link.errors"
-    what = "frames that were damaged or could not be sent"
+    what = "damaged frames, and frames that could not be sent"
     source = f"{NET}/NIC/statistics"
     rule = f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate"
     severity = Severity.WARN
@@ -120,7 +120,7 @@ class LinkDrops(Check):
     id = "net.link.drops"
     what = "packets that a NIC dropped"
     source = f"{NET}/NIC/statistics"
-    rule = f"at most {_LOSS:g} of the packets for want of room; of unwanted ones not far more than on like hosts"
+    rule = f"at most {_LOSS:g} of the packets for lack of buffers; for other reasons not far more than on similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = "enlarge the NIC's rings (ethtool -G), spread its interrupts"
@@ -146,7 +146,7 @@ class LinkDrops(Check):
             yield from self._compared(nic_name, like)
 
     def _compared(self, nic: str, like: list[tuple[str, Delta, float]]) -> Iterator[Result]:
-        """Frames of protocols that a host does not speak are dropped too: only like hosts tell how many are usual."""
+        """Compare with similar hosts, since frames of unsupported protocols are dropped as well."""
         usual = median(share for *_, share in like)
         for host, dropped, share in like:
             much = dropped.growth >= _FEWEST and share > max(_IDLE_LOSS, _TIMES * usual)

@@ -1,4 +1,4 @@
-"""How fast both ends of an Ethernet cable could run, as they tell each other, and how fast they do."""
+"""Speeds that both ends of an Ethernet cable advertise, and the negotiated speed."""
 
 from __future__ import annotations
 
@@ -24,32 +24,30 @@ _SPEED = re.compile(r"^\s*Speed: (\d{1,7})Mb/s", re.MULTILINE)
 class _Ends(NamedTuple):
     """Speeds in Mbit/s."""
 
-    own: frozenset[int]  # that the card can run at
-    offered: frozenset[int]  # that it offers to the other end; a subset, where somebody restricted it
-    other: frozenset[int]  # that the other end offers; none where it does not tell
+    own: frozenset[int]  # supported by the card
+    offered: frozenset[int]  # advertised by the host; a subset if restricted by a setting
+    other: frozenset[int]  # advertised by the other end; empty without auto-negotiation
     now: int | None
 
 
 class LinkModes(HostCheck):
     id = "net.link.modes"
-    what = "the speed of every Ethernet NIC of the fabric, of those that both ends of its cable could run at"
+    what = "the speed of every Ethernet NIC of the fabric, compared with the speeds that both ends support"
     source = "ethtool NIC: supported modes, modes that the link partner advertises, speed"
-    rule = "the highest that both could, also where all like hosts run slower"
+    rule = "the highest that both ends support, even if all similar hosts run slower"
     severity = Severity.WARN
     component = "config"
-    remedy = (
-        "look at the speed that is set on the host (ethtool -s) and on the port of the switch, and at the cable's rate"
-    )
+    remedy = "look at the speed that is set on the host (ethtool -s) and on the port of the switch, and the rate of the cable"
     absent = ABSENT
 
     def look(self, host: Host) -> Iterable[Result]:
         for nic in host.interfaces:
             if not nic.members and not nic.parent and nic.kind == "ethernet":
-                yield self._looked(host, nic)
+                yield self._judge(host, nic)
 
-    def _looked(self, host: Host, nic: NicFact) -> Result:
+    def _judge(self, host: Host, nic: NicFact) -> Result:
         said = host.command(f"ethtool/{nic.name}")
-        ends = ends_of(said.text)  # also where it ends with an error: a user may not see all of it
+        ends = ends_of(said.text)  # also if ethtool fails: some facts need root
         speed = ends.now or nic.speed
         if said.error == HUNG:
             return self.unclear(host.name, nic.name, f"ethtool: {HUNG}")
@@ -59,20 +57,20 @@ class LinkModes(HostCheck):
             return self.skipped(host.name, nic.name, f"ethtool: {without_answer(said)}")
         if not ends.other:
             most = f" of {max(ends.own)}" if max(ends.own) > speed else ""
-            why = "what the other end of the cable could do is not told (no auto-negotiation)"
+            why = "the speeds of the other end are unknown (no auto-negotiation)"
             return self.skipped(host.name, nic.name, f"{speed}{most} Mbit/s; {why}")
         both = max(ends.own & ends.other, default=speed)
         if speed >= both:
             return self.passed(host.name, nic.name, value=speed, unit="Mbit/s")
         restricted = ends.offered and max(ends.offered) < both
-        cause = ": the host offers no more" if restricted else ""
-        message = f"{speed} Mbit/s, card and link partner both could do {both}{cause}"
+        cause = ": the host does not advertise it" if restricted else ""
+        message = f"{speed} Mbit/s, both ends support {both}{cause}"
         return self.wrong(host.name, nic.name, message, speed, both, "Mbit/s")
 
 
-@lru_cache(maxsize=4096)  # like hosts say the same
+@lru_cache(maxsize=4096)  # similar hosts say the same
 def ends_of(text: str) -> _Ends:
-    """What `ethtool NIC` says of both ends."""
+    """Parse the speeds of both ends in the output of `ethtool NIC`."""
     speeds = {title: frozenset(map(int, _MODE.findall(modes))) for title, modes in _MODES.findall(text)}
     now = _SPEED.search(text)
     titles = ("Supported", "Advertised", "Link partner advertised")

@@ -1,4 +1,4 @@
-"""Network interfaces of the fabric: are all there, up, and set alike?"""
+"""Checks of the fabric's network interfaces: number, state, speed, MTU, duplex mode."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class LinkUp(Check):
     id = "net.link.up"
     what = "the link of every NIC of the fabric"
     source = f"{NET}/NIC/operstate, carrier, flags"
-    rule = "up, unless nobody uses it on most like hosts either"
+    rule = "up, unless it is unused on most similar hosts as well"
     severity = Severity.FAIL
     component = "nic"
-    remedy = "look at cable, NIC and the port of the switch"
+    remedy = "check the cable, the NIC and the switch port"
     expects = True
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
@@ -55,31 +55,31 @@ class LinkUp(Check):
         flags = host.number(f"{NET}/{nic.name}/flags")
         set_up = flags is None or bool(flags & _SET_UP)
         if not nic.state:
-            return self.skipped(host.name, nic.name, "the driver tells neither state nor carrier")
+            return self.skipped(host.name, nic.name, "the driver reports neither state nor carrier")
         if nic.state == "up":
             return self.passed(host.name, nic.name)
         another = any(one.state == "up" for one in host.interfaces)
         if usual == "up":
-            message = f"{'link down' if set_up else 'not set up'}, {_others(count)} up"
+            message = f"{'link down' if set_up else 'not configured'}, {_others(count)} up"
             alone = not another or (set_up and is_fabric(nic.name, nic))
             return self.differs(agreed.is_clear or alone, host.name, nic.name, message, "down", "up")
         if not set_up:
-            return self.skipped(host.name, nic.name, "nobody set it up")
+            return self.skipped(host.name, nic.name, "it is not configured")
         if usual == "down" and another:
-            return self.skipped(host.name, nic.name, f"no carrier, {_others(count - 1)} have none either")
+            return self.skipped(host.name, nic.name, f"no carrier, the same as {_others(count - 1)}")
         if is_fabric(nic.name, nic) or (usual == "down" and not another):
             return self.wrong(host.name, nic.name, "link down", "down", "up")
-        return self.skipped(host.name, nic.name, "no carrier, and no like host to compare with")
+        return self.skipped(host.name, nic.name, "no carrier, and no similar host to compare with")
 
 
 class LinkSpeed(UniformCheck):
     id = "net.link.speed"
     what = "the speed of every NIC of the fabric"
     source = f"{NET}/NIC/speed"
-    rule = "not less than most like hosts have"
+    rule = "not lower than on most similar hosts"
     severity = Severity.FAIL
     component = "nic"
-    remedy = "reseat the cable, look at the port of the switch"
+    remedy = "reseat the cable, check the port of the switch"
     words = "{} Mbit/s"
     numeric = True
     below = True
@@ -93,10 +93,10 @@ class LinkMtu(UniformCheck):
     id = "net.link.mtu"
     what = "the MTU of every NIC of the fabric"
     source = f"{NET}/NIC/mtu"
-    rule = "as most like hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.FAIL
     component = "config"
-    remedy = "set the same MTU everywhere; long messages are lost on the way"
+    remedy = "set the same MTU everywhere; long messages are lost on the path"
     words = "MTU {}"
     numeric = True
     absent = ABSENT
@@ -112,7 +112,7 @@ class LinkDuplex(HostCheck):
     rule = "not half"
     severity = Severity.WARN
     component = "config"
-    remedy = "let both ends of the cable negotiate"
+    remedy = "enable auto-negotiation at both ends of the cable"
     absent = ABSENT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -123,17 +123,17 @@ class LinkDuplex(HostCheck):
             elif nic.state == "up" and duplex == "full":
                 yield self.passed(host.name, nic.name)
             else:
-                yield self.skipped(host.name, nic.name, "the driver does not tell")
+                yield self.skipped(host.name, nic.name, "the driver does not report it")
 
 
 class RailsCount(Check):
     id = "net.rails.count"
     what = "the NICs of the fabric"
     source = f"{NET}, /sys/class/infiniband"
-    rule = "all that most like hosts have, with an address where theirs need one"
+    rule = "all NICs that most similar hosts have, with an address if theirs have one"
     severity = Severity.FAIL
     component = "nic"
-    remedy = "look whether the NIC died or its driver is not loaded"
+    remedy = "check whether the NIC failed or its driver is not loaded"
     expects = True
     numeric = True
 
@@ -162,18 +162,20 @@ class RailsCount(Check):
         missing = sorted(usual.keys() - here)
         unused = [] if host.snapshot.nics else sorted(usual.keys() & here - rails)
         own = rails - usual.keys()
-        besides = {name for name in own if 2 * known[name] <= of}  # that only some have: another name of the same NIC
+        additional = {name for name in own if 2 * known[name] <= of}  # on few hosts: another name of the same NIC
         if not usual:
-            yield self.skipped(host.name, "", "no like hosts to compare with, or each calls its NICs otherwise")
+            yield self.skipped(
+                host.name, "", "no similar hosts to compare with, or the NICs have other names on each host"
+            )
         elif not missing and not unused:
             yield self.passed(host.name, "", value=len(host.rails))
-        elif missing and len(besides) >= len(missing):
-            yield self.passed(host.name, "", f"called {_some(besides)} here", len(host.rails))
+        elif missing and len(additional) >= len(missing):
+            yield self.passed(host.name, "", f"named {_some(additional)} here", len(host.rails))
         for name in unused:
-            message = f"does not count as a NIC of the fabric here, as it does on {_others(usual[name])}: no address?"
+            message = f"not a NIC of the fabric here, although it is one on {_others(usual[name])}: check its address"
             yield self.warned(host.name, name, message, None, name)
-        for name in missing if len(besides) < len(missing) else ():
-            message = f"there is no {name}, {_others(usual[name])} have it"
+        for name in missing if len(additional) < len(missing) else ():
+            message = f"{name} is missing, {_others(usual[name])} have it"
             yield self.differs(is_clear(usual[name], of), host.name, name, message, None, name)
 
 

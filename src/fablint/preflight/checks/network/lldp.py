@@ -1,4 +1,4 @@
-"""Who is at the other end of each cable, as LLDP tells: somebody, one, where the topology says, and nobody twice."""
+"""Checks of LLDP neighbours: one per NIC, on the switch in the topology, and no switch port with two hosts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fablint.snapshot.parsers.documents import documents
 from fablint.text.names import fold, plural, switch_name
 
 _SOURCE = "lldpcli show neighbors, lldptool -t -n -i NIC"
-_NOT_HEARD = "no neighbour is heard"
-_ONE_CAUSE = 3  # hosts that hear nobody: more likely a setting of what they share than a cable of each
+_NO_NEIGHBOUR = "no LLDP neighbour"
+_ONE_CAUSE = 3  # hosts without a neighbour: more likely a common setting than a fault of each cable
 _FIRST_S = 90.0  # after the boot: daemons announce a port every 30 s, IEEE 802.1AB, msgTxInterval
 
 
@@ -36,7 +36,7 @@ class CableEnd(NamedTuple):
 
 
 def switch_ports(host: Host) -> Mapping[str, Sequence[CableEnd]]:
-    """Neighbours on each rail, each once."""
+    """Return the neighbours of each rail, without duplicates."""
     found: dict[str, dict[CableEnd, None]] = {nic.name: {} for nic in host.interfaces}
     for one in host.neighbours:
         if one.port in found:
@@ -44,17 +44,17 @@ def switch_ports(host: Host) -> Mapping[str, Sequence[CableEnd]]:
     return {nic: list(ends) for nic, ends in found.items()}
 
 
-class _Unseen(NamedTuple):
-    """Why it cannot be told whether a NIC has a neighbour."""
+class _NotVisible(NamedTuple):
+    """Reason why it is unknown whether a NIC has a neighbour."""
 
     outcome: Outcome
     why: str
-    asked: bool = False  # the daemon's tool is there, and fails
+    tool_failed: bool = False  # the tool of the daemon is installed, but fails
 
 
-def _unseen(host: Host, nic: NicFact) -> _Unseen | None:
+def _unseen(host: Host, nic: NicFact) -> _NotVisible | None:
     if nic.state == "down":
-        return _Unseen(Outcome.SKIP, "the link is down")
+        return _NotVisible(Outcome.SKIP, "the link is down")
     every = {"lldpcli": host.command("lldpcli"), "lldptool": host.command(f"lldptool/{nic.name}")}
     ran = [name for name, said in every.items() if said.status == 0]
     text = every["lldpcli"].text
@@ -63,20 +63,20 @@ def _unseen(host: Host, nic: NicFact) -> _Unseen | None:
         and text.strip()
         and not any(isinstance(one, dict) and "lldp" in one for one in documents(text))
     ):
-        return _Unseen(Outcome.ERROR, "what lldpcli printed cannot be understood")
+        return _NotVisible(Outcome.ERROR, "the output of lldpcli cannot be parsed")
     if ran:
         return None
     failed = {name: said for name, said in every.items() if said.status is not None}
     why = "; ".join(f"{name}: {said.error.rpartition('] ')[2] or 'failed'}" for name, said in (failed or every).items())
-    return _Unseen(Outcome.SKIP, why, bool(failed))
+    return _NotVisible(Outcome.SKIP, why, bool(failed))
 
 
 def _silence(host: Host, nic: NicFact) -> str:
-    """Why a NIC hears no neighbour although LLDP runs on its host."""
+    """Return why a NIC has no neighbour although LLDP runs on its host."""
     rails = {its.name for its in host.interfaces}
     hearing = {one.port for one in host.neighbours if one.port in rails}
     if hearing:
-        return f"{RUNS} and hears a neighbour on {fold(hearing)}, but none on {nic.name}"
+        return f"{RUNS} and has a neighbour on {fold(hearing)}, but none on {nic.name}"
     return why_no_neighbour(host.snapshot, [one for one in host.neighbours if one.port not in rails])
 
 
@@ -84,11 +84,11 @@ class LldpNeighbor(Check):
     id = "lldp.neighbor"
     what = "the neighbour of every NIC of the fabric"
     source = _SOURCE
-    rule = f"one is heard where most like hosts hear one; a warning within {_FIRST_S:g} s of the boot"
+    rule = f"present if most similar hosts have one; a warning within {_FIRST_S:g} s of the boot"
     severity = Severity.FAIL
     component = "cable"
     root = True
-    remedy = "look at the cable, and at LLDP on the port of the switch and on the host"
+    remedy = "check the cable, and LLDP on the switch port and on the host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
@@ -110,7 +110,7 @@ class LldpNeighbor(Check):
             return self.passed(host.name, nic.name, value=str(ends[0]))
         unseen = _unseen(host, nic)
         others = agreed.count if agreed.usual else 0
-        like = f"{plural(others, 'other')} hear one"
+        like = f"{plural(others, 'other')} with one"
         if unseen is None and others:
             if host.uptime_s is not None and host.uptime_s < _FIRST_S:
                 message = f"no LLDP neighbour yet, {host.uptime_s:.0f} s after the boot, {like}"
@@ -122,29 +122,29 @@ class LldpNeighbor(Check):
             clear, message = agreed.is_clear, f"missing LLDP neighbour, {like}"
             return self.differs(clear, host.name, nic.name, message, None, 1)
         if unseen is None:
-            like = "so it is on most others" if agreed.total > 1 else "there is no like host to compare with"
+            like = "the same on most others" if agreed.total > 1 else "there is no similar host to compare with"
             return self.skipped(host.name, nic.name, f"{_silence(host, nic)}; {like}")
-        if unseen.asked and others:
+        if unseen.tool_failed and others:
             return self.warned(host.name, nic.name, f"LLDP does not work here ({unseen.why}), {like}")
         return Result(self.id, host.name, nic.name, unseen.outcome, unseen.why)
 
 
 class LldpSeveral(Check):
     id = "lldp.several"
-    what = "how many neighbours a NIC of the fabric has"
+    what = "the number of neighbours of every NIC of the fabric"
     source = _SOURCE
-    rule = "one, unless most like hosts have several as well"
+    rule = "one, unless most similar hosts have several"
     severity = Severity.WARN
     component = "cable"
     root = True
-    remedy = "look what is between the NIC and its switch, or passes LLDP frames on"
+    remedy = "check for a device between the NIC and its switch that forwards LLDP frames"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[tuple[str, Sequence[CableEnd]]]] = defaultdict(list)
         for host in fleet.hosts:
             found = {nic: ends for nic, ends in switch_ports(host).items() if ends}
             if not found:
-                yield self.skipped(host.name, "", _NOT_HEARD)
+                yield self.skipped(host.name, "", _NO_NEIGHBOUR)
             for nic, ends in found.items():
                 seen[nic, *host.like(nic)].append((host.name, ends))
         for (nic, *_), like in seen.items():
@@ -153,14 +153,14 @@ class LldpSeveral(Check):
                 if len(ends) == 1:
                     yield self.passed(name, nic)
                 elif count == 0 or several:
-                    yield self.skipped(name, nic, f"{len(ends)} neighbours; most others have not one either")
+                    yield self.skipped(name, nic, f"{len(ends)} neighbours; most others do not have one either")
                 else:
                     message = f"{len(ends)} neighbours: {', '.join(map(str, ends[:3]))}; {count} others have one"
                     yield self.wrong(name, nic, message, len(ends), 1)
 
 
 class _Place(NamedTuple):
-    """Where a NIC hangs, and where it should."""
+    """Actual and expected switch of a NIC."""
 
     host: str
     nic: str
@@ -174,13 +174,13 @@ class _Place(NamedTuple):
 
 class LldpPlacement(Check):
     id = "lldp.placement"
-    what = "the switch that every NIC hangs on"
+    what = "the switch that every NIC is connected to"
     source = f"{_SOURCE}, --topology"
-    rule = "as the topology says"
+    rule = "the switch in the topology"
     severity = Severity.FAIL
     component = "cable"
     root = True
-    remedy = "put the cable where it belongs, or mend the topology"
+    remedy = "correct the cabling or the topology"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         places: list[_Place] = []
@@ -199,14 +199,14 @@ class LldpPlacement(Check):
             if place.right:
                 yield self.passed(place.host, place.nic, value=str(place.found))
             elif _short(place.found.switch) not in names and 2 * agree <= len(places):
-                yield self.skipped(place.host, place.nic, f"the topology knows no switch {place.found.switch}")
+                yield self.skipped(place.host, place.nic, f"the topology has no switch {place.found.switch}")
             else:
-                message = f"hangs on {place.found}, the topology says {place.expected}{_swapped(place, misplaced)}"
+                message = f"connected to {place.found}, expected {place.expected}{_swap_note(place, misplaced)}"
                 yield self.wrong(place.host, place.nic, message, place.found.switch, place.expected)
 
 
 def _due(topology: Topology | None, host: str, found: Mapping[str, CableEnd]) -> Mapping[str, str]:
-    """The switch that each NIC should hang on; of a host whose NICs are not told apart, that of any."""
+    """Return the expected switch of each NIC; if the topology gives the host's switch only, that switch."""
     if topology is None or topology.inferred or not found:
         return {}
     single = {nic: topology.nic_switch[f"{host}/{nic}"] for nic in found if f"{host}/{nic}" in topology.nic_switch}
@@ -217,14 +217,14 @@ def _due(topology: Topology | None, host: str, found: Mapping[str, CableEnd]) ->
     return {nic: switch for nic in right or found}
 
 
-def _why_not(topology: Topology | None, heard_any: bool) -> str:
+def _why_not(topology: Topology | None, has_neighbours: bool) -> str:
     if topology is None or topology.inferred:
         return "no topology was given"
-    return "the topology does not have this host" if heard_any else _NOT_HEARD
+    return "the topology does not have this host" if has_neighbours else _NO_NEIGHBOUR
 
 
-def _swapped(place: _Place, misplaced: Mapping[tuple[str, str], Sequence[_Place]]) -> str:
-    """With whom, if there is exactly one that hangs where this one should, and the other way round."""
+def _swap_note(place: _Place, misplaced: Mapping[tuple[str, str], Sequence[_Place]]) -> str:
+    """Note that two NICs are connected to each other's switch, if exactly one such partner exists."""
     others = misplaced.get((_short(place.expected), _short(place.found.switch)), ())
     return f": cables swapped with {others[0].host}/{others[0].nic}" if len(others) == 1 else ""
 
@@ -240,14 +240,15 @@ def _short(name: str) -> str:
 
 class LldpPort(Check):
     id = "lldp.port"
-    what = "the port of the switch that every NIC hangs on"
+    what = "the switch port that every NIC is connected to"
     source = _SOURCE
-    rule = "no other host's, unless it is so on most"
+    rule = "not the port of another host, unless most ports are shared"
     severity = Severity.WARN
     component = "cable"
     root = True
     remedy = (
-        "look what is between them and the switch; an LLDP daemon may tell what it heard before the cable was moved"
+        "check for a device between the hosts and the switch; an LLDP daemon may report a neighbour from before the "
+        "cable was moved"
     )
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
@@ -255,7 +256,7 @@ class LldpPort(Check):
         for host in fleet.hosts:
             found = [(nic, end) for nic, ends in switch_ports(host).items() for end in ends if end.port]
             if not found:
-                yield self.skipped(host.name, "", _NOT_HEARD)
+                yield self.skipped(host.name, "", _NO_NEIGHBOUR)
             for nic, end in found:
                 claims[end].append((host.name, nic))
         shared = {end for end, claimants in claims.items() if len({name for name, _ in claimants}) > 1}
@@ -264,7 +265,7 @@ class LldpPort(Check):
             for name, nic in claimants:
                 if end in shared and not usual:
                     others = islice((f"{other}/{its}" for other, its in claimants if other != name), 3)
-                    yield self.wrong(name, nic, f"{end} is also where {', '.join(others)} hangs", str(end))
+                    yield self.wrong(name, nic, f"{end} is also the port of {', '.join(others)}", str(end))
                 elif end in shared:
                     yield self.skipped(name, nic, f"{end}: most ports here are shared by hosts")
                 else:

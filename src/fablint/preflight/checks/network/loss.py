@@ -1,4 +1,4 @@
-"""How many pings are lost, and at which end."""
+"""Ping loss, and the ends that cause it."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from fablint.preflight.pings.losses import EndLoss
 from fablint.preflight.pings.mesh import End, Reach
 from fablint.preflight.pings.triage import Rail, rails_of
 
-_MOST = 0.2  # of the pings: more fails
+_MAX_WARN = 0.2  # of the pings: a larger share is a failure
 
 
 class PingLoss(ReachCheck):
     id = "net.ping.loss"
-    what = "pings from and to every NIC of the fabric that are lost, though others come back"
-    source = "ping between all hosts, in rounds; where some are lost, more of them"
+    what = "the ping loss of every NIC of the fabric that answers some pings"
+    source = "ping between all hosts, in rounds; more pings after a loss"
     rule = (
-        f"fewer than 2 lost, or no more than elsewhere on the rail; more than {_MOST:.0%} fails. Of round trips the "
-        "direction cannot be told"
+        f"fewer than 2 lost, or no more than elsewhere on the rail; more than {_MAX_WARN:.0%} is a failure. Round trips "
+        "do not show the direction"
     )
     severity = Severity.FAIL
     component = "nic"
-    remedy = "look at the error counters of the NIC and of its switch port; clean and reseat the cable, then replace it"
+    remedy = "check the error counters of the NIC and of its switch port; clean and reseat the cable, then replace it"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        told: list[Result] = []
+        results: list[Result] = []
         tried: set[End] = set()
         for rail in rails_of(reach, contested_in(fleet)):
             tried |= {end for one in rail.pings if not one.kind and one.sent for end in one[:2]}
-            told += self._said(rail)
-        return [*told, *self.rest(tried, told)]
+            results += self._results(rail)
+        return [*results, *self.rest(tried, results)]
 
-    def _said(self, rail: Rail) -> Iterator[Result]:
+    def _results(self, rail: Rail) -> Iterator[Result]:
         found = rail.losses
         for end, loss in found.ends.items():
-            say = self.wrong if loss.all.share > _MOST else self.warned
+            say = self.wrong if loss.all.share > _MAX_WARN else self.warned
             yield say(*end, _words(loss), round(loss.all.share, 4), 0)
         if found.among:
             message = (
-                f"{found.rest} pings between these are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
-                "than the others: look at the switches and cables between them"
+                f"{found.rest} pings between these NICs are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
+                "than the others: check the switches and cables between them"
             )
             yield from (self.warned(*end, message, round(found.rest.share, 4), 0) for end in found.among)
 
@@ -50,5 +50,5 @@ class PingLoss(ReachCheck):
 def _words(loss: EndLoss) -> str:
     return (
         f"{loss.all} pings lost, {loss.all.share:.2g} of them"
-        f" ({loss.own} that it sent, {loss.others} sent to it), with {loss.lossy} of {loss.partners} others"
+        f" ({loss.own} sent by it, {loss.others} sent to it), with {loss.lossy} of {loss.partners} others"
     )

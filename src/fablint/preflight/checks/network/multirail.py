@@ -1,4 +1,4 @@
-"""Rails that share a subnet: by default Linux takes them for one, and drops or misdirects what is meant for another."""
+"""Checks of rails that share a subnet: with default settings Linux drops or misdirects packets between such rails."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _CONF = "/proc/sys/net/ipv4/conf"
 _NETSTAT = "/proc/net/netstat"
 _STRICT = 1
 _BEST_ANNOUNCE = 2
-_APART = "no two rails share a subnet"
-_FEWEST, _A_MINUTE = 3, 1 / 60  # drops; a stray packet now and then is nobody's fault
+_NO_SHARED_SUBNET = "no two rails share a subnet"
+_FEWEST, _A_MINUTE = 3, 1 / 60  # drops; single stray packets are ignored
 
 
 class RpFilter(HostCheck):
     id = "net.rp_filter"
     what = "the reverse path filter of rails that share a subnet"
     source = f"{_CONF}/{{all,NIC}}/rp_filter, ip -j rule"
-    rule = "not strict, unless a rule sends answers by the rail that was asked"
+    rule = "not strict, unless a rule sends answers through the rail that received the request"
     severity = Severity.FAIL
     component = "config"
     remedy = "set net.ipv4.conf.all.rp_filter and that of the rails to 2, or add source rules"
-    absent = _APART
+    absent = _NO_SHARED_SUBNET
 
     def look(self, host: Host) -> Iterable[Result]:
-        if host.inet.no_way:
-            yield unseen(self, host, host.inet.no_way)
+        if host.inet.missing_tables:
+            yield unseen(self, host, host.inet.missing_tables)
             return
         for nic, address in siblings(host).items():
             value = _setting(host, nic, "rp_filter")
@@ -40,7 +40,7 @@ class RpFilter(HostCheck):
             elif value != _STRICT or _answers_by(host, address):
                 yield self.passed(host.name, nic, value=value)
             else:
-                message = f"strict: drops what others send to {address.text}, as {address.network} leaves elsewhere"
+                message = f"strict: drops packets to {address.text}, because the route to {address.network} leaves by another NIC"
                 yield self.wrong(host.name, nic, message, value, 2)
 
 
@@ -51,8 +51,8 @@ class ArpSettings(HostCheck):
     rule = "arp_ignore 1 or more (or arp_filter), arp_announce 2"
     severity = Severity.WARN
     component = "config"
-    remedy = "set net.ipv4.conf.all.arp_ignore=1 and arp_announce=2: else each rail answers for the others"
-    absent = _APART
+    remedy = "set net.ipv4.conf.all.arp_ignore=1 and arp_announce=2; otherwise each rail answers for the others"
+    absent = _NO_SHARED_SUBNET
 
     def look(self, host: Host) -> Iterable[Result]:
         if host.inet.addresses.missing:
@@ -77,11 +77,11 @@ class RpfDrops(HostCheck):
     id = "net.rpf.drops"
     what = "packets that the reverse path filter dropped"
     source = f"{_NETSTAT}, TcpExt IPReversePathFilter"
-    rule = f"fewer than {_FEWEST}, or than one a minute"
+    rule = f"fewer than {_FEWEST}, or fewer than one per minute"
     severity = Severity.WARN
     component = "config"
-    remedy = "set rp_filter to 2 on the rails, or mend the routes of who sends"
-    absent = "the kernel shows no such counter"
+    remedy = "set rp_filter to 2 on the rails, or correct the routes of the sending hosts"
+    absent = "the kernel does not show the counter"
 
     def look(self, host: Host) -> Iterable[Result]:
         grown = host.grown(_NETSTAT, _dropped)
@@ -92,21 +92,21 @@ class RpfDrops(HostCheck):
 
 
 def _setting(host: Host, nic: str, name: str) -> int | None:
-    """What is in force: the larger of the NIC's own and that for all."""
+    """Return the effective setting: the larger of the NIC's own setting and the setting for all."""
     known = [host.number(f"{_CONF}/{where}/{name}") for where in ("all", nic)]
     return max((value for value in known if value is not None), default=None)
 
 
 def _answers_by(host: Host, address: Address) -> bool:
-    """Does an answer from an address leave by its own NIC?"""
+    """Tell whether an answer from an address leaves by the NIC of the address."""
     own = {one.number for one in host.inet.addresses.items}
     partner = next((number for number in range(address.last - 1, address.first, -1) if number not in own), None)
-    route = None if partner is None else RouteLookup(host.inet).way(partner, address.number)
+    route = None if partner is None else RouteLookup(host.inet).find_route(partner, address.number)
     return partner is None or (route is not None and address.nic in route.nics)
 
 
 def _dropped(text: str | None) -> str | None:
-    """A line of names, below it one of figures, each behind `TcpExt:`."""
+    """Return IPReversePathFilter of a line of names and a line of values that begin with `TcpExt:`."""
     lines = [line.split() for line in (text or "").splitlines() if line.startswith("TcpExt:")]
     found = dict(zip(*lines[:2], strict=False)) if len(lines) > 1 else {}
     return found.get("IPReversePathFilter")

@@ -1,4 +1,4 @@
-"""The kernel log: what it tells of NICs and networks."""
+"""Checks of the kernel log for errors of NICs and networks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LogNic(PatternCheck):
     id = "log.nic"
     what = "errors that drivers of NICs reported"
     rule = (
-        "no failed health, no command without answer, no failed reset within a week that the NIC did not recover "
-        "from, which the driver reports, or that the link is up again; "
-        "heat, cables, power and hung queues warn for a day, and NICs that are not the fabric's only warn"
+        "no failed health, no command without an answer, no failed reset within a week without a later recovery (reported "
+        "by the driver, or a link that is up again); heat, cables, power and stalled queues warn for a day; NICs outside "
+        "the fabric only warn"
     )
     severity = Severity.FAIL
     component = "nic"
-    remedy = "look at the NIC's module, cable, cooling and slot; reset or replace the NIC"
+    remedy = "check the NIC's module, cable, cooling and slot; reset or replace the NIC"
     patterns = (
         Pattern("health compromised", re.compile(rf"{BDF}: .*health compromised"), Grade.FAIL, _FATAL[0]),
         Pattern("Fatal error ", re.compile(rf"mlx5_core {BDF}: .*Fatal error \d+ detected"), Grade.FAIL, _FATAL[1]),
@@ -39,7 +39,7 @@ class LogNic(PatternCheck):
         ),
         Pattern("Driver is in error state", re.compile(rf"{BDF}: .*Driver is in error state"), Grade.FAIL, _FATAL[3]),
         Pattern("timeout. Will cause a leak", re.compile(rf"{BDF}: wait_func.*timeout"), Grade.FAIL, _FATAL[4]),
-        # the driver grades what its firmware reports as the kernel grades messages: 0 to 2 are worse than an error
+        # the driver reports severities of its firmware as log levels: 0 to 2 are worse than an error
         Pattern(
             "Health issue observed",
             re.compile(rf"{BDF}: .*Health issue observed, .*severity\([0-2]\)"),
@@ -93,12 +93,12 @@ class LogCxi(LogCheck):
     id = "log.cxi"
     what = "errors that Slingshot NICs reported, by their class"
     rule = (
-        "none critical or uncorrected; degraded ones warn for a day, those of the link until it is up again; many "
+        "no critical or uncorrected error; degraded ones warn for a day, those of the link until it is up again; many "
         "restarts of a link warn"
     )
     severity = Severity.FAIL
     component = "nic"
-    remedy = "look at NIC, cable and switch port; reset the NIC or reboot the host"
+    remedy = "check NIC, cable and switch port; reset the NIC or reboot the host"
     words = (ERROR, "CXI_EVENT_LINK_")
 
     _DEVICE = r"\b(?P<device>cxi\d{1,3})(?:\[[^\]]{0,20}\])?:? "
@@ -130,7 +130,7 @@ class LogCxi(LogCheck):
                 yield Event(Grade.NOTE, "link down", found["device"], line, many=_FLAPS)
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
-        """A link that came up again has all of its lanes: it ends what its own blocks (HNI) reported as degraded."""
+        """Yield a recovery from degraded errors of link blocks (HNI) for each link that came up again with all lanes."""
         found = [error for line in lines if (error := self._ERROR.search(line.text))]
         degraded = tuple({one["name"] for one in found if one["grade"] == "DEGRD" and "HNI" in one["block"]})
         for line in lines if degraded else ():
@@ -164,7 +164,7 @@ class LogIb(PatternCheck):
     rule = "none within a day"
     severity = Severity.WARN
     component = "config"
-    remedy = "look at the subnet manager, the partition key and the rate of the port"
+    remedy = "check the subnet manager, the partition key and the rate of the port"
     patterns = (
         Pattern(
             "multicast join failed",

@@ -1,4 +1,4 @@
-"""Counters that only the driver of a NIC has: damaged symbols and frames, frames for which the NIC had no room.
+"""Counters of NIC drivers: damaged symbols and frames, and frames dropped for lack of buffers.
 
 Names are those of mlx5 (rx_symbol_err_phy, rx_crc_errors_phy, rx_discards_phy, rx_out_of_buffer), bnxt_en
 (rx_fcs_err_frames, rx_total_discard_pkts), ice (rx_crc_errors.nic): each driver names its own.
@@ -26,7 +26,7 @@ _WANTED = re.compile(r"symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGN
 _DAMAGED = re.compile(r"symbol_err|fcs_err|crc_err", re.IGNORECASE)
 _QUEUE = re.compile(r"^(?:[rt]x|ch|xdp)?_?(?:queue_)?\[?\d")  # of one queue: counted in the NIC's sum as well
 _FEWEST_PEERS = 4
-_TIMES = 10  # as many as most like NICs
+_TIMES = 10  # as many as most similar NICs
 _A_DAY = 100  # on average since the boot
 _NOW = 10  # in some seconds
 
@@ -39,11 +39,11 @@ class _Counted(NamedTuple):
 
 class NicCounters(Check):
     id = "net.nic.counters"
-    what = "symbols and frames that every NIC of the fabric found damaged, and frames for which it had no room"
+    what = "damaged symbols and frames of every NIC of the fabric, and frames dropped for lack of buffers"
     source = "ethtool -S NIC, twice, at level full"
     rule = (
-        f"fewer than {_NOW} in some seconds, of discarded ones fewer than {_TIMES} times those of most like hosts; "
-        f"since the boot not {_TIMES} times as many as on most like hosts and {_A_DAY} a day"
+        f"within 4 s fewer than {_NOW}, or for discarded frames fewer than {_TIMES} times those of most similar hosts; "
+        f"since boot fewer than {_A_DAY} per day, or fewer than {_TIMES} times those of most similar hosts"
     )
     severity = Severity.WARN
     component = "nic"
@@ -62,7 +62,7 @@ class NicCounters(Check):
                 if HUNG in (first.error, last.error):
                     yield self.unclear(host.name, nic.name, f"ethtool: {HUNG}")
                 elif not after or first.status or last.status:
-                    why = without_answer(last) if last.status != 0 else "its driver does not count them"
+                    why = without_answer(last) if last.status != 0 else "its driver does not count these errors"
                     yield self.skipped(host.name, nic.name, f"ethtool: {why}")
                 else:
                     grown = {
@@ -73,34 +73,38 @@ class NicCounters(Check):
             yield from self._compared(nic_name, found)
 
     def _compared(self, nic: str, like: Sequence[_Counted]) -> Iterator[Result]:
-        usual = {name: _most_have([one.totals.get(name, 0) for one in like]) for one in like for name in one.totals}
-        growing = {name: _most_have([one.grown.get(name, 0) for one in like]) for one in like for name in one.grown}
+        usual = {
+            name: _third_quartile([one.totals.get(name, 0) for one in like]) for one in like for name in one.totals
+        }
+        growing = {
+            name: _third_quartile([one.grown.get(name, 0) for one in like]) for one in like for name in one.grown
+        }
         for one in like:
             days = (one.host.uptime_s or 0.0) / DAY_S
-            said = [
+            messages = [
                 f"{name} {count} in some seconds"
                 for name, count in one.grown.items()
                 if count >= _NOW and (_DAMAGED.search(name) or len(like) == 1 or count > _TIMES * growing[name])
             ]
             if len(like) > _FEWEST_PEERS:
-                said += [
+                messages += [
                     f"{name} {total:,} so far, at most {usual[name]:,.0f} on most of {len(like)} hosts"
                     for name, total in one.totals.items()
                     if total >= max(_TIMES * max(usual[name], 1), _A_DAY * max(days, 1))
                 ]
-            if said:
-                yield self.wrong(one.host.name, nic, "; ".join(said[:3]), len(said), 0)
+            if messages:
+                yield self.wrong(one.host.name, nic, "; ".join(messages[:3]), len(messages), 0)
             else:
                 yield self.passed(one.host.name, nic)
 
 
 @lru_cache(maxsize=4096)
 def _counters(text: str) -> Mapping[str, int]:
-    """Those of the whole NIC."""
+    """Return the error counters of the NIC as a whole, without those of single queues."""
     found = {name: int(value) for name, value in _COUNTER.findall(text) if _WANTED.search(name)}
     return {name: value for name, value in found.items() if not _QUEUE.match(name)}
 
 
-def _most_have(values: Sequence[int]) -> float:
-    """What three of four are at most."""
+def _third_quartile(values: Sequence[int]) -> float:
+    """Return the third quartile."""
     return quantiles(values, n=4, method="inclusive")[2] if len(values) > 1 else float(values[0])

@@ -1,4 +1,4 @@
-"""Do the hosts reach each other over the fabric? Pings, their frames and times, and the names of the others."""
+"""Checks of reachability between hosts: pings, full-size frames, round trip times, and names of the peers."""
 
 from __future__ import annotations
 
@@ -14,88 +14,90 @@ from fablint.preflight.base import Check
 from fablint.preflight.checks.network.conflicts import IpDuplicate
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, NameLookup, Ping, Reach
-from fablint.preflight.pings.reach_faults import Blame, Try, blame
+from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
 from fablint.preflight.pings.triage import Rail, rails_of
 from fablint.text.names import fold
 from fablint.text.sanitise import shortened
 
-_SLOW = 5.0  # times the median of like pairs
-_SLOW_S = 1e-3  # and no less: what is shorter is the hosts' own
-_LEAST = 3  # partners, for times to be judged
+_SLOW = 5.0  # times the median of similar pairs
+_SLOW_S = 1e-3  # minimum; shorter times are due to the hosts
+_LEAST = 3  # partners with times, for a result
 _MISSING = ("not installed", "permitted", "denied", "invalid option", "unrecognized option")
 _SOURCE = "ping between all hosts, in rounds"
 
 
 class ReachCheck(Check):
-    """One that needs what the hosts said of each other."""
+    """Base of checks of the pings between hosts."""
 
     compares = False  # pings are no part of the snapshot
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         reach = fleet.reach
         if reach is None:
-            why = "the hosts were not asked to ping each other" if len(fleet.hosts) > 1 else "there is no other host"
+            why = "the hosts did not ping each other" if len(fleet.hosts) > 1 else "there is no other host"
             yield from (self.skipped(host.name, "", why) for host in fleet.hosts)
             return
-        told = list(self.look(reach, fleet))
-        seen = {one.host for one in told}
-        yield from told
+        results = list(self.look(reach, fleet))
+        seen = {result.host for result in results}
+        yield from results
         for host in fleet.hosts:
             if host.name not in seen:
-                yield self.skipped(host.name, "", shortened(reach.silent.get(host.name, "no NIC of it takes part")))
+                yield self.skipped(host.name, "", shortened(reach.silent.get(host.name, "none of its NICs takes part")))
 
     @abstractmethod
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        """What is seen; hosts of which nothing is said are skipped."""
+        """Return the results; hosts without a result are skipped."""
 
-    def rest(self, ends: Iterable[End], told: Sequence[Result]) -> Iterator[Result]:
-        """Ends of which nothing else is told are in order."""
-        known = {(one.host, one.target) for one in told}
+    def rest(self, ends: Iterable[End], results: Sequence[Result]) -> Iterator[Result]:
+        """Yield a pass for each end without another result."""
+        known = {(result.host, result.target) for result in results}
         yield from (self.passed(*end) for end in sorted(ends) if end not in known)
 
 
 class PingAnswers(ReachCheck):
     id = "net.ping"
-    what = "every NIC of the fabric reaches the others"
+    what = "whether every NIC of the fabric reaches the others"
     source = _SOURCE
-    rule = "pings of full size or small ones are answered"
+    rule = "full-size or small pings are answered"
     severity = Severity.FAIL
     component = "nic"
-    remedy = "look at the NIC, its cable, the port of the switch and the routes of the host"
+    remedy = "check the NIC, its cable, the switch port and the routes of the host"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        told = [self.skipped(*end, why) for end, why in reach.left_out.items()]
-        told += [self.unclear(host, "", f"the pinger: {shortened(why)}") for host, why in reach.silent.items()]
+        results = [self.skipped(*end, why) for end, why in reach.left_out.items()]
+        results += [self.unclear(host, "", f"pinger: {shortened(why)}") for host, why in reach.silent.items()]
         contested = contested_in(fleet)
-        told += [self.skipped(*end, "two hosts have its address") for end in sorted(contested)]
+        results += [self.skipped(*end, "two hosts have its address") for end in sorted(contested)]
         tried: set[End] = set()
         for rail in rails_of(reach, contested_in(fleet)):
             tried |= rail.ends
-            told += self._said(rail)
-        told += self._not_run(reach)
-        idle = sorted(reach.targets.keys() - tried - contested - {End(one.host, one.target) for one in told})
-        told += [self.skipped(*end, "no other host has such a NIC, or there was no time") for end in idle]
-        return [*told, *self.rest(tried, told)]
+            results += self._results(rail)
+        results += self._not_run(reach)
+        idle = sorted(reach.targets.keys() - tried - contested - {End(one.host, one.target) for one in results})
+        results += [self.skipped(*end, "no other host has such a NIC, or there was no time") for end in idle]
+        return [*results, *self.rest(tried, results)]
 
-    def _said(self, rail: Rail) -> Iterator[Result]:
+    def _results(self, rail: Rail) -> Iterator[Result]:
         found, pings, ends = rail.answers, rail.pings, rail.ends
-        if found.nobody:
-            message = f"none of {len(ends)} answers another: is ICMP filtered, or the whole rail down?"
+        if found.all_failed:
+            message = f"none of {len(ends)} NICs answers another: check whether ICMP is filtered or the rail is down"
             yield from (self.warned(*end, message) for end in sorted(ends))
-        for end, count in found.alone.items():
+        for end, count in found.isolated.items():
             which = "which reach each other" if count.failed == count.all else "most of which reach each other"
             yield self.wrong(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
-        for part, say in [(one, self.wrong) for one in found.islands] + [(one, self.warned) for one in found.halves]:
+        for part, say in [(one, self.wrong) for one in found.cut_off] + [(one, self.warned) for one in found.halves]:
             others = len(ends) - len(part)
             message = f"{fold(end.host for end in part)} reach each other, but none of the other {others}"
             yield from (say(*end, message, others, 0) for end in part)
-        for end, count in found.deaf.items():
-            yield self.warned(*end, f"does not answer {count}, though its own pings are answered: is ICMP filtered?")
-        for end, count in found.mute.items():
-            yield self.warned(*end, f"{_how(end, pings)} {count}, though it answers theirs")
+        for end, count in found.rx_failed.items():
+            yield self.warned(
+                *end, f"does not answer {count}, although its own pings are answered: check whether ICMP is filtered"
+            )
+        for end, count in found.tx_failed.items():
+            yield self.warned(*end, f"{_how(end, pings)} {count}, although it answers their pings")
 
     def _not_run(self, reach: Reach) -> Iterator[Result]:
-        """Ends on which ping itself could not do its work."""
+        """Yield a result for each end on which ping itself failed."""
         ran = {one.source for one in reach.pings if one.kind != NOT_RUN}
         for end, text in {one.source: one.text for one in reach.pings if one.source not in ran}.items():
             hopeless = any(word in text for word in _MISSING)
@@ -105,69 +107,69 @@ class PingAnswers(ReachCheck):
 
 class PingRoutes(ReachCheck):
     id = "net.ping.route"
-    what = "single pairs that do not reach each other, though both reach others"
+    what = "single pairs that do not reach each other, although both reach others"
     source = _SOURCE
-    rule = "pings of full size are answered, all but one at least"
+    rule = "full-size pings are answered, except at most one"
     severity = Severity.WARN
     component = "route"
-    remedy = "look at the routes of both hosts, and at the switches and cables between them"
+    remedy = "check the routes of both hosts, and at the switches and cables between them"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        told: list[Result] = []
+        results: list[Result] = []
         ends: set[End] = set()
         for rail in rails_of(reach, contested_in(fleet)):
             ends |= rail.sized
             kinds = {frozenset((one.source, one.target)): one for one in rail.pings if one.kind}
             for pair in rail.answers.routes + rail.sizes.routes:
                 if not rail.losses.ends.keys().isdisjoint(pair):
-                    continue  # an end that loses many now and then loses all of a few
+                    continue  # an end with a high loss occasionally loses all pings of a pair
                 one = kinds[frozenset(pair)]
                 words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
-                also = ", though both reach others" if len(rail.ends) > 2 else ""
-                told.append(self.wrong(pair[0].host, f"{pair[0].nic}={pair[1].name}", words + also))
+                also = ", although both reach others" if len(rail.ends) > 2 else ""
+                results.append(self.wrong(pair[0].host, f"{pair[0].nic}={pair[1].name}", words + also))
             for pair, loss in rail.losses.pairs.items():
-                also = ", though both lose none with others" if len(rail.ends) > 2 else ""
+                also = ", although neither loses pings with others" if len(rail.ends) > 2 else ""
                 target = f"{pair[0].nic}={pair[1].name}"
-                told.append(self.wrong(pair[0].host, target, f"{loss} pings lost{also}", round(loss.share, 4), 0))
-        yield from told
+                results.append(self.wrong(pair[0].host, target, f"{loss} pings lost{also}", round(loss.share, 4), 0))
+        yield from results
         yield from (self.passed(*end) for end in sorted(ends))
 
 
 class FullSize(ReachCheck):
     id = "net.ping.mtu"
-    what = "frames of the full MTU arrive in one piece"
-    source = f"{_SOURCE}, of full size, not to be fragmented"
-    rule = "they are answered where small ones are"
+    what = "whether frames of the full MTU arrive unfragmented"
+    source = f"{_SOURCE}, full-size, with the flag do-not-fragment"
+    rule = "answered wherever small frames are"
     severity = Severity.FAIL
     component = "config"
-    remedy = "set the MTU of the switch port and of the host's routes to that of the NIC: long messages are lost"
+    remedy = "set the MTU of the switch port and of the host's routes to that of the NIC; long messages are lost"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        told: list[Result] = []
+        results: list[Result] = []
         tried: set[End] = set()
         for rail in rails_of(reach, contested_in(fleet)):
             tried |= rail.sized
             for end, some in rail.refused.items():
                 why = shortened(some[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
-                told.append(self.wrong(*end, f"its host refuses frames of full size to {fold(_peers(some))}: {why}"))
-            told += self._lost(rail.sizes, rail.pings, reach)
-        return [*told, *self.rest(tried, told)]
+                results.append(self.wrong(*end, f"the host refuses full-size frames to {fold(_peers(some))}: {why}"))
+            results += self._lost(rail.sizes, rail.pings, reach)
+        return [*results, *self.rest(tried, results)]
 
-    def _lost(self, found: Blame, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
+    def _lost(self, found: ReachFaults, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
         bad = [one for one in pings if one.kind in (MTU, TOO_LONG)]
-        if found.nobody:
+        if found.all_failed:
             yield from (self.warned(*end, f"{_lost_frames(reach, bad)}, on the whole rail") for end in _ends(bad))
-        for end, count in found.alone.items():
+        for end, count in found.isolated.items():
             own = [one for one in bad if end in one[:2]]
             yield self.wrong(*end, f"{_lost_frames(reach, own)}: from or to {count}", "lost", "answered")
-        for part, say in [(one, self.wrong) for one in found.islands] + [(one, self.warned) for one in found.halves]:
+        for part, say in [(one, self.wrong) for one in found.cut_off] + [(one, self.warned) for one in found.halves]:
             out = [one for one in bad if (one.source in part) != (one.target in part)]
             message = f"{_lost_frames(reach, out)}: between {fold(end.host for end in part)} and all others"
             yield from (say(*end, message) for end in part)
-        for end, count in found.deaf.items():
+        for end, count in found.rx_failed.items():
             received = [one for one in bad if one.target == end]
             yield self.wrong(*end, f"{_lost_frames(reach, received)}: from {count} to it")
-        for end, count in found.mute.items():
+        for end, count in found.tx_failed.items():
             sent = [one for one in bad if one.source == end]
             yield self.wrong(*end, f"{_lost_frames(reach, sent)}: from it to {count}")
 
@@ -176,25 +178,25 @@ class RoundTrip(ReachCheck):
     id = "net.ping.rtt"
     what = "the round trip time of pings"
     source = _SOURCE
-    rule = f"to most others at most {_SLOW:g} times the median of like pairs, or less than {_SLOW_S * 1e3:g} ms"
+    rule = f"to most others at most {_SLOW:g} times the median of similar pairs, or below {_SLOW_S * 1e3:g} ms"
     severity = Severity.WARN
     component = "nic"
-    remedy = "look at the load of the host, the NIC's interrupts and the path to its switch"
+    remedy = "check the load of the host, the NIC's interrupts and the path to its switch"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        told: list[Result] = []
+        results: list[Result] = []
         timed: set[End] = set()
         for rail in rails_of(reach, contested_in(fleet)):
-            pings, tries = rail.pings, list[Try]()
+            pings, attempts = rail.pings, list[Attempt]()
             for some in _like(pings, fleet.topology):
                 usual = median(time for _, time in some)
                 limit = max(_SLOW * usual, _SLOW_S)
-                tries += [Try(one.source, one.target, time <= limit) for one, time in some]
-            timed |= {end for one in tries for end in (one.source, one.target)}
-            for end, count in blame(tries).alone.items():
+                attempts += [Attempt(one.source, one.target, time <= limit) for one, time in some]
+            timed |= {end for one in attempts for end in (one.source, one.target)}
+            for end, count in localise_failures(attempts).isolated.items():
                 if count.all >= _LEAST:
-                    told.append(self._slow(end, pings, str(count)))
-        return [*told, *self.rest(timed, told)]
+                    results.append(self._slow(end, pings, str(count)))
+        return [*results, *self.rest(timed, results)]
 
     def _slow(self, end: End, pings: Sequence[Ping], count: str) -> Result:
         own, others = ([one.rtt_s for one in pings if one.rtt_s and (end in one[:2]) is mine] for mine in (True, False))
@@ -205,9 +207,9 @@ class RoundTrip(ReachCheck):
 
 class PeerNames(ReachCheck):
     id = "net.dns.peers"
-    what = "names of the others' NICs, as every host finds them"
-    source = "gethostbyaddr and getaddrinfo of those that it pings"
-    rule = "the address has a name, and the name that address, where most have"
+    what = "the names of the peers' NICs, as every host resolves them"
+    source = "gethostbyaddr and getaddrinfo of the pinged peers"
+    rule = "the address has a name, and the name resolves to that address, if most have"
     severity = Severity.WARN
     component = "config"
     remedy = "add the name to the DNS zone or to /etc/hosts of that host"
@@ -215,8 +217,8 @@ class PeerNames(ReachCheck):
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         lookups = [one for one in reach.lookups if len(reach.owners.get(one.address, ())) == 1]
         if 2 * sum(one.holds for one in lookups) <= len(lookups):
-            return []  # names are not given here
-        told: list[Result] = []
+            return []  # the site has no such names
+        results: list[Result] = []
         by_address: dict[str, list[NameLookup]] = defaultdict(list)
         for one in lookups:
             by_address[one.address].append(one)
@@ -225,15 +227,23 @@ class PeerNames(ReachCheck):
             owner = reach.owners[address][0].end
             bad = [one for one in some if not one.holds]
             if bad and not known:
-                told.append(self.wrong(*owner, f"nobody finds a name of its address {address}"))
+                results.append(self.wrong(*owner, f"no host finds a name of its address {address}"))
             for one in bad if known else ():
-                told.append(self.wrong(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address))
-        return [*told, *(self.passed(host) for host in sorted({one.host for one in lookups} - {t.host for t in told}))]
+                results.append(
+                    self.wrong(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address)
+                )
+        return [
+            *results,
+            *(
+                self.passed(host)
+                for host in sorted({one.host for one in lookups} - {result.host for result in results})
+            ),
+        ]
 
 
-@lru_cache(maxsize=1)  # several checks want to know
+@lru_cache(maxsize=1)  # for several checks
 def contested_in(fleet: Fleet) -> frozenset[End]:
-    """Ends whose address somebody else answers for as well."""
+    """Return the ends whose address another NIC answers for as well."""
     known = fleet.reach.targets if fleet.reach else {}
     ends = {End(one.host, one.target) for one in IpDuplicate().judge(fleet) if one.outcome is Outcome.FAIL}
     return frozenset(ends & known.keys())
@@ -248,21 +258,21 @@ def _ends(pings: Iterable[Ping]) -> list[End]:
 
 
 def _how(end: End, pings: Iterable[Ping]) -> str:
-    """`no answer from`, `no route to`: what happened most to those who tried."""
+    """Describe the most frequent failure of an end's pings: `no answer from`, `no route to`."""
     kinds = Counter(one.kind for one in pings if end in (one.source, one.target) and one.kind in LOST)
     kind = max(kinds, key=lambda one: (kinds[one], one), default=NO_ANSWER)
     return f"{kind} {'from' if kind == NO_ANSWER else 'to'}"
 
 
 def _lost_frames(reach: Reach, pings: Sequence[Ping]) -> str:
-    """`frames of 9000 bytes are lost, of 1500 pass`."""
+    """Describe lost frames: `frames of 9000 bytes are lost, of 1500 pass`."""
     size = max((min(reach.targets[end].mtu for end in one[:2]) for one in pings), default=0)
     passes = min((one.passes for one in pings if one.passes), default=0)
     return f"frames of {size} bytes are lost" + (f", of {passes} pass" if passes else "")
 
 
 def _like(pings: Iterable[Ping], topology: Topology | None) -> Iterable[list[tuple[Ping, float]]]:
-    """Times of pings that go equally far, as far as that is known."""
+    """Return pings with their times, in groups of the same scope."""
     found: dict[str, list[tuple[Ping, float]]] = defaultdict(list)
     for one in pings:
         if one.rtt_s is not None and not one.kind:
@@ -280,7 +290,7 @@ def _scope(one: Ping, topology: Topology | None) -> str:
 
 
 def _not_found(one: NameLookup, name: str) -> str:
-    """Of a host that does not find what others do."""
+    """Describe the wrong or missing name of a peer."""
     if one.name and one.found:
         return shortened(f"{one.name} is {', '.join(one.found)}, not {one.address}")
-    return f"does not find {shortened(one.name or name)} ({one.address}), which others do"
+    return f"does not find {shortened(one.name or name)} ({one.address}), which others find"

@@ -1,4 +1,4 @@
-"""Do packets for the other hosts' rails leave by the same rail?"""
+"""Check that packets to the same rail of other hosts leave by that rail."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fablint.preflight.route_lookup import RouteLookup
 from fablint.snapshot.parsers.inet import Address, Route
 from fablint.text.names import fold
 
-_Rail = tuple[list[int], dict[int, str]]  # addresses of all hosts, sorted, and whose they are
+_Rail = tuple[list[int], dict[int, str]]  # sorted addresses of all hosts, and the host of each address
 
 
 class RouteRails(Check):
     id = "net.route.rails"
-    what = "the way to the other hosts' addresses on the same rail"
+    what = "the route to the other hosts' addresses on the same rail"
     source = "ip -j route, ip -j rule, ip -j addr"
-    rule = "by that rail, where they are in its network"
+    rule = "through that rail, if they are in its network"
     severity = Severity.FAIL
     component = "route"
-    remedy = "take the route out, or add a rule for each rail's own address"
+    remedy = "remove the route, or add a rule for each rail's own address"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         rails: dict[str, dict[int, str]] = defaultdict(dict)
@@ -37,8 +37,8 @@ class RouteRails(Check):
             yield from self._look(host, sorted_rails)
 
     def _look(self, host: Host, rails: Mapping[str, _Rail]) -> Iterator[Result]:
-        if host.inet.no_way:
-            yield unseen(self, host, host.inet.no_way)
+        if host.inet.missing_tables:
+            yield unseen(self, host, host.inet.missing_tables)
             return
         found = of_rails(host)
         if not found or host.inet.divided:
@@ -63,33 +63,33 @@ class RouteRails(Check):
             if partner is None:
                 continue
             partners = True
-            route = lookup.way(partner, own.number)
+            route = lookup.find_route(partner, own.number)
             if route is None or not (route.is_local or own.nic in route.nics):
                 names = {owners[known[at]] for at in section} - {host.name}
                 astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
         if not partners:
             return self.skipped(host.name, own.nic, "no other host's address is in its network")
-        for (same, nics), ways in sorted(astray.items(), key=lambda pair: pair[0]):
+        for (same, nics), routes in sorted(astray.items(), key=lambda pair: pair[0]):
             if not same:
-                return self.wrong(host.name, own.nic, _told(nics, ways), ", ".join(nics), own.nic)
+                return self.wrong(host.name, own.nic, _describe(nics, routes), ", ".join(nics), own.nic)
             if any(same_make(own.nic, nic) for nic in nics):
-                message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule tells them apart"
+                message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule separates them"
                 return self.warned(host.name, own.nic, message, ", ".join(nics), own.nic)
         return self.passed(host.name, own.nic)
 
 
-def _told(nics: Sequence[str], ways: Sequence[tuple[Route | None, set[str]]]) -> str:
-    """`n[2-3] reached by mgmt0: route 10.0.0.2 via 10.9.0.2 dev mgmt0 and 1 more`."""
-    who = _some(name for _, names in ways for name in names)
-    if ways[0][0] is None:
-        return f"no route to {who}"
-    more = f" and {len(ways) - 1} more" if len(ways) > 1 else ""
+def _describe(nics: Sequence[str], routes: Sequence[tuple[Route | None, set[str]]]) -> str:
+    """Describe wrong routes: `n[2-3] reached by mgmt0: route 10.0.0.2 via 10.9.0.2 dev mgmt0 and 1 more`."""
+    hosts = _some(name for _, names in routes for name in names)
+    if routes[0][0] is None:
+        return f"no route to {hosts}"
+    more = f" and {len(routes) - 1} more" if len(routes) > 1 else ""
     how = f"reached by {', '.join(nics)}" if nics else "not reached"
-    return f"{who} {how}: route {ways[0][0]}{more}"
+    return f"{hosts} {how}: route {routes[0][0]}{more}"
 
 
 def _same_network(host: Host, own: Address, route: Route | None) -> bool:
-    """Is it but the route of another rail's own network, which is the same?"""
+    """Tell whether a route belongs to the same network on another rail."""
     if route is None:
         return False
     nics = {nic for nic, found in of_rails(host).items() for one in found if one.network == own.network}
@@ -97,7 +97,7 @@ def _same_network(host: Host, own: Address, route: Route | None) -> bool:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Hosts, folded; many of them as their number."""
+    """Fold hosts; a long list becomes the first host and the number of others."""
     ordered: Sequence[str] = sorted(set(names))
     folded = fold(ordered)
     return folded if len(folded) <= 60 else f"{ordered[0]} and {len(ordered) - 1} more"

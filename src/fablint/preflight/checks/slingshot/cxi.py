@@ -68,7 +68,7 @@ class _PortCheck(HostCheck):
         for device in host.cxi:
             text = port(host, device, self.file)
             if text is None:
-                yield self.skipped(host.name, device, f"the driver does not tell its {self.file.replace('_', ' ')}")
+                yield self.skipped(host.name, device, f"the driver does not report its {self.file.replace('_', ' ')}")
             elif self.file != "link" and not is_up(host, device):
                 yield self.skipped(host.name, device, "the link is not up")
             elif self.holds(text):
@@ -92,7 +92,7 @@ class CxiLink(_PortCheck):
     what = "the link of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/link"
     rule = "up"
-    remedy = "look at the cable and the port of the switch; slingshot-diag tells more"
+    remedy = "check the cable and the port of the switch; slingshot-diag reports details"
     file, words, expected = "link", "link", "up"
 
 
@@ -100,7 +100,7 @@ class CxiSpeed(UniformCheck):
     id = "cxi.speed"
     what = "the speed of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/speed"
-    rule = "as most like hosts have it"
+    rule = "as most similar hosts have it"
     severity = Severity.FAIL
     component = "cable"
     remedy = "reseat the cable, then replace it; compare the port's policy on the switch"
@@ -159,7 +159,7 @@ class CxiFlaps(HostCheck):
             times = [host.number(f"{folder}/{name}") for name in host.snapshot.names(folder)]
             known = [moment for moment in times if moment is not None and moment < _NO_TIME]
             if not known:
-                yield self.skipped(host.name, device, "the driver tells no restarts")
+                yield self.skipped(host.name, device, "the driver reports no restarts")
                 continue
             ages = [host.snapshot.time - moment for moment in known if 0 < moment <= host.snapshot.time]
             yield self._judged(host.name, device, ages)
@@ -181,7 +181,7 @@ class CxiFirmware(UniformCheck):
     id = "cxi.fw"
     what = "the firmware of every Slingshot NIC"
     source = f"{CXI}/CXI/device/uc/version"
-    rule = "as most like hosts have it"
+    rule = "as most similar hosts have it"
     severity = Severity.WARN
     component = "nic"
     remedy = "flash the same firmware everywhere"
@@ -293,6 +293,6 @@ class CxiNid(HostCheck):
 
 
 def _interface(host: Host, device: str) -> str:
-    """The network interface of a NIC; where the driver does not tell, the one with its number."""
+    """The network interface of a NIC; where the driver does not report it, the one with its number."""
     named = host.snapshot.names(f"{CXI}/{device}/device/net")
     return named[0] if named else device.replace("cxi", "hsn")

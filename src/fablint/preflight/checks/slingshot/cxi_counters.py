@@ -49,7 +49,7 @@ class CxiUncorrected(_TelemetryCheck):
     id = "cxi.ber.ucw"
     what = "codewords that error correction could not mend"
     source = f"{_TELEMETRY}/hni_pcs_uncorrected_cw"
-    rule = "none while it is looked at; some since the last time warn"
+    rule = "none during the snapshot; some since the last reading warn"
     severity = Severity.FAIL
     remedy = "clean and reseat the cable, then replace it"
     counters = ("hni_pcs_uncorrected_cw",)
@@ -143,7 +143,7 @@ class CxiErrors(GrowthCheck):
     id = "cxi.errors"
     what = "bad, poisoned and discarded packets"
     source = f"{_TELEMETRY}/hni_rx_bad_*, hni_tx_poisoned_*, hni_discard_cntr_*, hni_pfc_fifo_oflw_cntr_*"
-    rule = "none while it is looked at, fewer than 10 in an hour; at the first look totals not far above the others'"
+    rule = "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above the others'"
     severity = Severity.WARN
     component = "nic"
     remedy = (

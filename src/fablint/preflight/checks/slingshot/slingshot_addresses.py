@@ -66,7 +66,7 @@ class AmaMatch(HostCheck):
     rule = "both tell the same group, switch and port"
     severity = Severity.FAIL
     component = "cable"
-    remedy = "look whether the cable is in the right port; else let the fabric manager assign the MAC again"
+    remedy = "check whether the cable is in the right port; else let the fabric manager assign the MAC again"
     absent = "no NIC on Slingshot hears a switch with such an address"
 
     def look(self, host: Host) -> Iterable[Result]:
